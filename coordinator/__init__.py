@@ -1,0 +1,1 @@
+"""Sessions, timestamps, transactions and the order of everything."""

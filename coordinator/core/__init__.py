@@ -1,0 +1,1 @@
+"""The pure core: messages and time in, effects out."""

@@ -1,0 +1,1 @@
+"""The PostgreSQL wire protocol without I/O."""

@@ -1,0 +1,57 @@
+"""The catalog as the binder sees it: an immutable value, true at one timestamp.
+
+The coordinator keeps the versions (`coordinator/core/catalog.py`); this module only says what a
+schema, a table and a column are, and how a name is found along the search path.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sql.types import SqlType, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table. `default` is a constant (this slice); `has_default` tells NULL from none."""
+
+    name: str
+    type: SqlType
+    not_null: bool = False
+    has_default: bool = False
+    default: Value = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: its shard (opaque here), and a definition version that changes with every DDL on it."""
+
+    oid: int
+    schema: str
+    name: str
+    shard: str
+    columns: tuple[Column, ...]
+    version: int = 0
+
+    def column(self, name: str) -> Column | None:
+        """The column of that name, or None."""
+        return next((column for column in self.columns if column.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """All schemas and tables at one timestamp. `version` grows with every DDL."""
+
+    version: int = 0
+    schemas: frozenset[str] = frozenset({"public"})
+    tables: Mapping[tuple[str, str], Table] = field(default_factory=dict[tuple[str, str], Table])
+
+    def find(self, name: str, *, schema: str | None, search_path: Sequence[str]) -> Table | None:
+        """The table by qualified name, or the first of that name along the search path."""
+        if schema is not None:
+            return self.tables.get((schema, name))
+        found = (self.tables.get((candidate, name)) for candidate in search_path)
+        return next((table for table in found if table is not None), None)
+
+    def creation_schema(self, search_path: Sequence[str]) -> str | None:
+        """Where an unqualified CREATE puts its table: the first existing schema of the path."""
+        return next((schema for schema in search_path if schema in self.schemas), None)

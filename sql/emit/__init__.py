@@ -1,0 +1,1 @@
+"""Logical plans to the SQL of an engine."""

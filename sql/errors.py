@@ -1,0 +1,86 @@
+"""Errors that are the client's or the moment's fault, as PostgreSQL words them (STYLE §6).
+
+Made by named constructors only. `position` counts characters of the statement's text from 1.
+Messages: lower case, no full stop, identifiers quoted; detail and hint are sentences.
+"""
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(slots=True)
+class SqlError(Exception):
+    """A failure with a SQLSTATE that a client should see."""
+
+    sqlstate: str
+    message: str
+    position: int | None = None
+    detail: str | None = None
+    hint: str | None = None
+    schema: str | None = None
+    table: str | None = None
+    column: str | None = None
+    constraint: str | None = None
+    context: str | None = None
+
+    def __post_init__(self) -> None:
+        Exception.__init__(self, self.message)
+
+    def at(self, position: int | None) -> "SqlError":
+        """The same error with a position, if it has none yet."""
+        return self if self.position is not None else replace(self, position=position)
+
+
+def syntax_error(message: str, position: int | None = None) -> SqlError:
+    """42601; the parser's own words."""
+    return SqlError("42601", message, position)
+
+
+def not_supported(what: str, position: int | None = None, *, hint: str | None = None) -> SqlError:
+    """0A000: valid PostgreSQL that Meridian does not do."""
+    return SqlError("0A000", f"{what} is not supported", position, hint=hint)
+
+
+def undefined_table(name: str, position: int | None = None) -> SqlError:
+    """42P01."""
+    return SqlError("42P01", f'relation "{name}" does not exist', position)
+
+
+def undefined_column(
+    name: str, position: int | None = None, *, hint: str | None = None
+) -> SqlError:
+    """42703; `name` already carries its quotes or its qualifier as PostgreSQL writes it."""
+    return SqlError("42703", f"column {name} does not exist", position, hint=hint)
+
+
+def undefined_function(
+    signature: str, position: int | None = None, *, operator: bool = False
+) -> SqlError:
+    """42883; `signature` like `foo(integer)` or `text + integer`."""
+    kind = "operator" if operator else "function"
+    hint = f"No {kind} matches the given name and argument types. You might need to add explicit type casts."
+    return SqlError("42883", f"{kind} {signature} does not exist", position, hint=hint)
+
+
+def invalid_text(type_name: str, text: str, position: int | None = None) -> SqlError:
+    """22P02: text that is no value of the type."""
+    return SqlError("22P02", f'invalid input syntax for type {type_name}: "{text}"', position)
+
+
+def out_of_range(type_name: str) -> SqlError:
+    """22003: a number that does not fit, e.g. `integer out of range`."""
+    return SqlError("22003", f"{type_name} out of range")
+
+
+def division_by_zero() -> SqlError:
+    """22012."""
+    return SqlError("22012", "division by zero")
+
+
+def serialization_failure(table: str) -> SqlError:
+    """40001: a concurrent transaction wrote what this one has read."""
+    return SqlError(
+        "40001",
+        "could not serialize access due to concurrent update",
+        detail=f'Table "{table}" was changed after this transaction read it.',
+        hint="The transaction might succeed if retried.",
+    )

@@ -1,0 +1,334 @@
+"""Logical plans and bound expressions: what the binder makes and the engines run.
+
+    text ─parse▶ AST ─bind▶ Plan (typed, every name resolved) ─emit▶ engine SQL
+                                                           └─▶ reference evaluator
+
+INVARIANTS
+  P1  every column that a plan node makes has an id of its own, unique in the statement; an expression
+      names columns by id only. A plan used twice (a CTE) is wrapped so that each use has fresh ids.
+  P2  every expression has its final type; all casts are explicit `Call`s of casts from the function table.
+  P3  a correlated subquery refers to columns of the outer query by their ids; nothing else crosses.
+  P4  plans are values: hashable, comparable, fit for keys of caches. Parameters stay parameters.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NewType, TypeAlias
+
+from sql.functions import Function
+from sql.types import SqlType, Value
+
+ColumnId = NewType("ColumnId", int)
+RelationId = NewType("RelationId", str)
+"""Names an input given at run time: a shard, or `new` for the rows a statement has just made."""
+
+
+# --- expressions -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A value; Python types as in `sql/types.py`."""
+
+    value: Value
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """`$index`, from 1."""
+
+    index: int
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRef:
+    """A column of the input, or of an outer query (P3)."""
+
+    id: ColumnId
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function, operator or cast from the table. For casts to a type with modifier, `type` has it."""
+
+    function: Function
+    args: tuple["Expr", ...]
+    type: SqlType
+
+
+class BoolOp(StrEnum):
+    """Three-valued connectives."""
+
+    AND = "and"
+    OR = "or"
+    NOT = "not"
+
+
+@dataclass(frozen=True, slots=True)
+class Logical:
+    """AND, OR of two or more, NOT of one."""
+
+    op: BoolOp
+    args: tuple["Expr", ...]
+    type: SqlType
+
+
+class Test(StrEnum):
+    """Predicates that never answer NULL."""
+
+    IS_NULL = "is null"
+    IS_NOT_NULL = "is not null"
+    IS_TRUE = "is true"
+    IS_NOT_TRUE = "is not true"
+    IS_FALSE = "is false"
+    IS_NOT_FALSE = "is not false"
+
+
+@dataclass(frozen=True, slots=True)
+class IsTest:
+    """`arg IS NULL` and its kin."""
+
+    test: Test
+    arg: "Expr"
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """`left IS [NOT] DISTINCT FROM right`; both have one type. `negated`: IS NOT DISTINCT FROM."""
+
+    left: "Expr"
+    right: "Expr"
+    negated: bool
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Searched CASE (`CASE x WHEN ..` is bound as `x = ..`). All results have one type."""
+
+    whens: tuple[tuple["Expr", "Expr"], ...]
+    otherwise: "Expr"
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Coalesce:
+    """COALESCE; all arguments have one type."""
+
+    args: tuple["Expr", ...]
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """GREATEST or LEAST, ignoring NULLs; all arguments have one type."""
+
+    greatest: bool
+    args: tuple["Expr", ...]
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class InList:
+    """`arg [NOT] IN (items)`; all have one type, comparable by plain equality."""
+
+    arg: "Expr"
+    items: tuple["Expr", ...]
+    negated: bool
+    type: SqlType
+
+
+class SubqueryKind(StrEnum):
+    """How a subquery is used in an expression."""
+
+    SCALAR = "scalar"
+    EXISTS = "exists"
+    IN = "in"
+    NOT_IN = "not in"
+
+
+@dataclass(frozen=True, slots=True)
+class Subquery:
+    """A subquery as an expression; `args` are the left sides of IN, of the subquery's column types."""
+
+    kind: SubqueryKind
+    plan: "Plan"
+    args: tuple["Expr", ...]
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """An aggregate call; stands only in `GroupBy.aggregates`. `args` empty: count(*)."""
+
+    function: Function
+    args: tuple["Expr", ...]
+    distinct: bool
+    filter: "Expr | None"
+    order: tuple["SortKey", ...]
+    type: SqlType
+
+
+Expr: TypeAlias = (
+    Const | Param | ColumnRef | Call | Logical | IsTest | Distinct | Case | Coalesce | Extreme | InList
+    | Subquery
+)  # fmt: skip
+
+
+# --- plans -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PlanColumn:
+    """A column that a node makes (P1). `name` is for people and for Arrow results, not for resolution."""
+
+    id: ColumnId
+    name: str
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """One ORDER BY key, NULL order explicit."""
+
+    expr: Expr
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Rows of an input given at run time. `ordinals[i]` is the input's column behind `columns[i]`.
+
+    With `identity`, two more columns (text source, int8 index) say which row it is (`storage/batch.py`).
+    """
+
+    relation: RelationId
+    name: str
+    columns: tuple[PlanColumn, ...]
+    ordinals: tuple[int, ...]
+    identity: tuple[PlanColumn, PlanColumn] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Literal rows. One row of no columns is the input of a SELECT without FROM."""
+
+    columns: tuple[PlanColumn, ...]
+    rows: tuple[tuple[Expr, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Computes `columns[i] = exprs[i]`."""
+
+    input: "Plan"
+    columns: tuple[PlanColumn, ...]
+    exprs: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Rows for which the predicate is true."""
+
+    input: "Plan"
+    predicate: Expr
+
+
+class JoinKind(StrEnum):
+    """CROSS has no condition."""
+
+    CROSS = "cross"
+    INNER = "inner"
+    LEFT = "left"
+    RIGHT = "right"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Columns of both sides, left first. `lateral`: the right side may refer to the left's columns."""
+
+    kind: JoinKind
+    left: "Plan"
+    right: "Plan"
+    condition: Expr | None
+    lateral: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GroupBy:
+    """Makes `key_columns` then `aggregate_columns`. No keys: one row, also for no input."""
+
+    input: "Plan"
+    key_columns: tuple[PlanColumn, ...]
+    keys: tuple[Expr, ...]
+    aggregate_columns: tuple[PlanColumn, ...]
+    aggregates: tuple[Aggregate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctRows:
+    """Removes duplicate rows, NULLs equal."""
+
+    input: "Plan"
+
+
+class SetOpKind(StrEnum):
+    """Set operations."""
+
+    UNION = "union"
+    INTERSECT = "intersect"
+    EXCEPT = "except"
+
+
+@dataclass(frozen=True, slots=True)
+class SetOp:
+    """Both inputs have as many columns, of the same types, as `columns`."""
+
+    kind: SetOpKind
+    all: bool
+    left: "Plan"
+    right: "Plan"
+    columns: tuple[PlanColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """Orders rows; keys are over the input's columns."""
+
+    input: "Plan"
+    keys: tuple[SortKey, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """LIMIT and OFFSET: constants or parameters of type int8; None or NULL: no limit."""
+
+    input: "Plan"
+    limit: Expr | None
+    offset: Expr | None
+
+
+Plan: TypeAlias = (
+    Scan | Values | Project | Filter | Join | GroupBy | DistinctRows | SetOp | Sort | Limit
+)  # fmt: skip
+
+
+def output_columns(plan: Plan) -> tuple[PlanColumn, ...]:
+    """The columns that a plan makes, in order."""
+    match plan:
+        case Scan():
+            return plan.columns + (plan.identity or ())
+        case Values() | Project() | SetOp():
+            return plan.columns
+        case Filter() | DistinctRows() | Sort() | Limit():
+            return output_columns(plan.input)
+        case Join():
+            return output_columns(plan.left) + output_columns(plan.right)
+        case GroupBy():
+            return plan.key_columns + plan.aggregate_columns

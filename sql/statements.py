@@ -1,0 +1,205 @@
+"""Bound statements: what a session executes. One dataclass per kind; the union is `Bound`.
+
+Data-modifying statements carry a `source` plan whose output has a fixed shape:
+    Insert   the table's columns, in order, with their exact types (defaults filled in)
+    Update   source, index (identity of the old row), then the table's columns with the new values
+    Delete   source, index, then (only with RETURNING) the table's columns with the old values
+NOT NULL is checked by the session on the rows (23502), lengths and ranges by the casts in the plan.
+`returning` is a plan over `Scan(relation="new")` whose input has the table's columns.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from sql.catalog import Column, Table
+from sql.plan import Expr, Plan
+from sql.types import SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class OutputColumn:
+    """A column of a result as RowDescription needs it. table_oid 0: not a plain column of a table."""
+
+    name: str
+    type: SqlType
+    table_oid: int = 0
+    attribute: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """SELECT, VALUES, WITH. `tables`: what it reads. `as_of`: a timestamp expression (timestamptz or int8)."""
+
+    plan: Plan
+    columns: tuple[OutputColumn, ...]
+    tables: tuple[Table, ...]
+    as_of: Expr | None = None
+    as_of_at_least: bool = False
+
+
+class ModifyKind(StrEnum):
+    """What a data-modifying statement does."""
+
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class Modify:
+    """INSERT, UPDATE, DELETE. `tables`: what `source` reads (empty for INSERT VALUES: blind)."""
+
+    kind: ModifyKind
+    table: Table
+    source: Plan
+    tables: tuple[Table, ...]
+    returning: Plan | None = None
+    columns: tuple[OutputColumn, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOptions:
+    """Options of COPY as given, checked. `format` is `text` or `csv`."""
+
+    format: str = "text"
+    delimiter: str = "\t"
+    null: str = "\\N"
+    header: bool = False
+    header_match: bool = False
+    quote: str = '"'
+    escape: str = '"'
+    force_quote: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CopyIn:
+    """COPY t (columns) FROM STDIN. `ordinals`: the table's columns that the data has, in its order."""
+
+    table: Table
+    ordinals: tuple[int, ...]
+    options: CopyOptions
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOut:
+    """COPY t TO STDOUT or COPY (query) TO STDOUT."""
+
+    query: Query
+    options: CopyOptions
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """The session gives the table its oid and shard. `exists`: IF NOT EXISTS found one; notice only."""
+
+    schema: str
+    name: str
+    columns: tuple[Column, ...]
+    exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropTable:
+    """`missing`: names that IF EXISTS did not find, for the notices."""
+
+    tables: tuple[Table, ...]
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSchema:
+    """`exists`: IF NOT EXISTS found one; notice only."""
+
+    name: str
+    exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropSchema:
+    """`tables`: what CASCADE drops with it."""
+
+    names: tuple[str, ...]
+    tables: tuple[Table, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+class TransactionVerb(StrEnum):
+    """Transaction control."""
+
+    BEGIN = "begin"
+    START = "start transaction"
+    COMMIT = "commit"
+    ROLLBACK = "rollback"
+    SET = "set transaction"
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionControl:
+    """BEGIN and its kin. None: not said. `isolation` as PostgreSQL writes it, e.g. `serializable`."""
+
+    verb: TransactionVerb
+    isolation: str | None = None
+    read_only: bool | None = None
+    deferrable: bool | None = None
+    chain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetVariable:
+    """SET [LOCAL] name = value, SET .. TO DEFAULT (`value` None). Lists are joined as PostgreSQL does."""
+
+    name: str
+    value: str | None
+    local: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShowVariable:
+    """SHOW name; `all` for SHOW ALL."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResetVariable:
+    """RESET name; `all` for RESET ALL."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Discard:
+    """DISCARD ALL | PLANS | TEMP | SEQUENCES; also RESET ALL's relatives CLOSE ALL, UNLISTEN *, DEALLOCATE ALL."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """EXPLAIN of a query or a modification. `options` lower case, e.g. analyze, verbose, format."""
+
+    statement: "Query | Modify"
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """Nothing but blanks and comments."""
+
+
+Bound: TypeAlias = (
+    Query | Modify | CopyIn | CopyOut | CreateTable | DropTable | CreateSchema | DropSchema
+    | TransactionControl | SetVariable | ShowVariable | ResetVariable | Discard | Explain | Empty
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A bound statement with the types its parameters were found to have, $1 first."""
+
+    bound: Bound
+    parameters: tuple[SqlType, ...]
+    tag: str
+    """The first word or words of the command tag, e.g. `SELECT`, `INSERT 0`, `CREATE TABLE`."""

@@ -1,0 +1,155 @@
+"""PostgreSQL types, and how their values look in Python and in Arrow.
+
+    type                  Python value                           Arrow
+    bool                  bool                                   bool
+    int2 int4 int8 oid    int                                    int16 int32 int64 int64
+    float4 float8         float (float4: rounded to 32 bits)     float32 float64
+    numeric               decimal.Decimal (finite)               decimal128(precision, scale)
+    text varchar bpchar   str (bpchar: without trailing blanks)  string
+    name unknown          str                                    string
+    bytea                 bytes                                  binary
+    uuid                  str, canonical lower case              string
+    date                  int, days since 1970-01-01             date32
+    timestamp             int, microseconds since 1970-01-01     timestamp[us]
+    timestamptz           int, microseconds since 1970-01-01 UTC timestamp[us, UTC]
+    interval              Interval                               month_day_nano_interval
+    NULL of any type      None                                   null
+
+Dates are integers because PostgreSQL's range is wider than Python's.
+
+INVARIANTS
+  Y1  `typmod` is what PostgreSQL would report; `precision` and `scale` are what the value is computed and
+      stored with. Every numeric expression has both; no other type has them.
+  Y2  `trim` is true when the scale is not PostgreSQL's display scale (unconstrained numeric, quotients):
+      the value is printed without trailing zeros. It is false for everything but numeric.
+"""
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Final, TypeAlias
+
+NUMERIC_PRECISION_MAX: Final = 38
+NUMERIC_SCALE_DEFAULT: Final = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """PostgreSQL's interval: three fields that do not mix."""
+
+    months: int = 0
+    days: int = 0
+    micros: int = 0
+
+
+Value: TypeAlias = bool | int | float | Decimal | str | bytes | Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class SqlType:
+    """A type with its modifier. `name` is pg_type.typname, e.g. `int4`, `varchar`."""
+
+    name: str
+    typmod: int = -1
+    precision: int | None = None
+    scale: int | None = None
+    trim: bool = False
+
+    @property
+    def oid(self) -> int:
+        """pg_type.oid."""
+        return OIDS[self.name]
+
+    @property
+    def size(self) -> int:
+        """pg_type.typlen; -1 for variable length."""
+        return SIZES.get(self.name, -1)
+
+    @property
+    def category(self) -> str:
+        """pg_type.typcategory."""
+        return CATEGORIES[self.name]
+
+    @property
+    def length(self) -> int | None:
+        """N of varchar(n) and char(n)."""
+        return self.typmod - 4 if self.typmod >= 4 and self.name in ("varchar", "bpchar") else None
+
+    def bare(self) -> "SqlType":
+        """The same type without modifier (numeric keeps its computed precision and scale)."""
+        return replace(self, typmod=-1)
+
+
+OIDS: Final[dict[str, int]] = {
+    "bool": 16, "bytea": 17, "name": 19, "int8": 20, "int2": 21, "int4": 23, "text": 25, "oid": 26,
+    "float4": 700, "float8": 701, "unknown": 705, "bpchar": 1042, "varchar": 1043, "date": 1082,
+    "timestamp": 1114, "timestamptz": 1184, "interval": 1186, "numeric": 1700, "uuid": 2950, "void": 2278,
+}  # fmt: skip
+NAMES_BY_OID: Final[dict[int, str]] = {oid: name for name, oid in OIDS.items()}
+
+SIZES: Final[dict[str, int]] = {
+    "bool": 1, "int8": 8, "int2": 2, "int4": 4, "oid": 4, "float4": 4, "float8": 8, "date": 4,
+    "timestamp": 8, "timestamptz": 8, "interval": 16, "uuid": 16, "name": 64, "unknown": -2, "void": 4,
+}  # fmt: skip
+
+CATEGORIES: Final[dict[str, str]] = {
+    "bool": "B", "bytea": "U", "name": "S", "int8": "N", "int2": "N", "int4": "N", "text": "S", "oid": "N",
+    "float4": "N", "float8": "N", "unknown": "X", "bpchar": "S", "varchar": "S", "date": "D",
+    "timestamp": "D", "timestamptz": "D", "interval": "T", "numeric": "N", "uuid": "U", "void": "P",
+}  # fmt: skip
+PREFERRED: Final = frozenset({"bool", "text", "oid", "float8", "timestamptz", "interval"})
+
+BOOL: Final = SqlType("bool")
+INT2: Final = SqlType("int2")
+INT4: Final = SqlType("int4")
+INT8: Final = SqlType("int8")
+OID: Final = SqlType("oid")
+FLOAT4: Final = SqlType("float4")
+FLOAT8: Final = SqlType("float8")
+TEXT: Final = SqlType("text")
+NAME: Final = SqlType("name")
+BYTEA: Final = SqlType("bytea")
+UUID: Final = SqlType("uuid")
+DATE: Final = SqlType("date")
+TIMESTAMP: Final = SqlType("timestamp")
+TIMESTAMPTZ: Final = SqlType("timestamptz")
+INTERVAL: Final = SqlType("interval")
+UNKNOWN: Final = SqlType("unknown")
+VOID: Final = SqlType("void")
+NUMERIC: Final = SqlType("numeric", -1, NUMERIC_PRECISION_MAX, NUMERIC_SCALE_DEFAULT, trim=True)
+
+
+def numeric(precision: int, scale: int) -> SqlType:
+    """`numeric(precision, scale)` as declared by a user."""
+    return SqlType("numeric", ((precision << 16) | scale) + 4, precision, scale)
+
+
+def computed_numeric(precision: int, scale: int, *, trim: bool) -> SqlType:
+    """The type of a numeric expression: no modifier, but a precision and scale to compute with (Y1)."""
+    return SqlType("numeric", -1, precision, scale, trim)
+
+
+def varchar(length: int | None = None) -> SqlType:
+    """`varchar(length)`, or `varchar`."""
+    return SqlType("varchar", -1 if length is None else length + 4)
+
+
+def bpchar(length: int | None = None) -> SqlType:
+    """`char(length)`; PostgreSQL's name of the type is bpchar."""
+    return SqlType("bpchar", -1 if length is None else length + 4)
+
+
+DISPLAY_NAMES: Final[dict[str, str]] = {
+    "bool": "boolean", "int2": "smallint", "int4": "integer", "int8": "bigint", "float4": "real",
+    "float8": "double precision", "varchar": "character varying", "bpchar": "character",
+    "timestamp": "timestamp without time zone", "timestamptz": "timestamp with time zone",
+}  # fmt: skip
+
+
+def display(type_: SqlType) -> str:
+    """The type as format_type() writes it, e.g. `character varying(10)`; used in messages."""
+    name = DISPLAY_NAMES.get(type_.name, type_.name)
+    if type_.length is not None:
+        return f"{name}({type_.length})"
+    if type_.name == "numeric" and type_.typmod >= 4:
+        return f"{name}({type_.precision},{type_.scale})"
+    return name

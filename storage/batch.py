@@ -1,0 +1,73 @@
+"""What a transaction writes into one shard, and what a reader sees of a shard.
+
+    WriteBatch   rows to insert (inline Arrow, or files already staged) + rows to delete, by identity
+    ShardView    the same shard at one timestamp: file slices (base, staged) + inline slices (tail, own)
+
+INVARIANTS
+  B1  a row's identity is (source, index): (data file, row index) or (`@<commit ts>`, ordinal in the
+      batch). Identities are never used twice.
+  B2  inserted rows keep their order; deletes name rows that existed at the writer's read timestamp,
+      never rows of the same batch.
+  B3  a flush writes every row of a shard in commit order, dead ones too (they get a deletion vector),
+      so the row (`@ts`, i) lands at (file, first row of ts + i).
+  B4  a view is immutable: holding it keeps nothing from advancing and nothing changes under a reader.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyroaring import BitMap64
+
+from storage.types import ShardId, Source
+
+Deletes = Mapping[Source, BitMap64]
+"""Rows to delete: indexes by source (B1). Treat the bitmaps as immutable."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A Parquet file of a shard: name below the shard's directory, sizes, Delta statistics as JSON."""
+
+    name: Source
+    rows: int
+    size_bytes: int
+    stats_json: str
+
+
+@dataclass(frozen=True, slots=True)
+class WriteBatch:
+    """One transaction's writes to one shard. `inserts` has the shard's schema; None for no inline rows."""
+
+    inserts: pa.Table | None = None
+    staged: tuple[DataFile, ...] = ()
+    deletes: Deletes = field(default_factory=dict[Source, BitMap64])
+
+
+@dataclass(frozen=True, slots=True)
+class FileSlice:
+    """The rows of a data file that a view contains: the first `row_limit`, without `deleted`."""
+
+    file: DataFile
+    row_limit: int
+    deleted: BitMap64
+
+
+@dataclass(frozen=True, slots=True)
+class InlineSlice:
+    """Rows in memory: all rows of `rows` without `deleted`; the identity of row i is (source, i)."""
+
+    source: Source
+    rows: pa.Table
+    deleted: BitMap64
+
+
+@dataclass(frozen=True, slots=True)
+class ShardView:
+    """A shard at a timestamp (B4). `base_key` is equal for two views whose `files` are the same."""
+
+    shard: ShardId
+    schema: pa.Schema
+    base_key: str
+    files: tuple[FileSlice, ...]
+    inline: tuple[InlineSlice, ...]

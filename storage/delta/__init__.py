@@ -1,0 +1,1 @@
+"""Delta tables: the log, snapshots, data files and deletion vectors, written and read by us."""

@@ -1,0 +1,79 @@
+"""The stash: a small, durable, transactional key-value store (DESIGN §3).
+
+    collection ─┬─ key ─ value        e.g. `ceiling` / `system` / 8 bytes
+                └─ key ─ value
+
+INVARIANTS
+  S1  a transaction is all or nothing, and durable (power failure included) when it returns.
+  S2  a transaction with an epoch older than the stash's raises Fenced and writes nothing.
+  S3  transactions of one epoch take effect in the order they were handed over.
+  S4  Determinate: nothing was written. Indeterminate: it may have been.
+
+Implementations: `stash_sqlite.py` (embedded default), `memory.py` (the twin). One suite proves
+both: `tests/conformance/test_stash.py`. What the collections mean is said by those who own them:
+`txns.py` (batches, upper, commit tokens), `cuts.py`, the coordinator's catalog and oracle.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from storage.types import Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Set a key to a value, whether it was there or not."""
+
+    collection: str
+    key: str
+    value: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove a key; nothing happens if it is not there."""
+
+    collection: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Require:
+    """The transaction happens only if the key has this value (None: is absent)."""
+
+    collection: str
+    key: str
+    value: bytes | None
+
+
+Write: TypeAlias = Put | Delete
+
+
+class Stash(Protocol):
+    """See the module. Methods may wait; calls may overlap and are served in order (S3)."""
+
+    async def fence(self) -> Epoch:
+        """Take over: durably increment the epoch and return it. Older epochs are fenced from now on."""
+        ...
+
+    async def transact(
+        self, epoch: Epoch, writes: Sequence[Write], *, requires: Sequence[Require] = ()
+    ) -> None:
+        """Check the epoch and the requirements, then write all, durably (S1, S2).
+
+        Raises RequireFailed, Fenced, Determinate (e.g. disk full), Indeterminate.
+        """
+        ...
+
+    async def scan(self, collection: str) -> Mapping[str, bytes]:
+        """All keys and values of a collection, in the order of the keys (by code point)."""
+        ...
+
+    async def read(self, collection: str, key: str) -> bytes | None:
+        """One value, or None."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of files and locks; transactions handed over before are finished first."""
+        ...
