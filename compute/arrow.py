@@ -1,0 +1,62 @@
+"""PostgreSQL types as Arrow types: the table of `sql/types.py`, in code. The only such mapping.
+
+The Arrow field of a stored column also carries our type in its metadata (`meridian.type`), so that
+a
+Delta table can say what a column was declared as; `field_type` reads it back.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from sql.catalog import Column
+from sql.types import SqlType, display
+
+TYPE_KEY: Final = b"meridian.type"
+
+_SIMPLE: Final[dict[str, pa.DataType]] = {
+    "bool": pa.bool_(),
+    "int2": pa.int16(),
+    "int4": pa.int32(),
+    "int8": pa.int64(),
+    "oid": pa.int64(),
+    "float4": pa.float32(),
+    "float8": pa.float64(),
+    "text": pa.string(),
+    "varchar": pa.string(),
+    "bpchar": pa.string(),
+    "name": pa.string(),
+    "unknown": pa.string(),
+    "uuid": pa.string(),
+    "bytea": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us", tz="UTC"),
+    "interval": pa.month_day_nano_interval(),
+    "void": pa.null(),
+}
+
+
+def arrow_type(type_: SqlType) -> pa.DataType:
+    """The Arrow type of a value of this PostgreSQL type."""
+    if type_.name == "numeric":
+        assert type_.precision is not None, "Y1: numeric has a precision"
+        assert type_.scale is not None, "Y1: numeric has a scale"
+        return pa.decimal128(type_.precision, type_.scale)
+    return _SIMPLE[type_.name]
+
+
+def table_schema(columns: Sequence[Column]) -> pa.Schema:
+    """The schema that a table's files, batches and views have."""
+    return pa.schema(
+        [
+            pa.field(
+                column.name,
+                arrow_type(column.type),
+                nullable=not column.not_null,
+                metadata={TYPE_KEY: display(column.type).encode()},
+            )
+            for column in columns
+        ]
+    )

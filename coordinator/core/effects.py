@@ -1,0 +1,56 @@
+"""What the core asks for. The driver runs them in order; each says how it ends.
+
+Effects that make something durable come before effects that tell anyone about it (STYLE §2.2).
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from coordinator.core.messages import ReplyValue, RequestId
+from storage.shard import ShardState
+from storage.txns import Commit
+from storage.types import ShardId, Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Answer a request. Ends here."""
+
+    request: RequestId
+    value: ReplyValue
+
+
+@dataclass(frozen=True, slots=True)
+class PersistCeiling:
+    """Write the oracle's ceiling durably. Ends in CeilingPersisted or CeilingFailed."""
+
+    ceiling: Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class CommitGroup:
+    """`commit_at` into the txns shard. Ends in GroupCommitted, GroupPassed or GroupFailed.
+
+    An unknown outcome is resolved by the token before anything is said.
+    """
+
+    commit: Commit
+
+
+@dataclass(frozen=True, slots=True)
+class FlushCut:
+    """Write each shard's tail up to the cut as one Delta version. Ends in CutFlushed."""
+
+    cut: Timestamp
+    states: tuple[ShardState, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tidy:
+    """Drop applied batches from the txns shard, except those of `keep`. Ends in Tidied."""
+
+    cut: Timestamp
+    keep: frozenset[ShardId]
+
+
+Effect: TypeAlias = Reply | PersistCeiling | CommitGroup | FlushCut | Tidy

@@ -1,0 +1,310 @@
+"""What enters the core: requests of sessions, completions of effects, the tick.
+
+Requests are imperative and carry the id that their reply names; completions are past tense. Every
+message is a value; `core.step` is the only reader.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NewType, TypeAlias
+
+import pyarrow as pa
+
+from sql.catalog import Catalog, Table
+from storage.batch import ShardView, WriteBatch
+from storage.shard import Version
+from storage.types import ShardId, Timestamp, Token
+
+RequestId = NewType("RequestId", int)
+TransactionId = NewType("TransactionId", int)
+ConnectionId = NewType("ConnectionId", int)
+
+
+class Isolation(StrEnum):
+    """Isolation levels of DESIGN §2 that this slice has; `serializable` asks for the strongest."""
+
+    STRICT_SERIALIZABLE = "strict serializable"
+
+
+# --- catalog changes (DDL) ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PutTable:
+    """Create a table, or replace its definition; `schema` is what its shard stores."""
+
+    table: Table
+    schema: pa.Schema
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveTable:
+    """Drop a table; its shard stays readable to those who read before."""
+
+    table: Table
+
+
+@dataclass(frozen=True, slots=True)
+class PutSchema:
+    """Create a schema."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveSchema:
+    """Drop an empty schema."""
+
+    name: str
+
+
+CatalogChange: TypeAlias = PutTable | RemoveTable | PutSchema | RemoveSchema
+
+
+# --- requests ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Open a transaction. Nothing is chosen or held yet. No reply."""
+
+    txn: TransactionId
+    owner: ConnectionId
+    isolation: Isolation = Isolation.STRICT_SERIALIZABLE
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TakeSnapshot:
+    """Reply Snapshot. Without `as_of`: the transaction's timestamp, chosen at its first snapshot.
+
+    With `as_of` (and `at_least`): a timestamp for one statement, held until the transaction ends
+    and
+    outside of validation. Below since: 72000; not closed yet: waits for the clock, beyond a bound
+    22023.
+    """
+
+    request: RequestId
+    txn: TransactionId
+    as_of: Timestamp | None = None
+    at_least: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Reply Views of the tables' shards at `ts`, a timestamp that TakeSnapshot gave this
+    transaction.
+
+    At the transaction's own timestamp the views hold its own writes, and the tables enter its read
+    set.
+    """
+
+    request: RequestId
+    txn: TransactionId
+    ts: Timestamp
+    tables: tuple[Table, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRows:
+    """Buffer writes into the transaction: visible to its own later scans. No reply."""
+
+    txn: TransactionId
+    table: Table
+    batch: WriteBatch
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeCatalog:
+    """Buffer DDL into the transaction: visible in its own later snapshots. No reply."""
+
+    txn: TransactionId
+    changes: tuple[CatalogChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TakeLease:
+    """Reply Leased when the transaction alone may commit writes to these tables, until it ends."""
+
+    request: RequestId
+    txn: TransactionId
+    tables: tuple[Table, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitTransaction:
+    """Reply Committed or Refused; the transaction is over either way."""
+
+    request: RequestId
+    txn: TransactionId
+
+
+@dataclass(frozen=True, slots=True)
+class AbortTransaction:
+    """Forget the transaction, whatever it is doing; an unanswered commit is still resolved. No
+    reply."""
+
+    txn: TransactionId
+
+
+@dataclass(frozen=True, slots=True)
+class NewTableId:
+    """Reply TableId: an oid and a shard that were never used."""
+
+    request: RequestId
+
+
+# --- completions -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CeilingPersisted:
+    """Ends PersistCeiling."""
+
+    ceiling: Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class CeilingFailed:
+    """Ends PersistCeiling: nothing was written; to be tried again after a while."""
+
+    ceiling: Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCommitted:
+    """Ends CommitGroup: durable."""
+
+    token: Token
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPassed:
+    """Ends CommitGroup: not written, the txns shard is at `upper`; commit again at a later
+    timestamp."""
+
+    token: Token
+    upper: Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFailed:
+    """Ends CommitGroup: not written, e.g. disk full. `sqlstate` and `reason` are for the
+    clients."""
+
+    token: Token
+    sqlstate: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CutFlushed:
+    """Ends FlushCut. A shard is in `versions` (durable in Delta) or in `failed` (why, for the
+    log)."""
+
+    cut: Timestamp
+    versions: Mapping[ShardId, Version]
+    failed: Mapping[ShardId, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Tidied:
+    """Ends Tidy, done or not: a cut that was not tidied is tidied with the next one."""
+
+    cut: Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time has passed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnected:
+    """A connection is gone: all its transactions are aborted."""
+
+    owner: ConnectionId
+
+
+@dataclass(frozen=True, slots=True)
+class ShutDown:
+    """Flush what is dirty and hand the unused timestamps back. Reply Stopped when nothing is
+    left."""
+
+    request: RequestId
+
+
+Message: TypeAlias = (
+    Begin | TakeSnapshot | Scan | WriteRows | ChangeCatalog | TakeLease | CommitTransaction
+    | AbortTransaction | NewTableId | CeilingPersisted | CeilingFailed | GroupCommitted |
+    GroupPassed
+    | GroupFailed | CutFlushed | Tidied | Tick | Disconnected | ShutDown
+)  # fmt: skip
+
+
+# --- replies -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A timestamp and the catalog true at it (with the transaction's own DDL, at its own
+    timestamp)."""
+
+    ts: Timestamp
+    catalog: Catalog
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """One view per table, in the order asked for."""
+
+    views: tuple[ShardView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Leased:
+    """The lease is held."""
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Durable and visible. `ts`: the commit timestamp (the read timestamp if nothing was
+    written)."""
+
+    ts: Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class TableId:
+    """A fresh oid and shard."""
+
+    oid: int
+    shard: ShardId
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """Nothing is in flight any more."""
+
+
+class RefusedReason(StrEnum):
+    """Why something was refused; `conflict` and `stale` may be tried again from scratch."""
+
+    CONFLICT = "conflict"
+    STALE = "stale"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The request did not happen."""
+
+    reason: RefusedReason
+    sqlstate: str
+    message: str
+    detail: str | None = None
+    hint: str | None = None
+
+
+ReplyValue: TypeAlias = Snapshot | Views | Leased | Committed | TableId | Stopped | Refused
