@@ -1,0 +1,93 @@
+"""A stash and an object store that fail on demand, round any real one.
+
+    caller ── before ──▶ inner call ── after ──▶ caller
+                │ may wait, or raise: the request is lost, nothing happened
+                                        └ may wait, or raise: it happened, the reply is lost
+
+`fault` is awaited as `fault("before stash.transact")` and `fault("after stash.transact")`. What it
+raises reaches the caller as it is: Determinate fits only before, Indeterminate fits both.
+
+INVARIANTS
+  F1  stash calls reach the inner stash in the order they were made, however long `before` takes.
+  F2  the wrapper draws no randomness and keeps no clock: `fault` decides everything.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+from storage.object_store import ObjectStore
+from storage.stash import Require, Stash, Write
+from storage.types import Epoch
+
+Fault: TypeAlias = Callable[[str], Awaitable[None]]
+Result = TypeVar("Result")
+
+
+class FaultyStash:
+    """A Stash whose calls fail as `fault` says (F1, F2)."""
+
+    def __init__(self, inner: Stash, fault: Fault) -> None:
+        self._inner = inner
+        self._fault = fault
+        self._turn = asyncio.Lock()
+
+    async def fence(self) -> Epoch:
+        return await self._call("stash.fence", self._inner.fence)
+
+    async def transact(
+        self, epoch: Epoch, writes: Sequence[Write], *, requires: Sequence[Require] = ()
+    ) -> None:
+        await self._call(
+            "stash.transact", lambda: self._inner.transact(epoch, writes, requires=requires)
+        )
+
+    async def scan(self, collection: str) -> Mapping[str, bytes]:
+        return await self._call("stash.scan", lambda: self._inner.scan(collection))
+
+    async def read(self, collection: str, key: str) -> bytes | None:
+        return await self._call("stash.read", lambda: self._inner.read(collection, key))
+
+    async def close(self) -> None:
+        await self._call("stash.close", self._inner.close)
+
+    async def _call(self, operation: str, inner: Callable[[], Awaitable[Result]]) -> Result:
+        # asyncio.Lock serves waiters first come, first served (F1).
+        async with self._turn:
+            await self._fault(f"before {operation}")
+            result = await inner()
+        await self._fault(f"after {operation}")
+        return result
+
+
+class FaultyObjectStore:
+    """An ObjectStore whose calls fail as `fault` says (F2); its calls may overtake each other."""
+
+    def __init__(self, inner: ObjectStore, fault: Fault) -> None:
+        self._inner = inner
+        self._fault = fault
+
+    async def create(self, name: str, content: bytes) -> None:
+        await self._call("store.create", lambda: self._inner.create(name, content))
+
+    async def read(self, name: str) -> bytes:
+        return await self._call("store.read", lambda: self._inner.read(name))
+
+    async def list(self, prefix: str) -> Sequence[str]:
+        return await self._call("store.list", lambda: self._inner.list(prefix))
+
+    async def delete(self, name: str) -> None:
+        await self._call("store.delete", lambda: self._inner.delete(name))
+
+    async def sync(self, names: Sequence[str]) -> None:
+        await self._call("store.sync", lambda: self._inner.sync(names))
+
+    def local_path(self, name: str) -> Path:
+        return self._inner.local_path(name)
+
+    async def _call(self, operation: str, inner: Callable[[], Awaitable[Result]]) -> Result:
+        await self._fault(f"before {operation}")
+        result = await inner()
+        await self._fault(f"after {operation}")
+        return result
