@@ -6,58 +6,75 @@
 
 INVARIANTS
   V1  `view(t)` shows exactly the writes with commit timestamp <= t, at every t in [since, upper),
-      also between two cuts: base = newest version with cut <= t; then the rows of the next version's
-      files up to t (rows lie in commit order, `runs` says where each timestamp begins), the deletes up
-      to t, and the tail.
+      also between two cuts: base = newest version with cut <= t; then the rows of the next
+      version's files up to t (rows lie in commit order, `runs` says where each timestamp begins),
+      the deletes up to t, and the tail.
   V2  a delete may name `@ts` rows that have been flushed since: it is resolved through `runs`.
-  V3  a ShardState is a value: `committed`, `flushed`, `pruned` return new ones that share structure.
+  V3  a ShardState is a value: `committed`, `flushed`, `pruned` return new ones that share
+      structure.
+  V4  a file staged by a transaction is a file from the moment of its commit: its rows are named by
+      the file, in the tail as in the base.
 
-Not here: writing files and logs (`delta/`), deciding when to flush (the coordinator).
+Not here: building views (`shard_view.py`), writing files and logs (`delta/`), deciding when to
+flush (the coordinator).
 """
 
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 from pyroaring import BitMap64
 
-from storage.batch import DataFile, Deletes, ShardView, WriteBatch
-from storage.types import ShardId, Source, Timestamp
+from storage.batch import DataFile, Deletes, InlineSlice, ShardView, WriteBatch
+from storage.live_files import FileMap, LiveFile, Run, Runs
+from storage.shard_view import ViewBuilder
+from storage.types import OWN, ShardId, Source, Timestamp, inline_source, is_file
 
+__all__ = ["Committed", "FileMap", "LiveFile", "Run", "Runs", "ShardState", "Tail", "Version"]
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """Rows [first_row, next run's first_row) of a file were committed at `ts`."""
-
-    ts: Timestamp
-    first_row: int
-
-
-@dataclass(frozen=True, slots=True)
-class LiveFile:
-    """A file as one version has it: the file, all its deleted rows so far, its runs in row order."""
-
-    file: DataFile
-    deleted: BitMap64
-    runs: tuple[Run, ...]
+COMMIT_OVERHEAD_BYTES: Final = 2_048
+"""What a one-row Arrow table and its objects cost in memory beside the values: without it, a tail
+of tiny commits would be bounded far too late."""
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A Delta version: all writes up to `cut`. `deletes` are those of (previous cut, cut], by time."""
+    """A Delta version: all writes up to `cut`.
+
+    `added` are the files that the version before had not; `deletes` are the deletes of
+    (previous cut, cut] by time, all resolved to files.
+    """
 
     number: int
     cut: Timestamp
-    files: "dict[Source, LiveFile]"
+    files: FileMap
+    added: tuple[Source, ...] = ()
     deletes: tuple[tuple[Timestamp, Deletes], ...] = ()
+
+    def wrote_between(self, after: Timestamp, upto: Timestamp) -> bool:
+        """True if a commit with after < ts <= upto came with this version."""
+        return any(after < ts <= upto for ts, _ in self.deletes) or any(
+            self.files[name].runs.any_within(after, upto) for name in self.added
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """One commit in the tail."""
+    """One commit in the tail. `inline` is the slice of its inline rows, if it has any."""
 
     ts: Timestamp
     batch: WriteBatch
+    inline: InlineSlice | None = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        rows = self.batch.inserts
+        part = None if rows is None or not rows.num_rows else _slice(self.ts, rows)
+        object.__setattr__(self, "inline", part)
+
+
+def _slice(ts: Timestamp, rows: pa.Table) -> InlineSlice:
+    return InlineSlice(inline_source(ts), rows, BitMap64())
 
 
 Tail: TypeAlias = tuple[Committed, ...]
@@ -75,18 +92,183 @@ class ShardState:
     tail_bytes: int = 0
     last_write: Timestamp = field(default=Timestamp(0))
 
+    @property
+    def cut(self) -> Timestamp | None:
+        """The newest version's cut; None if there is no version."""
+        return self.versions[-1].cut if self.versions else None
+
+    @property
+    def tail_rows(self) -> int:
+        """Rows in memory that no version holds."""
+        return sum(c.inline.rows.num_rows for c in self.tail if c.inline is not None)
+
+    @property
+    def dirty(self) -> bool:
+        """True if a flush at a late enough cut has something to write: commits, or the table."""
+        return bool(self.tail) or not self.versions
+
+    def dirty_at(self, cut: Timestamp) -> bool:
+        """True if a flush at `cut` has something to write."""
+        if not self.versions:
+            return self.created <= cut
+        return bool(self.tail) and self.tail[0].ts <= cut
+
     def committed(self, ts: Timestamp, batch: WriteBatch) -> "ShardState":
         """This state after a commit at `ts`, which must be greater than every one before."""
-        raise AssertionError("contract only")
+        assert ts > self.last_write, "T2: commits come in the order of their timestamps"
+        assert self.cut is None or ts > self.cut, "V1: a version holds all writes up to its cut"
+        assert OWN not in batch.deletes, "B2: a batch does not delete its own rows"
+        batch = self._resolved(batch)
+        commit = Committed(ts, batch)
+        return replace(
+            self,
+            tail=(*self.tail, commit),
+            tail_bytes=self.tail_bytes + _memory_bytes(batch),
+            last_write=ts,
+        )
 
     def flushed(self, version: Version) -> "ShardState":
         """This state after `version` became durable: the tail up to its cut is gone."""
-        raise AssertionError("contract only")
+        if self.versions:
+            assert version.number > self.versions[-1].number, "versions ascend"
+            assert version.cut > self.versions[-1].cut, "C1: cuts ascend"
+        first = bisect_right(self.tail, version.cut, key=_commit_ts)
+        state = replace(self, versions=(*self.versions, version), tail=self.tail[first:])
+        # What is left of the tail may name rows that this very flush has moved into a file.
+        tail = tuple(state._recommitted(commit) for commit in state.tail)
+        return replace(
+            state,
+            tail=tail,
+            tail_bytes=sum(_memory_bytes(commit.batch) for commit in tail),
+            last_write=max(self.last_write, _newest_write(version)),
+        )
 
     def pruned(self, since: Timestamp) -> "ShardState":
         """This state without the versions that no `view(t >= since)` needs."""
-        raise AssertionError("contract only")
+        base = bisect_right(self.versions, since, key=_version_cut) - 1
+        if base <= 0:
+            return self
+        # Nobody reads before the base any more, so nobody asks when its rows went.
+        kept = replace(self.versions[base], added=(), deletes=())
+        return replace(self, versions=(kept, *self.versions[base + 1 :]))
 
     def view(self, as_of: Timestamp, own: WriteBatch | None = None) -> ShardView:
         """The shard at `as_of`, with a transaction's own writes on top (V1)."""
-        raise AssertionError("contract only")
+        following = bisect_right(self.versions, as_of, key=_version_cut)
+        base = self.versions[following - 1] if following else None
+        assert base is not None or not self.versions or self.versions[0].number == 0, (
+            f"V1: {as_of} is before since"
+        )
+        builder = ViewBuilder(base.files if base is not None else FileMap())
+        if following < len(self.versions):
+            _add_part(builder, self.versions[following], as_of)
+        else:
+            for commit in self.tail[: bisect_right(self.tail, as_of, key=_commit_ts)]:
+                _add_commit(builder, commit)
+        if own is not None:
+            # At read committed, rows that this transaction deleted may be gone with their file.
+            deletes = self._resolve(own.deletes, ignore_gone=True)
+            builder.add_own(replace(own, deletes=deletes))
+        return builder.view(self.shard, self.schema)
+
+    def wrote_between(self, after: Timestamp, upto: Timestamp) -> bool:
+        """True if a commit with after < ts <= upto wrote here; `after` must be at or past since."""
+        if after >= upto or self.last_write <= after:
+            return False
+        if bisect_right(self.tail, upto, key=_commit_ts) > bisect_right(
+            self.tail, after, key=_commit_ts
+        ):
+            return True
+        first = bisect_right(self.versions, after, key=_version_cut)
+        # A pruned history cannot say what happened before its base: a conflict is the safe answer.
+        if first == 0 and self.versions and self.versions[0].number > 0:
+            return True
+        return any(version.wrote_between(after, upto) for version in self.versions[first:])
+
+    def resolve(self, deletes: Deletes) -> Deletes:
+        """The same rows, named by their files where they have been flushed (V2)."""
+        return self._resolve(deletes, ignore_gone=False)
+
+    def _resolve(self, deletes: Deletes, *, ignore_gone: bool) -> Deletes:
+        cut = self.cut
+        if cut is None or all(is_file(source) or source == OWN for source in deletes):
+            return deletes
+        resolved: dict[Source, list[BitMap64]] = {}
+        for source, rows in deletes.items():
+            if is_file(source) or source == OWN or (ts := _inline_ts(source)) > cut:
+                resolved.setdefault(source, []).append(rows)
+                continue
+            place = self._flushed_to(ts)
+            assert place is not None or ignore_gone, (
+                f"V2: rows committed at {ts} are in a file or in the tail"
+            )
+            if place is not None:
+                name, first_row = place
+                resolved.setdefault(name, []).append(rows.shift(first_row))
+        return {source: BitMap64.union(*rows) for source, rows in resolved.items()}
+
+    def _flushed_to(self, ts: Timestamp) -> tuple[Source, int] | None:
+        """The file and row where the rows committed inline at `ts` begin; None if it is gone."""
+        following = bisect_left(self.versions, ts, key=_version_cut)
+        version = self.versions[following]
+        names = version.added if following else tuple(version.files)
+        for name in reversed(names):
+            live = version.files[name]
+            first_row = None if live.staged else live.runs.first_row_at(ts)
+            if first_row is not None:
+                return name, first_row
+        return None
+
+    def _resolved(self, batch: WriteBatch) -> WriteBatch:
+        deletes = self.resolve(batch.deletes)
+        return batch if deletes is batch.deletes else replace(batch, deletes=deletes)
+
+    def _recommitted(self, commit: Committed) -> Committed:
+        batch = self._resolved(commit.batch)
+        return commit if batch is commit.batch else Committed(commit.ts, batch)
+
+
+def _add_part(builder: ViewBuilder, version: Version, as_of: Timestamp) -> None:
+    """What `version` had already at `as_of`, before its cut (V1)."""
+    for name in version.added:
+        live = version.files[name]
+        builder.add_file(live.file, live.runs.rows_until(as_of, live.file.rows))
+    for ts, deletes in version.deletes:
+        if ts <= as_of:
+            builder.delete(deletes)
+
+
+def _add_commit(builder: ViewBuilder, commit: Committed) -> None:
+    if commit.inline is not None:
+        builder.add_inline(commit.inline)
+    for file in commit.batch.staged:
+        builder.add_file(file, file.rows)
+    if commit.batch.deletes:
+        builder.delete(commit.batch.deletes)
+
+
+def _commit_ts(commit: Committed) -> Timestamp:
+    return commit.ts
+
+
+def _version_cut(version: Version) -> Timestamp:
+    return version.cut
+
+
+def _inline_ts(source: Source) -> Timestamp:
+    return Timestamp(int(source.removeprefix("@")))
+
+
+def _newest_write(version: Version) -> Timestamp:
+    times = [version.files[name].runs.times[-1] for name in version.added]
+    return Timestamp(max([*times, *(ts for ts, _ in version.deletes)], default=0))
+
+
+def _memory_bytes(batch: WriteBatch) -> int:
+    rows = 0 if batch.inserts is None else int(batch.inserts.nbytes)
+    return rows + COMMIT_OVERHEAD_BYTES * (1 + len(batch.deletes) + len(batch.staged))
+
+
+def staged_file(file: DataFile, ts: Timestamp) -> LiveFile:
+    """A staged file as the version has it that first contains it (V4)."""
+    return LiveFile(file, BitMap64(), Runs.single(ts), staged=True)

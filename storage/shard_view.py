@@ -1,0 +1,90 @@
+"""Building a ShardView: slices by source, with only what deletes touch copied (B4).
+
+A view of a tail of thousands of one-row commits is asked for at every read, so the builder does as
+little as possible per commit: it collects references, and looks at deletes once at the end.
+"""
+
+from typing import Final
+
+import pyarrow as pa
+from pyroaring import BitMap64
+
+from storage.batch import DataFile, Deletes, FileSlice, InlineSlice, ShardView, WriteBatch
+from storage.live_files import DIGEST_BYTES, FileMap, slice_digest
+from storage.types import OWN, ShardId, Source
+
+EMPTY: Final = BitMap64()
+
+
+class ViewBuilder:
+    """Collects the layers of one view: base, part of the next version or tail, own writes."""
+
+    def __init__(self, base: FileMap) -> None:
+        live_files = [live for live in base.live_files() if not live.dead]
+        self._files = {live.file.name: live.whole for live in live_files}
+        self._digest = sum(live.digest for live in live_files)
+        self._inline: dict[Source, InlineSlice] = {}
+        self._deletes: dict[Source, list[BitMap64]] = {}
+
+    def add_file(self, file: DataFile, row_limit: int) -> None:
+        """The first rows of a file that the base has not."""
+        if row_limit:
+            part = FileSlice(file, row_limit, EMPTY)
+            self._files[file.name] = part
+            self._digest += slice_digest(part)
+
+    def add_inline(self, part: InlineSlice) -> None:
+        """The rows of one commit."""
+        self._inline[part.source] = part
+
+    def delete(self, deletes: Deletes) -> None:
+        """Rows that are gone; they must be in the view."""
+        for source, rows in deletes.items():
+            self._deletes.setdefault(source, []).append(rows)
+
+    def add_own(self, own: WriteBatch) -> None:
+        """A transaction's own writes, on top of everything; rows gone already are ignored."""
+        if own.inserts is not None and own.inserts.num_rows:
+            self.add_inline(InlineSlice(OWN, own.inserts, EMPTY))
+        for file in own.staged:
+            self.add_file(file, file.rows)
+        present = self._inline.keys() | self._files.keys()
+        self.delete({source: own.deletes[source] for source in own.deletes if source in present})
+
+    def view(self, shard: ShardId, schema: pa.Schema) -> ShardView:
+        """The finished view. Slices without a live row are left out."""
+        for source, bitmaps in self._deletes.items():
+            rows = bitmaps[0] if len(bitmaps) == 1 else BitMap64.union(*bitmaps)
+            if rows:
+                self._delete(source, rows)
+        return ShardView(
+            shard=shard,
+            schema=schema,
+            base_key=f"{self._digest % (1 << 8 * DIGEST_BYTES):0{2 * DIGEST_BYTES}x}",
+            files=tuple(self._files.values()),
+            inline=tuple(self._inline.values()),
+        )
+
+    def _delete(self, source: Source, rows: BitMap64) -> None:
+        inline = self._inline.get(source)
+        if inline is None:
+            self._delete_in_file(source, rows)
+            return
+        assert rows.max() < inline.rows.num_rows, "B2: a deleted row exists"
+        if len(rows) == inline.rows.num_rows:
+            del self._inline[source]
+        else:
+            self._inline[source] = InlineSlice(source, inline.rows, rows)
+
+    def _delete_in_file(self, source: Source, rows: BitMap64) -> None:
+        before = self._files.get(source)
+        assert before is not None, f"B2: a deleted row exists, but {source} is not in the view"
+        deleted = before.deleted | rows
+        assert deleted.max() < before.row_limit, "B2: a deleted row exists"
+        self._digest -= slice_digest(before)
+        if len(deleted) == before.row_limit:
+            del self._files[source]
+        else:
+            after = FileSlice(before.file, before.row_limit, deleted)
+            self._digest += slice_digest(after)
+            self._files[source] = after
