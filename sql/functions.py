@@ -2,16 +2,39 @@
 
 One row is one overload. A row without a template for an engine does not run there (0A000).
 
+A line of a data file is
+
+    signature => result word .. : template
+
+where the signature is `name(type, ..)`, `type operator type`, `operator type` or `source::target`; names,
+operators and types may be lists (`int2,int4 +,- int8`), which stand for every combination. Words are the
+fields of `Function`: `nonstrict`, `variadic`, `stable`, `volatile`, `zone`, `aggregate`, `implicit`,
+`assignment`, `explicit`, `numeric=rule`, and `internal`: known by its id only. A result `first` is the type
+of the first argument, an argument `same` too; a cast's is its target. `{op}` in a template is the operator, `{name}` the name.
+A line that begins with blanks continues the line before; `#` in the first column begins a comment.
+
 INVARIANTS
   F1  `id` is unique: `name(argtypes)` for functions and aggregates, `left op right` for operators
       (`- int4` for a prefix one), `source::target` for casts.
   F2  a template only ever receives expressions that already have the declared argument types, with
       explicit casts, and yields exactly the declared result type.
+  F3  a row with `zone` depends on the session's time zone: its `Call` has one argument more than `args`,
+      the zone's name as a constant of type text, appended by the binder.
+  F4  `numeric::numeric`, `varchar::varchar`, `bpchar::bpchar` apply a modifier and round or cut as an explicit
+      cast does. Internal rows change a type without that licence: `assign(varchar)` and `assign(bpchar)`, for
+      values that go into a column, refuse what is too long (22001) unless only blanks are cut;
+      `narrow(numeric)` refuses to lose a digit (22003).
+
+Not here: choosing an overload (the binder), what rows do (`compute/reference_*.py`, `sql/emit/`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Final
 
 
 class FunctionKind(StrEnum):
@@ -37,8 +60,8 @@ class Function:
 
     `variadic`: the last argument type repeats. `strict`: NULL in, NULL out, without a call.
     `volatility`: `immutable`, `stable` or `volatile`. `context`: for casts. `spark`: the template, with
-    `{0}`, `{1}` … for arguments, or None. `numeric`: name of the rule in `sql/numeric.py` that gives
-    precision and scale of a numeric result, or None.
+    `{0}`, `{1}` … for arguments, or None; `@name` names a function of `sql/emit/`. `numeric`: name of the
+    rule in `sql/numeric.py` that gives precision and scale of a numeric result, or None. `zone`: see F3.
     """
 
     id: str
@@ -52,23 +75,142 @@ class Function:
     context: CastContext | None = None
     spark: str | None = None
     numeric: str | None = None
+    zone: bool = False
+    internal: bool = False
 
 
 def functions(name: str) -> Sequence[Function]:
     """All functions and aggregates of that name, in the order of the data files."""
-    raise AssertionError("contract only")
+    return _table().functions.get(name, ())
 
 
 def operators(name: str) -> Sequence[Function]:
     """All operators of that name, prefix ones included (one argument)."""
-    raise AssertionError("contract only")
+    return _table().operators.get(name, ())
 
 
 def cast(source: str, target: str) -> Function | None:
-    """The cast between two different types, or None."""
-    raise AssertionError("contract only")
+    """The cast between two types, or None. Between a type and itself: the row that applies a modifier."""
+    return _table().by_id.get(f"{source}::{target}")
 
 
 def function_by_id(id_: str) -> Function:
     """The row with this id (F1)."""
-    raise AssertionError("contract only")
+    return _table().by_id[id_]
+
+
+def all_functions() -> Sequence[Function]:
+    """Every row, in the order of the data files."""
+    return tuple(_table().by_id.values())
+
+
+# --- loading -----------------------------------------------------------------------------------
+
+FILES: Final = ("operators.txt", "functions.txt", "aggregates.txt", "casts.txt")
+_DIRECTORY: Final = Path(__file__).parent / "data"
+_VOLATILITIES: Final = frozenset({"stable", "volatile"})
+_CONTEXTS: Final = {context.value: context for context in CastContext}
+_FLAGS: Final = frozenset({"nonstrict", "variadic", "zone", "aggregate", "internal"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    by_id: dict[str, Function]
+    functions: dict[str, list[Function]]
+    operators: dict[str, list[Function]]
+
+
+@cache
+def _table() -> _Table:
+    table = _Table({}, {}, {})
+    for file in FILES:
+        for line in _lines((_DIRECTORY / file).read_text(encoding="utf-8")):
+            for row in _rows(line):
+                _add(table, row)
+    return table
+
+
+def _add(table: _Table, row: Function) -> None:
+    assert row.id not in table.by_id, f"F1: two rows {row.id}"
+    table.by_id[row.id] = row
+    if row.internal:
+        return
+    if row.kind is FunctionKind.OPERATOR:
+        table.operators.setdefault(row.name, []).append(row)
+    elif row.kind is not FunctionKind.CAST:
+        table.functions.setdefault(row.name, []).append(row)
+
+
+def _lines(text: str) -> Iterator[str]:
+    line = ""
+    for part in text.splitlines():
+        if part.startswith(" "):
+            line = f"{line} {part.strip()}"
+        elif part and not part.startswith("#"):
+            if line:
+                yield line
+            line = part
+    if line:
+        yield line
+
+
+def _rows(line: str) -> Iterator[Function]:
+    signature, arrow, rest = line.partition(" => ")
+    assert arrow, f"no result type: {line}"
+    head, _, template = rest.partition(" : ")
+    result, *words = head.split()
+    options = _options(frozenset(words), line)
+    aggregate = "aggregate" in words
+    for id_, name, kind, args in _signatures(signature.strip(), aggregate=aggregate):
+        spark = template.strip().replace("{op}", name).replace("{name}", name) or None
+        type_ = args[0] if result == "first" else name if kind is FunctionKind.CAST else result
+        yield Function(id_, name, kind, args, type_, spark=spark, **options)  # type: ignore[arg-type]
+
+
+def _options(words: frozenset[str], line: str) -> dict[str, object]:
+    options: dict[str, object] = {
+        "strict": "nonstrict" not in words and "aggregate" not in words,
+        "variadic": "variadic" in words,
+        "zone": "zone" in words,
+        "internal": "internal" in words,
+    }
+    for word in words - _FLAGS:
+        if word in _VOLATILITIES:
+            options["volatility"] = word
+        elif word in _CONTEXTS:
+            options["context"] = _CONTEXTS[word]
+        else:
+            rule, equals, name = word.partition("=")
+            assert (rule, equals) == ("numeric", "="), f"unknown word {word}: {line}"
+            options["numeric"] = name
+    return options
+
+
+_Signature = tuple[str, str, FunctionKind, tuple[str, ...]]
+
+
+def _signatures(signature: str, *, aggregate: bool) -> Iterator[_Signature]:
+    if signature.endswith(")"):
+        names, _, inside = signature[:-1].partition("(")
+        kind = FunctionKind.AGGREGATE if aggregate else FunctionKind.FUNCTION
+        # Within parentheses a comma separates arguments, so alternatives are written with a bar.
+        alternatives = [arg.strip().split("|") for arg in inside.split(",")] if inside else []
+        for name in names.split(","):
+            for args in product(*alternatives):
+                yield f"{name}({','.join(args)})", name, kind, args
+    elif "::" in signature:
+        sources, _, targets = signature.partition("::")
+        for source, target in product(sources.split(","), targets.split(",")):
+            yield f"{source}::{target}", target, FunctionKind.CAST, (source,)
+    else:
+        yield from _operator_signatures(signature.split(" "))
+
+
+def _operator_signatures(parts: Sequence[str]) -> Iterator[_Signature]:
+    *lefts, names, rights = (part.split(",") for part in parts)
+    for left, name, right in product(lefts[0] if lefts else [""], names, rights):
+        right = left if right == "same" else right  # noqa: PLW2901
+        if left:
+            yield f"{left} {name} {right}", name, FunctionKind.OPERATOR, (left, right)
+        else:
+            yield f"{name} {right}", name, FunctionKind.OPERATOR, (right,)
