@@ -43,7 +43,7 @@ class ObjectStore(Protocol):
         ...
 
     async def list(self, prefix: str) -> Sequence[str]:
-        """The names below a directory (recursive), sorted; `""` is the root, an absent one empty."""
+        """The names below a directory (recursive), sorted; `""` is the root, no such one: ()."""
         ...
 
     async def delete(self, name: str) -> None:
