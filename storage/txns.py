@@ -70,6 +70,9 @@ class TxnsShard:
         """The timestamp of the commit with this token, or None if it did not happen (T4)."""
         raise AssertionError("contract only")
 
-    async def tidy(self, cut: Timestamp) -> None:
-        """Forget batches and tokens with ts <= cut and note the cut as applied (T1)."""
+    async def tidy(self, cut: Timestamp, *, keep: frozenset[ShardId] = frozenset()) -> None:
+        """Forget batches and tokens with ts <= cut and note the cut as applied (T1).
+
+        `keep`: shards that could not be flushed at this cut; their batches stay until a later tidy.
+        """
         raise AssertionError("contract only")

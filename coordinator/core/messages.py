@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NewType, TypeAlias
 
-import pyarrow as pa
-
 from sql.catalog import Catalog, Table
 from storage.batch import ShardView, WriteBatch
 from storage.shard import Version
@@ -32,10 +30,9 @@ class Isolation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PutTable:
-    """Create a table, or replace its definition; `schema` is what its shard stores."""
+    """Create a table, or replace its definition."""
 
     table: Table
-    schema: pa.Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +140,8 @@ class CommitTransaction:
 @dataclass(frozen=True, slots=True)
 class AbortTransaction:
     """Forget the transaction, whatever it is doing; an unanswered commit is still resolved. No
-    reply."""
+    reply.
+    """
 
     txn: TransactionId
 
@@ -182,7 +180,8 @@ class GroupCommitted:
 @dataclass(frozen=True, slots=True)
 class GroupPassed:
     """Ends CommitGroup: not written, the txns shard is at `upper`; commit again at a later
-    timestamp."""
+    timestamp.
+    """
 
     token: Token
     upper: Timestamp
@@ -191,7 +190,8 @@ class GroupPassed:
 @dataclass(frozen=True, slots=True)
 class GroupFailed:
     """Ends CommitGroup: not written, e.g. disk full. `sqlstate` and `reason` are for the
-    clients."""
+    clients.
+    """
 
     token: Token
     sqlstate: str
@@ -201,7 +201,8 @@ class GroupFailed:
 @dataclass(frozen=True, slots=True)
 class CutFlushed:
     """Ends FlushCut. A shard is in `versions` (durable in Delta) or in `failed` (why, for the
-    log)."""
+    log).
+    """
 
     cut: Timestamp
     versions: Mapping[ShardId, Version]
@@ -230,7 +231,8 @@ class Disconnected:
 @dataclass(frozen=True, slots=True)
 class ShutDown:
     """Flush what is dirty and hand the unused timestamps back. Reply Stopped when nothing is
-    left."""
+    left.
+    """
 
     request: RequestId
 
@@ -249,7 +251,8 @@ Message: TypeAlias = (
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A timestamp and the catalog true at it (with the transaction's own DDL, at its own
-    timestamp)."""
+    timestamp).
+    """
 
     ts: Timestamp
     catalog: Catalog
@@ -270,7 +273,8 @@ class Leased:
 @dataclass(frozen=True, slots=True)
 class Committed:
     """Durable and visible. `ts`: the commit timestamp (the read timestamp if nothing was
-    written)."""
+    written).
+    """
 
     ts: Timestamp
 

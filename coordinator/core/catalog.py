@@ -1,0 +1,128 @@
+"""The versioned catalog: every DDL makes a new immutable Catalog with a timestamp (DESIGN §7).
+
+    ts ───┬────────────┬──────────▶          stash `catalog`: one record per change, in commit order
+        Catalog 0    Catalog 1
+
+INVARIANTS
+  K1  `at(ts)` is the catalog after all DDL committed at or before ts.
+  K2  a change is checked against the catalog it is applied to; what does not fit raises Stale and
+      changes nothing. Oids and shards are never used twice.
+  K3  the stash holds the changes themselves; replaying them in key order gives the versions again.
+"""
+
+import bisect
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from coordinator.core.catalog_records import decode_change, encode_change
+from coordinator.core.messages import (
+    CatalogChange,
+    PutSchema,
+    PutTable,
+    RemoveSchema,
+    RemoveTable,
+)
+from sql.catalog import Catalog, Table
+from storage.stash import Put
+from storage.types import Timestamp
+
+COLLECTION: Final = "catalog"
+
+
+class Stale(Exception):
+    """The catalog has changed since the statement was bound; the text says what."""
+
+
+def apply_changes(catalog: Catalog, changes: Iterable[CatalogChange], *, version: int) -> Catalog:
+    """The catalog after these changes. Raises Stale (K2)."""
+    tables = dict(catalog.tables)
+    schemas = set(catalog.schemas)
+    for change in changes:
+        match change:
+            case PutTable(table=table):
+                _put_table(tables, schemas, table)
+            case RemoveTable(table=table):
+                _remove_table(tables, table)
+            case PutSchema(name=name):
+                if name in schemas:
+                    raise Stale(f'schema "{name}" already exists')
+                schemas.add(name)
+            case RemoveSchema(name=name):
+                if name not in schemas or any(schema == name for schema, _ in tables):
+                    raise Stale(f'schema "{name}" was changed by a concurrent transaction')
+                schemas.remove(name)
+    return replace(catalog, version=version, schemas=frozenset(schemas), tables=tables)
+
+
+def _put_table(tables: dict[tuple[str, str], Table], schemas: set[str], table: Table) -> None:
+    known = tables.get((table.schema, table.name))
+    if table.schema not in schemas:
+        raise Stale(f'schema "{table.schema}" was changed by a concurrent transaction')
+    if known is not None and known.oid != table.oid:
+        raise Stale(f'relation "{table.name}" already exists')
+    tables[table.schema, table.name] = table
+
+
+def _remove_table(tables: dict[tuple[str, str], Table], table: Table) -> None:
+    known = tables.get((table.schema, table.name))
+    if known is None or known.oid != table.oid:
+        raise Stale(f'table "{table.name}" was changed by a concurrent transaction')
+    del tables[table.schema, table.name]
+
+
+def is_current(catalog: Catalog, table: Table) -> bool:
+    """True if the table's definition in this catalog is the one that a statement was bound to."""
+    known = catalog.tables.get((table.schema, table.name))
+    return known is not None and known.oid == table.oid and known.version == table.version
+
+
+def encode_changes(ts: Timestamp, changes: Iterable[CatalogChange]) -> tuple[Put, ...]:
+    """The stash records of the DDL committed at `ts` (K3)."""
+    return tuple(
+        Put(COLLECTION, f"{ts:020d}/{number:06d}", json.dumps(encode_change(change)).encode())
+        for number, change in enumerate(changes)
+    )
+
+
+def decode_changes(
+    records: Mapping[str, bytes],
+) -> list[tuple[Timestamp, list[CatalogChange]]]:
+    """The DDL of a stash's `catalog` collection, by commit timestamp, in order (K3)."""
+    by_ts: dict[Timestamp, list[CatalogChange]] = {}
+    for key in sorted(records):
+        ts = Timestamp(int(key.partition("/")[0]))
+        by_ts.setdefault(ts, []).append(decode_change(json.loads(records[key])))
+    return sorted(by_ts.items())
+
+
+class VersionedCatalog:
+    """All versions of the catalog, oldest first."""
+
+    def __init__(self, history: Iterable[tuple[Timestamp, Iterable[CatalogChange]]] = ()) -> None:
+        self._times: list[Timestamp] = [Timestamp(0)]
+        self._versions: list[Catalog] = [Catalog()]
+        for ts, changes in history:
+            self.put(ts, apply_changes(self.current, changes, version=self.current.version + 1))
+
+    @property
+    def current(self) -> Catalog:
+        """The newest version."""
+        return self._versions[-1]
+
+    def at(self, ts: Timestamp) -> Catalog:
+        """The catalog as it was at `ts` (K1)."""
+        return self._versions[bisect.bisect_right(self._times, ts) - 1]
+
+    def put(self, ts: Timestamp, catalog: Catalog) -> None:
+        """The newest version, true from `ts` on."""
+        assert ts > self._times[-1], "K1: catalogs come in the order of their timestamps"
+        self._times.append(ts)
+        self._versions.append(catalog)
+
+    def prune(self, since: Timestamp) -> None:
+        """Forget versions that no `at(t >= since)` can give."""
+        keep = bisect.bisect_right(self._times, since) - 1
+        del self._times[:keep]
+        del self._versions[:keep]

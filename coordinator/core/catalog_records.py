@@ -1,0 +1,143 @@
+"""Catalog changes as JSON, for the stash.
+
+Every later version reads them: fields are only ever added.
+"""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import TypeAlias, cast
+
+from coordinator.core.messages import (
+    CatalogChange,
+    PutSchema,
+    PutTable,
+    RemoveSchema,
+    RemoveTable,
+)
+from sql.catalog import Column, Table
+from sql.types import Interval, SqlType, Value
+
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+
+
+def encode_change(change: CatalogChange) -> dict[str, Json]:
+    """One change as a JSON object."""
+    match change:
+        case PutTable(table=table):
+            return {"put_table": _encode_table(table)}
+        case RemoveTable(table=table):
+            return {"remove_table": _encode_table(table)}
+        case PutSchema(name=name):
+            return {"put_schema": name}
+        case RemoveSchema(name=name):
+            return {"remove_schema": name}
+
+
+def decode_change(record: Mapping[str, Json]) -> CatalogChange:
+    """The change that `encode_change` wrote."""
+    ((kind, body),) = record.items()
+    match kind:
+        case "put_table":
+            return PutTable(_decode_table(_object(body)))
+        case "remove_table":
+            return RemoveTable(_decode_table(_object(body)))
+        case "put_schema":
+            return PutSchema(_text(body))
+        case "remove_schema":
+            return RemoveSchema(_text(body))
+        case _:
+            raise AssertionError(f"K3: unknown catalog record {kind}")
+
+
+def _encode_table(table: Table) -> dict[str, Json]:
+    return {
+        "oid": table.oid,
+        "schema": table.schema,
+        "name": table.name,
+        "shard": table.shard,
+        "version": table.version,
+        "columns": [_encode_column(column) for column in table.columns],
+    }
+
+
+def _decode_table(record: Mapping[str, Json]) -> Table:
+    columns = cast("Sequence[Mapping[str, Json]]", record["columns"])
+    return Table(
+        oid=_integer(record["oid"]),
+        schema=_text(record["schema"]),
+        name=_text(record["name"]),
+        shard=_text(record["shard"]),
+        version=_integer(record["version"]),
+        columns=tuple(_decode_column(column) for column in columns),
+    )
+
+
+def _encode_column(column: Column) -> dict[str, Json]:
+    type_ = column.type
+    return {
+        "name": column.name,
+        "type": [type_.name, type_.typmod, type_.precision, type_.scale, type_.trim],
+        "not_null": column.not_null,
+        "has_default": column.has_default,
+        "default": _encode_value(column.default),
+    }
+
+
+def _decode_column(record: Mapping[str, Json]) -> Column:
+    name, typmod, precision, scale, trim = cast(
+        "tuple[str, int, int | None, int | None, bool]", record["type"]
+    )
+    return Column(
+        name=_text(record["name"]),
+        type=SqlType(name, typmod, precision, scale, trim),
+        not_null=bool(record["not_null"]),
+        has_default=bool(record["has_default"]),
+        default=_decode_value(record["default"]),
+    )
+
+
+def _encode_value(value: Value) -> Json:
+    match value:
+        case Decimal():
+            return {"decimal": str(value)}
+        case bytes():
+            return {"bytes": value.hex()}
+        case Interval():
+            return {"interval": [value.months, value.days, value.micros]}
+        case float():
+            # repr() keeps NaN and the infinities, which JSON does not have.
+            return {"float": repr(value)}
+        case _:
+            return value
+
+
+def _decode_value(record: Json) -> Value:
+    if not isinstance(record, Mapping):
+        return cast("Value", record)
+    ((kind, body),) = record.items()
+    match kind:
+        case "decimal":
+            return Decimal(_text(body))
+        case "bytes":
+            return bytes.fromhex(_text(body))
+        case "interval":
+            return Interval(*cast("tuple[int, int, int]", body))
+        case "float":
+            return float(_text(body))
+        case _:
+            raise AssertionError(f"K3: unknown value {kind}")
+
+
+def _object(value: Json) -> Mapping[str, Json]:
+    assert isinstance(value, Mapping), "K3: a record is an object"
+    return value
+
+
+def _text(value: Json) -> str:
+    assert isinstance(value, str), "K3: a name is a string"
+    return value
+
+
+def _integer(value: Json) -> int:
+    assert isinstance(value, int), "K3: a number is an integer"
+    return value

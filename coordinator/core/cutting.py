@@ -1,0 +1,74 @@
+"""When to cut: which shards are dirty, and at which timestamp all of them are flushed (DESIGN §3).
+
+    dirty ──age, bytes or commits──▶ FlushCut(C) ──CutFlushed──▶ Tidy(C) ──Tidied──▶ idle
+
+INVARIANTS
+  C1  a cut lies on a millisecond and is greater than every cut before.
+  C4  no commit at or below a cut is still on its way when the cut is chosen.
+  C5  one cut at a time; what could not be flushed stays dirty and is kept by tidy.
+"""
+
+from dataclasses import dataclass, field
+
+from coordinator.core.settings import CoreSettings
+from storage.shard import ShardState
+from storage.types import ShardId, Timestamp
+
+MILLISECOND = 1_000
+
+
+def floor_ms(ts: Timestamp) -> Timestamp:
+    """The last millisecond at or before `ts`."""
+    return Timestamp(ts - ts % MILLISECOND)
+
+
+def ceil_ms(ts: Timestamp) -> Timestamp:
+    """The first millisecond at or after `ts`."""
+    return floor_ms(Timestamp(ts + MILLISECOND - 1))
+
+
+@dataclass(slots=True)
+class Cutting:
+    """The dirty shards and the cut in flight."""
+
+    settings: CoreSettings
+    last_cut: Timestamp
+    in_flight: Timestamp | None = None
+    dirty_since: dict[ShardId, Timestamp] = field(default_factory=dict[ShardId, Timestamp])
+    bytes: int = 0
+    commits_max: int = 0
+
+    def wrote(self, shard: ShardId, state: ShardState, *, added: int, now: Timestamp) -> None:
+        """A commit reached this shard; `added`: bytes it brought to the tail."""
+        self.dirty_since.setdefault(shard, now)
+        self.bytes += added
+        self.commits_max = max(self.commits_max, len(state.tail))
+
+    def due(self, now: Timestamp) -> bool:
+        """True if a cut should be made now (C5)."""
+        if self.in_flight is not None or not self.dirty_since:
+            return False
+        # A clock that stepped back must not put the cut off: an age below zero counts as due.
+        age = now - min(self.dirty_since.values())
+        return (
+            not 0 <= age < self.settings.cut_age_us
+            or self.bytes >= self.settings.cut_bytes_max
+            or self.commits_max >= self.settings.cut_commits_max
+        )
+
+    def begin(self, cut: Timestamp) -> frozenset[ShardId]:
+        """Start a cut (C1); returns the shards to flush."""
+        assert cut > self.last_cut, "C1: cuts ascend"
+        assert cut % MILLISECOND == 0, "C1: a cut lies on a millisecond"
+        self.in_flight = cut
+        shards = frozenset(self.dirty_since)
+        self.dirty_since.clear()
+        self.bytes = 0
+        self.commits_max = 0
+        return shards
+
+    def ended(self) -> None:
+        """The cut was flushed and tidied, as far as it could."""
+        assert self.in_flight is not None, "C5: only a cut in flight ends"
+        self.last_cut = self.in_flight
+        self.in_flight = None

@@ -1,0 +1,188 @@
+"""Group commit: transactions wait in one queue; a group takes one timestamp and one stash write.
+
+    queue ─▶ [validate in order] ─▶ group in flight ──GroupCommitted──▶ apply, reply to each
+                   │ refused: reply                 ──GroupPassed────▶ back to the queue, same order
+                   └ must wait (lease): stays       ──GroupFailed────▶ reply to each
+
+INVARIANTS
+  G1  at most one group is in flight; while it is made durable the next one gathers.
+  G2  members are validated in order, each against all commits before and the members ahead of it.
+  G3  nobody is answered before the group is durable and its timestamp applied to the oracle.
+  G4  a group that was not written may be written again at a later timestamp, after validation anew.
+"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from coordinator.core.catalog import Stale, apply_changes, encode_changes
+from coordinator.core.leases import WriteLeases
+from coordinator.core.messages import (
+    CatalogChange,
+    PutTable,
+    Refused,
+    RemoveTable,
+    RequestId,
+)
+from coordinator.core.transactions import Transaction, merge_batches
+from coordinator.core.validation import conflict, stale, stale_refusal
+from sql.catalog import Catalog
+from storage.batch import WriteBatch
+from storage.shard import ShardState
+from storage.txns import Commit
+from storage.types import ShardId, Timestamp, Token
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A transaction that waits for its commit, and the request to answer."""
+
+    request: RequestId
+    txn: Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The members of one commit, what they write together, and the catalog after it."""
+
+    members: tuple[Pending, ...]
+    commit: Commit
+    changes: tuple[CatalogChange, ...]
+    catalog: Catalog
+
+    def tables(self) -> frozenset[int]:
+        """The oids of the tables that the group writes rows to."""
+        return frozenset(oid for member in self.members for oid in member.txn.written_tables())
+
+
+@dataclass(slots=True)
+class _Gathering:
+    """A group in the making."""
+
+    catalog: Catalog
+    members: list[Pending]
+    refused: list[tuple[Pending, Refused]]
+    waiting: list[Pending]
+    batches: dict[ShardId, list[WriteBatch]]
+    changes: list[CatalogChange]
+
+
+class GroupCommit:
+    """The queue and the group in flight (G1)."""
+
+    def __init__(self, *, group_max: int) -> None:
+        self._queue: deque[Pending] = deque()
+        self._in_flight: Group | None = None
+        self._group_max = group_max
+
+    @property
+    def in_flight(self) -> Group | None:
+        """The group that is being made durable."""
+        return self._in_flight
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def enqueue(self, pending: Pending) -> None:
+        """Wait for a group."""
+        self._queue.append(pending)
+
+    def gather(
+        self,
+        catalog: Catalog,
+        shards: Mapping[ShardId, ShardState],
+        leases: WriteLeases,
+    ) -> "Gathered":
+        """Take members off the queue (G2); who waits for a lease stays, in order."""
+        assert self._in_flight is None, "G1: one group at a time"
+        group = _Gathering(catalog, [], [], [], {}, [])
+        while self._queue and len(group.members) < self._group_max:
+            pending = self._queue.popleft()
+            if leases.blocks(pending.txn.id, pending.txn.written_tables()):
+                group.waiting.append(pending)
+            else:
+                _admit(group, pending, shards)
+        self._queue.extendleft(reversed(group.waiting))
+        return Gathered(
+            tuple(group.members),
+            tuple(group.refused),
+            {shard: _merge(batches) for shard, batches in group.batches.items()},
+            tuple(group.changes),
+            group.catalog,
+        )
+
+    def put_back(self, members: Sequence[Pending]) -> None:
+        """To the front of the queue, in the same order (G4)."""
+        self._queue.extendleft(reversed(members))
+
+    def launch(self, group: Group) -> None:
+        """The group is on its way."""
+        assert self._in_flight is None, "G1: one group at a time"
+        self._in_flight = group
+
+    def landed(self, token: Token) -> Group:
+        """The group's fate is known; none is in flight now."""
+        group = self._in_flight
+        assert group is not None, "G1: a completion belongs to the group in flight"
+        assert group.commit.token == token, "G1: a completion belongs to the group in flight"
+        self._in_flight = None
+        return group
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What `gather` found: members to commit together, and those to answer with a refusal."""
+
+    members: tuple[Pending, ...]
+    refused: tuple[tuple[Pending, Refused], ...]
+    batches: Mapping[ShardId, WriteBatch]
+    changes: tuple[CatalogChange, ...]
+    catalog: Catalog
+
+    def at(self, ts: Timestamp, token: Token) -> Group:
+        """The group, with its timestamp."""
+        commit = Commit(
+            ts=ts,
+            token=token,
+            batches=self.batches,
+            registers=_shards(self.changes, PutTable),
+            forgets=(),
+            catalog=encode_changes(ts, self.changes),
+        )
+        return Group(self.members, commit, self.changes, self.catalog)
+
+
+def _shards(
+    changes: Sequence[CatalogChange], kind: type[PutTable] | type[RemoveTable]
+) -> tuple[ShardId, ...]:
+    return tuple(ShardId(change.table.shard) for change in changes if isinstance(change, kind))
+
+
+def _admit(group: _Gathering, pending: Pending, shards: Mapping[ShardId, ShardState]) -> None:
+    txn = pending.txn
+    catalog = group.catalog
+    try:
+        if txn.changes:
+            catalog = apply_changes(catalog, txn.changes, version=catalog.version + 1)
+    except Stale as error:
+        group.refused.append((pending, stale_refusal(str(error))))
+        return
+    verdict = stale(txn, catalog) or conflict(txn, shards, group.batches.keys())
+    if verdict is not None:
+        group.refused.append((pending, verdict))
+        return
+    group.catalog = catalog
+    group.members.append(pending)
+    group.changes.extend(txn.changes)
+    for shard, batch in txn.final_writes().items():
+        group.batches.setdefault(shard, []).append(batch)
+
+
+def _merge(batches: Sequence[WriteBatch]) -> WriteBatch:
+    """All batches as one, with contiguous columns: the codec and every later scan touch them."""
+    merged = batches[0]
+    for batch in batches[1:]:
+        merged = merge_batches(merged, batch)
+    if merged.inserts is None or len(batches) == 1:
+        return merged
+    return WriteBatch(merged.inserts.combine_chunks(), merged.staged, merged.deletes)

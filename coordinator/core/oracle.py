@@ -1,0 +1,108 @@
+"""The timestamp oracle of one timeline: hands out read and write timestamps that respect real time.
+
+    read_ts ──────── last handed out ───────────── ceiling (durable)
+       │                  │                            │
+       └ every acknowledged write <= read_ts           └ a restart begins here
+
+INVARIANTS (DESIGN §2)
+  O1  read_ts >= every write applied (acknowledged) before.
+  O2  every write timestamp is greater than every timestamp handed out before, read or write.
+  O3  nothing at or past the durable ceiling is handed out; a restart begins at the ceiling.
+  O4  nobody can push a timeline into the future: what a user asks for is closed only once the clock
+      has passed it (`timestamps.py`).
+  O5  the clock may step back, timestamps do not.
+
+The ceiling is raised ahead of need (Percolator, §2.2): one durable write buys many timestamps.
+After a
+crash timestamps run ahead of the clock by at most one step, and the clock catches up.
+
+Not here: persisting the ceiling (the driver), choosing a timestamp for a query (`timestamps.py`).
+"""
+
+from storage.types import Timestamp
+
+
+class Oracle:
+    """See the module. `ceiling` is the one found in the stash; the first one must be persisted
+    first.
+    """
+
+    def __init__(self, *, ceiling: Timestamp, step_us: int) -> None:
+        self._read = Timestamp(ceiling - 1)
+        self._last = Timestamp(ceiling - 1)
+        self._ceiling = ceiling
+        self._requested: Timestamp | None = None
+        self._step_us = step_us
+        self._demand = True
+
+    @property
+    def ceiling(self) -> Timestamp:
+        """The durable ceiling."""
+        return self._ceiling
+
+    def read_ts(self) -> Timestamp:
+        """The timestamp of a strict read that arrives now (O1)."""
+        return self._read
+
+    def write_ts(self, now: Timestamp) -> Timestamp | None:
+        """Allocate a write timestamp (O2, O5); None: the ceiling must be raised first (O3)."""
+        self._demand = True
+        ts = Timestamp(max(now, self._last + 1))
+        # Timestamps below the ceiling but behind the clock would be free, and wrong: a commit
+        # must not
+        # land at a time of day that AS OF readers take for the past.
+        if ts >= self._ceiling:
+            return None
+        self._last = ts
+        return ts
+
+    def apply_write(self, ts: Timestamp) -> None:
+        """The write at `ts` is durable: reads from now on see it (O1)."""
+        assert ts <= self._last, "O2: only a timestamp that was handed out is applied"
+        self._read = max(self._read, ts)
+
+    def ensure_at_least(self, ts: Timestamp) -> bool:
+        """Close `[.., ts]`: no later write is at or below it, reads are at or above it.
+
+        False, and nothing changes, if the ceiling is in the way (O3). The caller knows that no
+        write
+        at or below `ts` is still on its way, and has asked `within_bound`.
+        """
+        self._demand = True
+        if ts >= self._ceiling:
+            return False
+        self._last = max(self._last, ts)
+        self._read = max(self._read, ts)
+        return True
+
+    def skip_to(self, upper: Timestamp) -> None:
+        """Hand out nothing below `upper`: the txns shard is there already."""
+        self._last = max(self._last, Timestamp(upper - 1))
+
+    def wanted_ceiling(self, now: Timestamp) -> Timestamp | None:
+        """The ceiling to persist now; None: room enough, nobody asks for time, or one is on its
+        way.
+        """
+        frontier = max(now, self._last)
+        if not self._demand or self._requested is not None:
+            return None
+        if self._ceiling - frontier > self._step_us // 2:
+            return None
+        self._requested = Timestamp(frontier + self._step_us)
+        return self._requested
+
+    def ceiling_persisted(self, ceiling: Timestamp) -> None:
+        """The ceiling is durable (O3)."""
+        assert ceiling >= self._ceiling, "O3: a ceiling never comes down while we serve"
+        self._ceiling = ceiling
+        self._requested = None
+        self._demand = False
+
+    def ceiling_failed(self) -> None:
+        """The ceiling was not written; `wanted_ceiling` will ask again."""
+        self._requested = None
+
+    def final_ceiling(self) -> Timestamp:
+        """Hand the unused timestamps back at an orderly stop: the next start is on time."""
+        self._ceiling = Timestamp(self._last + 1)
+        return self._ceiling

@@ -1,0 +1,33 @@
+"""Limits of the core. Defaults are for one node; tests and simulations choose their own."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class CoreSettings:
+    """All times in microseconds. What a larger value costs stands beside each."""
+
+    ceiling_step_us: int = 2_000_000
+    """Larger: fewer durable writes for timestamps. Smaller: less run-ahead of time after a crash.
+    """
+
+    history_us: int = 3_600_000_000
+    """How far back AS OF reaches. Larger: more versions in memory."""
+
+    future_bound_us: int = 10_000_000
+    """How far ahead of the clock AS OF may ask, and wait."""
+
+    cut_age_us: int = 5_000_000
+    """Largest age of a commit that Delta does not have yet. Smaller: more and smaller files."""
+
+    cut_bytes_max: int = 32 << 20
+    """Bytes in the tail that force a cut. Larger: more memory, slower scans of the tail."""
+
+    cut_commits_max: int = 2_000
+    """Commits in one shard's tail that force a cut; every scan walks the tail."""
+
+    queue_max: int = 10_000
+    """Transactions waiting to commit. At the limit a commit is refused with 53000."""
+
+    group_max: int = 1_000
+    """Transactions in one group commit. Larger: longer stash transactions."""

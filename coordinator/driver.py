@@ -1,0 +1,339 @@
+"""The driver: the one loop that feeds the core and runs its effects.
+
+    session ─request─▶ inbox ─▶ core.step ─▶ effects ─┬─ Reply: resolve the future
+                         ▲                            └─ task: stash, Delta ─┐
+                         └────────────── completion ─────────────────────────┘
+
+INVARIANTS
+  D1  messages are handled one at a time, in the order they came; a step is never entered twice.
+  D2  every effect ends in its completion, whatever fails; an unknown commit is resolved by its
+      token.
+  D3  Fenced, a fatal storage failure or a bug in the core ends `run` with the exception: the
+      process
+      stops, and a restart recovers.
+
+Nothing here decides; the core does. Nothing here knows SQL.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Final, TypeVar
+
+from coordinator.coordination import RequestRefused
+from coordinator.core.core import Core
+from coordinator.core.effects import (
+    CommitGroup,
+    Effect,
+    FlushCut,
+    PersistCeiling,
+    Reply,
+    Tidy,
+)
+from coordinator.core.messages import (
+    AbortTransaction,
+    Begin,
+    CatalogChange,
+    CeilingFailed,
+    CeilingPersisted,
+    ChangeCatalog,
+    Committed,
+    CommitTransaction,
+    ConnectionId,
+    CutFlushed,
+    Disconnected,
+    GroupCommitted,
+    GroupFailed,
+    GroupPassed,
+    Isolation,
+    Leased,
+    Message,
+    NewTableId,
+    Refused,
+    ReplyValue,
+    RequestId,
+    Scan,
+    ShutDown,
+    Snapshot,
+    Stopped,
+    TableId,
+    TakeLease,
+    TakeSnapshot,
+    Tick,
+    Tidied,
+    TransactionId,
+    Views,
+    WriteRows,
+)
+from coordinator.errors import storage_failure
+from sql.catalog import Table
+from storage.batch import ShardView, WriteBatch
+from storage.clock import Clock
+from storage.cuts import flush
+from storage.errors import Determinate, Fenced, ForeignWriter, Indeterminate, StorageError
+from storage.object_store import ObjectStore
+from storage.shard import ShardState, Version
+from storage.stash import Put, Stash
+from storage.txns import Commit, TimestampPassed, TxnsShard
+from storage.types import Epoch, ShardId, Timestamp
+
+log = logging.getLogger("meridian.driver")
+
+ORACLE: Final = "oracle"
+SYSTEM: Final = "system"
+
+TICK_S: Final = 0.05
+"""Larger: later cuts and later AS OF in the near future. Smaller: an idle server that wakes more
+often.
+"""
+
+FLUSHES_AT_ONCE: Final = 4
+"""Larger: a cut over many tables is faster and takes more threads from queries."""
+
+RESOLVE_PAUSE_S: Final = 0.05
+"""Between two looks for the token of a commit whose outcome is unknown."""
+
+R = TypeVar("R", bound=ReplyValue)
+
+
+class Driver:
+    """Implements `coordination.Coordination` over a core. `run` must be running for anything to
+    end.
+    """
+
+    def __init__(
+        self,
+        core: Core,
+        clock: Clock,
+        stash: Stash,
+        txns: TxnsShard,
+        store: ObjectStore,
+        epoch: Epoch,
+    ) -> None:
+        self._core = core
+        self._clock = clock
+        self._stash = stash
+        self._txns = txns
+        self._store = store
+        self._epoch = epoch
+        self._inbox: deque[Message] = deque()
+        self._handling = False
+        self._requests = 0
+        self._transactions = 0
+        self._waiting: dict[RequestId, asyncio.Future[ReplyValue]] = {}
+        self._tasks: asyncio.TaskGroup | None = None
+        self._stopping = asyncio.Event()
+
+    @property
+    def core(self) -> Core:
+        """For observation; only `step` may change it."""
+        return self._core
+
+    async def run(self) -> None:
+        """Serve until `stop` has finished. Raises what ended it otherwise (D3)."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                self._tasks = tasks
+                self._handle(Tick())
+                await self._tick()
+        finally:
+            self._tasks = None
+            for future in self._waiting.values():
+                future.cancel()
+
+    async def _tick(self) -> None:
+        while not self._stopping.is_set():
+            await asyncio.sleep(TICK_S)
+            self._handle(Tick())
+
+    async def stop(self) -> None:
+        """Flush, hand unused timestamps back, end `run`. Sessions must be gone."""
+        await self._request(ShutDown, Stopped)
+        self._stopping.set()
+
+    # --- the loop ----------------------------------------------------------------------------
+
+    def _handle(self, message: Message) -> None:
+        """Feed one message; effects of a message may feed more (D1)."""
+        self._inbox.append(message)
+        if self._handling:
+            return
+        self._handling = True
+        try:
+            while self._inbox:
+                for effect in self._core.step(self._inbox.popleft(), self._clock.now()):
+                    self._perform(effect)
+        finally:
+            self._handling = False
+
+    def _perform(self, effect: Effect) -> None:
+        match effect:
+            case Reply(request=request, value=value):
+                future = self._waiting.pop(request, None)
+                if future is not None and not future.done():
+                    future.set_result(value)
+            case PersistCeiling():
+                self._spawn(self._persist_ceiling(effect.ceiling))
+            case CommitGroup():
+                self._spawn(self._commit_group(effect.commit))
+            case FlushCut():
+                self._spawn(self._flush_cut(effect.cut, effect.states))
+            case Tidy():
+                self._spawn(self._tidy(effect.cut, effect.keep))
+
+    def _spawn(self, work: Coroutine[object, object, None]) -> None:
+        assert self._tasks is not None, "D2: effects run only while `run` does"
+        self._tasks.create_task(work)
+
+    # --- effects -----------------------------------------------------------------------------
+
+    async def _persist_ceiling(self, ceiling: Timestamp) -> None:
+        record = Put(ORACLE, SYSTEM, ceiling.to_bytes(8, "big"))
+        try:
+            await self._stash.transact(self._epoch, [record])
+        except Determinate as error:
+            log.warning("ceiling not persisted: %s", error)
+            await asyncio.sleep(RESOLVE_PAUSE_S)
+            self._handle(CeilingFailed(ceiling))
+        except Indeterminate as error:
+            # A ceiling that may be there is no ceiling: writing it again does no harm.
+            log.warning("ceiling may not be persisted: %s", error)
+            await asyncio.sleep(RESOLVE_PAUSE_S)
+            self._handle(CeilingFailed(ceiling))
+        else:
+            self._handle(CeilingPersisted(ceiling))
+
+    async def _commit_group(self, commit: Commit) -> None:
+        try:
+            await self._txns.commit_at(commit)
+        except TimestampPassed as passed:
+            self._handle(GroupPassed(commit.token, passed.upper))
+        except Determinate as error:
+            self._failed(commit, error)
+        except Indeterminate as error:
+            log.warning("outcome of commit %s unknown: %s", commit.token, error)
+            await self._resolve(commit, error)
+        else:
+            self._handle(GroupCommitted(commit.token))
+
+    async def _resolve(self, commit: Commit, cause: StorageError) -> None:
+        """Look the token up until the stash answers; nobody is told anything before (D2)."""
+        while True:
+            try:
+                found = await self._txns.find(commit.token)
+            except Fenced:
+                raise
+            except StorageError as error:
+                log.warning("commit %s still unknown: %s", commit.token, error)
+                await asyncio.sleep(RESOLVE_PAUSE_S)
+                continue
+            if found is None:
+                self._failed(commit, cause)
+            else:
+                self._handle(GroupCommitted(commit.token))
+            return
+
+    def _failed(self, commit: Commit, error: StorageError) -> None:
+        failure = storage_failure(error)
+        self._handle(GroupFailed(commit.token, failure.sqlstate, failure.message))
+
+    async def _flush_cut(self, cut: Timestamp, states: Sequence[ShardState]) -> None:
+        versions: dict[ShardId, Version] = {}
+        failed: dict[ShardId, str] = {}
+        limit = asyncio.Semaphore(FLUSHES_AT_ONCE)
+
+        async def flush_one(state: ShardState) -> None:
+            async with limit:
+                try:
+                    versions[state.shard] = await flush(self._store, state, cut)
+                except ForeignWriter as error:
+                    log.exception("shard %s has a foreign writer", state.shard)
+                    failed[state.shard] = str(error)
+                except (Determinate, Indeterminate) as error:
+                    log.warning("shard %s not flushed: %s", state.shard, error)
+                    failed[state.shard] = str(error)
+
+        async with asyncio.TaskGroup() as tasks:
+            for state in states:
+                tasks.create_task(flush_one(state))
+        self._handle(CutFlushed(cut, versions, failed))
+
+    async def _tidy(self, cut: Timestamp, keep: frozenset[ShardId]) -> None:
+        try:
+            await self._txns.tidy(cut, keep=keep)
+        except (Determinate, Indeterminate) as error:
+            log.warning("cut %s not tidied: %s", cut, error)
+        self._handle(Tidied(cut))
+
+    # --- what sessions call ------------------------------------------------------------------
+
+    async def _request(self, make: Callable[[RequestId], Message], expected: type[R]) -> R:
+        self._requests += 1
+        request = RequestId(self._requests)
+        future: asyncio.Future[ReplyValue] = asyncio.get_running_loop().create_future()
+        self._waiting[request] = future
+        self._handle(make(request))
+        value = await future
+        if isinstance(value, Refused):
+            raise RequestRefused.from_reply(value)
+        assert isinstance(value, expected), "R4: a request is answered in kind"
+        return value
+
+    def begin(
+        self,
+        owner: ConnectionId,
+        *,
+        isolation: Isolation = Isolation.STRICT_SERIALIZABLE,
+        read_only: bool = False,
+    ) -> TransactionId:
+        """See Coordination."""
+        self._transactions += 1
+        txn = TransactionId(self._transactions)
+        self._handle(Begin(txn, owner, isolation, read_only))
+        return txn
+
+    async def snapshot(
+        self, txn: TransactionId, *, as_of: Timestamp | None = None, at_least: bool = False
+    ) -> Snapshot:
+        """See Coordination."""
+        return await self._request(
+            lambda request: TakeSnapshot(request, txn, as_of, at_least), Snapshot
+        )
+
+    async def scan(
+        self, txn: TransactionId, ts: Timestamp, tables: Sequence[Table]
+    ) -> Sequence[ShardView]:
+        """See Coordination."""
+        reply = await self._request(lambda request: Scan(request, txn, ts, tuple(tables)), Views)
+        return reply.views
+
+    def write(self, txn: TransactionId, table: Table, batch: WriteBatch) -> None:
+        """See Coordination."""
+        self._handle(WriteRows(txn, table, batch))
+
+    def change_catalog(self, txn: TransactionId, changes: Sequence[CatalogChange]) -> None:
+        """See Coordination."""
+        self._handle(ChangeCatalog(txn, tuple(changes)))
+
+    async def lease(self, txn: TransactionId, tables: Sequence[Table]) -> None:
+        """See Coordination."""
+        await self._request(lambda request: TakeLease(request, txn, tuple(tables)), Leased)
+
+    async def commit(self, txn: TransactionId) -> Timestamp:
+        """See Coordination."""
+        reply = await self._request(lambda request: CommitTransaction(request, txn), Committed)
+        return reply.ts
+
+    def abort(self, txn: TransactionId) -> None:
+        """See Coordination."""
+        self._handle(AbortTransaction(txn))
+
+    def disconnected(self, owner: ConnectionId) -> None:
+        """See Coordination."""
+        self._handle(Disconnected(owner))
+
+    async def new_table_id(self) -> tuple[int, ShardId]:
+        """See Coordination."""
+        reply = await self._request(NewTableId, TableId)
+        return reply.oid, reply.shard

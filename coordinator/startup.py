@@ -1,0 +1,125 @@
+"""Start-up: take over the stash, read what is committed, and hand a core its state (DESIGN §12).
+
+    fence ─▶ ceiling, catalog, txns shard ─▶ Delta logs of all shards ─▶ + batches not applied ─▶
+    Core
+
+INVARIANTS
+  U1  the epoch is incremented before anything is read: what is read cannot change any more.
+  U2  timestamps begin at or above the old ceiling and the txns shard's upper.
+  U3  a shard is its newest Delta version plus every batch of the txns shard after that
+      version's cut:
+      a batch that was applied but not tidied is not counted twice.
+  U4  start-up changes nothing but the epoch; a crash in the middle is a crash before it.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes
+from coordinator.core.core import FIRST_OID, Core, Recovered
+from coordinator.core.messages import CatalogChange, PutTable, RemoveTable
+from coordinator.core.settings import CoreSettings
+from coordinator.driver import ORACLE, SYSTEM, Driver
+from sql.catalog import Table
+from storage.batch import WriteBatch
+from storage.clock import Clock
+from storage.delta.recovery import load_shard
+from storage.object_store import ObjectStore
+from storage.shard import ShardState
+from storage.stash import Stash
+from storage.txns import TxnsShard
+from storage.types import ShardId, Timestamp
+
+SchemaOf = Callable[[Table], pa.Schema]
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownShard:
+    """A shard of the catalog's history. `dropped`: None while its table exists."""
+
+    table: Table
+    created: Timestamp
+    dropped: Timestamp | None
+
+
+def known_shards(
+    history: Sequence[tuple[Timestamp, Sequence[CatalogChange]]],
+) -> dict[ShardId, _KnownShard]:
+    """Every shard that the catalog has ever had."""
+    shards: dict[ShardId, _KnownShard] = {}
+    for ts, changes in history:
+        for change in changes:
+            match change:
+                case PutTable(table=table):
+                    known = shards.get(ShardId(table.shard))
+                    created = ts if known is None else known.created
+                    shards[ShardId(table.shard)] = _KnownShard(table, created, None)
+                case RemoveTable(table=table):
+                    known = shards[ShardId(table.shard)]
+                    shards[ShardId(table.shard)] = _KnownShard(table, known.created, ts)
+                case _:
+                    pass
+    return shards
+
+
+async def recover(
+    stash: Stash,
+    store: ObjectStore,
+    clock: Clock,
+    settings: CoreSettings,
+    schema_of: SchemaOf,
+) -> Driver:
+    """Take over and build the driver; `Driver.run` then finishes what was left to apply."""
+    epoch = await stash.fence()
+    txns = TxnsShard(stash, epoch)
+    found = await txns.load()
+    stored = await stash.read(ORACLE, SYSTEM)
+    history = decode_changes(await stash.scan(COLLECTION))
+    now = clock.now()
+    ceiling = now if stored is None else Timestamp(int.from_bytes(stored, "big"))
+    ceiling = max(ceiling, found.upper)
+    since = max(Timestamp(0), Timestamp(ceiling - 1 - settings.history_us))
+    known = known_shards(history)
+    shards = await _load_shards(store, known, schema_of, since)
+    for ts, shard, batch in found.batches:
+        if shard in shards:
+            shards[shard] = _replayed(shards[shard], ts, batch)
+    recovered = Recovered(
+        epoch=epoch,
+        ceiling=ceiling,
+        applied=found.applied,
+        catalog=VersionedCatalog(history),
+        shards=shards,
+        next_oid=max((shard.table.oid + 1 for shard in known.values()), default=FIRST_OID),
+    )
+    core = Core(recovered, settings, schema_of, now)
+    return Driver(core, clock, stash, txns, store, epoch)
+
+
+async def _load_shards(
+    store: ObjectStore,
+    known: dict[ShardId, _KnownShard],
+    schema_of: SchemaOf,
+    since: Timestamp,
+) -> dict[ShardId, ShardState]:
+    """All shards that some `AS OF t >= since` can read."""
+    shards: dict[ShardId, ShardState] = {}
+
+    async def load(shard: ShardId, found: _KnownShard) -> None:
+        schema = schema_of(found.table)
+        shards[shard] = await load_shard(store, shard, schema, found.created, since)
+
+    async with asyncio.TaskGroup() as tasks:
+        for shard, found in known.items():
+            if found.dropped is None or found.dropped >= since:
+                tasks.create_task(load(shard, found))
+    return shards
+
+
+def _replayed(state: ShardState, ts: Timestamp, batch: WriteBatch) -> ShardState:
+    """The shard with a batch of the txns shard, unless its newest version has it already (U3)."""
+    cut = state.versions[-1].cut if state.versions else Timestamp(-1)
+    return state if ts <= cut else state.committed(ts, batch)
