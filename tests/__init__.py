@@ -1,0 +1,1 @@
+"""Tests, mirroring the packages; see STYLE.md section 7 for the layout."""
