@@ -1,0 +1,95 @@
+"""Failures of storage and engines as SQLSTATEs: the only place that maps them (STYLE §6).
+
+    storage  Determinate     did not happen     58030, or 53100 when the disk is full
+             Indeterminate   may have happened  40003; the driver resolves commits before it comes here
+             Fenced          another server     57P01, and the process exits
+    engine   EngineUnavailable                  57P03: nothing was sent yet, the statement may be repeated
+
+INVARIANTS
+  N1  no text of a storage or engine failure reaches a client: they name paths and hosts.
+  N2  what was not foreseen is XX000, is logged with its traceback, and ends the connection.
+"""
+
+import errno
+import logging
+from typing import Final
+
+from compute.executor import EngineUnavailable
+from sql.errors import SqlError
+from storage.errors import Fenced, ForeignWriter, Indeterminate, StorageError
+
+log = logging.getLogger("meridian.errors")
+
+ADMIN_SHUTDOWN: Final = "57P01"
+
+
+def storage_failure(error: StorageError) -> SqlError:
+    """The failure of a storage operation, for the client whose statement needed it."""
+    log.warning("storage failure: %s", error)
+    match error:
+        case Fenced():
+            return admin_shutdown()
+        case Indeterminate():
+            return SqlError("40003", "the outcome of the statement is unknown")
+        case ForeignWriter():
+            return SqlError(
+                "58030",
+                "the table was changed by another writer",
+                hint="Its Delta log was written by something other than this server.",
+            )
+        case _ if _is_disk_full(error):
+            return SqlError("53100", "could not write: no space left on device")
+        case _:
+            return SqlError("58030", "could not read or write storage")
+
+
+def _is_disk_full(error: BaseException) -> bool:
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        if "disk is full" in str(cause):  # SQLite's own words; its exception has no errno
+            return True
+        cause = cause.__cause__
+    return False
+
+
+def engine_failure(error: EngineUnavailable) -> SqlError:
+    """The engine did not answer."""
+    log.warning("engine unavailable: %s", error)
+    return SqlError(
+        "57P03",
+        "the query engine is not available",
+        hint="It is being started again; the statement may be repeated.",
+    )
+
+
+def admin_shutdown() -> SqlError:
+    """57P01: the server ends the session."""
+    return SqlError(ADMIN_SHUTDOWN, "terminating connection due to administrator command")
+
+
+def query_canceled(reason: str = "user request") -> SqlError:
+    """57014."""
+    return SqlError("57014", f"canceling statement due to {reason}")
+
+
+def statement_failure(error: Exception) -> SqlError:
+    """Whatever a statement raised, as the client sees it (N1, N2)."""
+    match error:
+        case SqlError():
+            return error
+        case StorageError():
+            return storage_failure(error)
+        case EngineUnavailable():
+            return engine_failure(error)
+        case OSError() if _is_disk_full(error):
+            return SqlError("53100", "could not write: no space left on device")
+        case OSError():
+            log.warning("input or output failed: %s", error)
+            return SqlError("58030", "could not read or write storage")
+        case MemoryError():
+            return SqlError("53200", "out of memory")
+        case _:
+            log.error("unexpected failure", exc_info=error)
+            return SqlError("XX000", "internal error")

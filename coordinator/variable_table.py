@@ -1,0 +1,311 @@
+"""The table of session variables: name, default, check, what SHOW prints, whether it is reported.
+
+PostgreSQL's names, spellings and error texts. A check takes what the client wrote and returns what
+SHOW prints, or raises. Where Meridian can do only one of PostgreSQL's values, the others are refused
+with 0A000 (V2 of `variables.py`).
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final, TypeAlias
+from zoneinfo import ZoneInfo, available_timezones
+
+from sql.errors import SqlError, not_supported
+
+Check: TypeAlias = Callable[[str, str], str]
+
+
+def _any(_name: str, value: str) -> str:
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One variable. `internal`: SHOW only. `unit`: of an integer, `ms` or `kB`."""
+
+    name: str
+    default: str
+    description: str
+    check: Check = _any
+    reported: bool = False
+    internal: bool = False
+    unit: str = ""
+
+    def amount(self, shown: str) -> int:
+        """The number behind what SHOW prints, in `unit`."""
+        return _parse_amount(shown, self.unit) or 0
+
+
+def invalid_value(name: str, value: str, *, hint: str | None = None) -> SqlError:
+    """22023, PostgreSQL's words."""
+    return SqlError("22023", f'invalid value for parameter "{name}": "{value}"', hint=hint)
+
+
+def _boolean(name: str, value: str) -> str:
+    word = value.strip().lower()
+    if word:
+        for spelling in ("true", "yes", "on", "1"):
+            if spelling.startswith(word) and word != "o":
+                return "on"
+        for spelling in ("false", "no", "off", "0"):
+            if spelling.startswith(word) and word != "o":
+                return "off"
+    raise SqlError("22023", f'parameter "{name}" requires a Boolean value')
+
+
+def _choice(*allowed: str, refused: Sequence[str] = ()) -> Check:
+    def check(name: str, value: str) -> str:
+        word = value.strip().lower()
+        if word in allowed:
+            return word
+        if word in refused:
+            raise not_supported(f'"{word}" for parameter "{name}"')
+        listed = ", ".join((*allowed, *refused))
+        raise invalid_value(name, value, hint=f"Available values: {listed}.")
+
+    return check
+
+
+_MS: Final = {"us": 0.001, "ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+_KB: Final = {"B": 1 / 1024, "kB": 1, "MB": 1 << 10, "GB": 1 << 20, "TB": 1 << 30}
+_UNITS: Final[dict[str, dict[str, float]]] = {"ms": _MS, "kB": _KB, "": {}}
+_AMOUNT = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z]*)\s*\Z")
+_INT_MAX: Final = 2_147_483_647
+
+
+def _parse_amount(value: str, unit: str) -> int | None:
+    match = _AMOUNT.match(value)
+    if match is None:
+        return None
+    factor = _UNITS[unit].get(match[2]) if match[2] else 1
+    return None if factor is None else round(float(match[1]) * factor)
+
+
+def _show_amount(amount: int, unit: str) -> str:
+    if amount <= 0 or not unit:
+        return str(amount)
+    larger = [(name, factor) for name, factor in _UNITS[unit].items() if factor >= 1]
+    name, factor = next((n, f) for n, f in reversed(larger) if amount % f == 0)
+    return f"{int(amount // factor)}{name}"
+
+
+def _integer(low: int, high: int = _INT_MAX, unit: str = "") -> Check:
+    suffix = f" {unit}" if unit else ""
+
+    def check(name: str, value: str) -> str:
+        amount = _parse_amount(value, unit)
+        if amount is None:
+            named = list(_UNITS[unit])
+            words = ", ".join(f'"{item}"' for item in named[:-1])
+            hint = (
+                f'Valid units for this parameter are {words}, and "{named[-1]}".' if unit else None
+            )
+            raise invalid_value(name, value, hint=hint)
+        if not low <= amount <= high:
+            raise SqlError(
+                "22023",
+                f'{amount}{suffix} is outside the valid range for parameter "{name}"'
+                f" ({low}{suffix} .. {high}{suffix})",
+            )
+        return _show_amount(amount, unit)
+
+    return check
+
+
+def _encoding(name: str, value: str) -> str:
+    word = re.sub(r"[^a-z0-9]", "", value.lower())
+    if word in ("utf8", "unicode"):
+        return "UTF8"
+    error = invalid_value(name, value)
+    error.detail = "Meridian speaks UTF8 only."
+    raise error
+
+
+_OFFSET = re.compile(r"([+-]?)(\d{1,2})(?::?00)?\Z")
+
+
+def _timezone(name: str, value: str) -> str:
+    text = value.strip().strip("'")
+    offset = _OFFSET.match(text)
+    if offset is not None:
+        hours = int(offset[2]) * (-1 if offset[1] == "-" else 1)
+        # POSIX and the Etc zones count hours west of Greenwich, SQL counts them east.
+        text = f"Etc/GMT{-hours:+d}" if hours else "UTC"
+    try:
+        ZoneInfo(text)
+    except (ValueError, OSError):
+        pass
+    else:
+        return text
+    found = next((zone for zone in available_timezones() if zone.lower() == text.lower()), None)
+    if found is None:
+        raise invalid_value(name, value)
+    return found
+
+
+def _datestyle(name: str, value: str) -> str:
+    for word in (part.strip().strip('"').lower() for part in value.split(",")):
+        if word in ("iso", "mdy", "us", "noneuro", "noneuropean", "default"):
+            continue
+        if word in ("sql", "postgres", "german", "dmy", "ymd", "euro", "european"):
+            raise not_supported(f'"{word}" for parameter "{name}"')
+        raise SqlError(
+            "22023",
+            f'invalid value for parameter "{name}": "{value}"',
+            detail=f'Unrecognized key word: "{word}".',
+        )
+    return "ISO, MDY"
+
+
+def _search_path(name: str, value: str) -> str:
+    try:
+        split_search_path(value)
+    except ValueError:
+        error = invalid_value(name, value)
+        error.detail = "List syntax is invalid."
+        raise error from None
+    return value
+
+
+_NAME = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\s,"]+))\s*(,|\Z)')
+
+
+def split_search_path(value: str) -> list[str]:
+    """The names of a list of identifiers; unquoted ones are folded. Raises ValueError."""
+    names: list[str] = []
+    position, more = 0, bool(value.strip())
+    while more:
+        match = _NAME.match(value, position)
+        if match is None:
+            raise ValueError(value)
+        names.append(match[1].replace('""', '"') if match[1] else match[2].lower())
+        position, more = match.end(), match[3] == ","
+    return names
+
+
+def _isolation(name: str, value: str) -> str:
+    # Every level that PostgreSQL knows is given the strongest; SHOW tells the truth about it.
+    _choice(
+        "serializable", "repeatable read", "read committed", "read uncommitted",
+        "strict serializable",
+    )(name, value)  # fmt: skip
+    return "strict serializable"
+
+
+def _application_name(_name: str, value: str) -> str:
+    return "".join(
+        char if " " <= char <= "~" else "".join(f"\\x{byte:02x}" for byte in char.encode())
+        for char in value
+    )
+
+
+def _float_digits(name: str, value: str) -> str:
+    shown = _integer(-15, 3)(name, value)
+    if int(shown) < 1:
+        raise not_supported(f'"{shown}" for parameter "{name}"')
+    return shown
+
+
+def product_version() -> str:
+    """Meridian's own version."""
+    try:
+        return version("meridian")
+    except PackageNotFoundError:
+        return "0"
+
+
+_MESSAGES = (
+    "debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error",
+)  # fmt: skip
+
+
+def _limit(name: str, description: str) -> Variable:
+    return Variable(name, "0", description, _integer(0, unit="ms"), unit="ms")
+
+
+def _flag(name: str, default: str, description: str) -> Variable:
+    return Variable(name, default, description, _boolean)
+
+
+_VARIABLES: Final = (
+    Variable("application_name", "", "Sets the application name to be reported in statistics and logs.",
+             _application_name, reported=True),
+    Variable("bytea_output", "hex", "Sets the output format for bytea.",
+             _choice("hex", refused=("escape",))),
+    _flag("check_function_bodies", "on", "Check routine bodies during CREATE FUNCTION."),
+    Variable("client_encoding", "UTF8", "Sets the client's character set encoding.",
+             _encoding, reported=True),
+    Variable("client_min_messages", "notice", "Sets the message levels that are sent to the client.",
+             _choice(*_MESSAGES)),
+    Variable("DateStyle", "ISO, MDY", "Sets the display format for date and time values.",
+             _datestyle, reported=True),
+    Variable("default_tablespace", "", "Sets the default tablespace to create tables in.", _choice("")),
+    _flag("default_transaction_deferrable", "off", "Sets the default deferrable status."),
+    Variable("default_transaction_isolation", "strict serializable",
+             "Sets the transaction isolation level of each new transaction.", _isolation),
+    Variable("default_transaction_read_only", "off",
+             "Sets the default read-only status of new transactions.", _boolean, reported=True),
+    Variable("engine", "spark", "Chooses the engine: spark, or auto for small inputs in process.",
+             _choice("spark", "auto")),
+    _flag("escape_string_warning", "on", "Warn about backslash escapes in ordinary string literals."),
+    Variable("extra_float_digits", "1", "Sets the number of digits displayed for floating-point values.",
+             _float_digits),
+    _limit("idle_in_transaction_session_timeout", "Ends sessions idle in a transaction."),
+    _limit("idle_session_timeout", "Ends sessions idle outside of transactions."),
+    Variable("in_hot_standby", "off", "Shows whether hot standby is active.", internal=True, reported=True),
+    Variable("integer_datetimes", "on", "Shows whether datetimes are integer based.", internal=True,
+             reported=True),
+    Variable("IntervalStyle", "postgres", "Sets the display format for interval values.",
+             _choice("postgres", refused=("postgres_verbose", "sql_standard", "iso_8601")), reported=True),
+    Variable("is_superuser", "on", "Shows whether the current user is a superuser.", internal=True,
+             reported=True),
+    _flag("jit", "off", "Allow JIT compilation."),
+    _limit("lock_timeout", "Sets the maximum allowed duration of any wait for a lock."),
+    Variable("max_identifier_length", "63", "Shows the maximum identifier length.", internal=True),
+    Variable("role", "none", "Sets the current role.", _choice("none")),
+    _flag("row_security", "on", "Enables row security."),
+    Variable("scram_iterations", "4096", "Sets the iteration count for SCRAM secret generation.",
+             _integer(1), reported=True),
+    Variable("search_path", '"$user", public',
+             "Sets the schema search order for names that are not schema-qualified.",
+             _search_path, reported=True),
+    Variable("server_encoding", "UTF8", "Shows the server (database) character set encoding.",
+             internal=True, reported=True),
+    Variable("server_version", f"18.0 (Meridian {product_version()})", "Shows the server version.",
+             internal=True, reported=True),
+    Variable("server_version_num", "180000", "Shows the server version as an integer.", internal=True),
+    Variable("session_authorization", "", "Sets the session user name.", internal=True, reported=True),
+    Variable("standard_conforming_strings", "on",
+             "Causes '...' strings to treat backslashes literally.",
+             lambda name, value: _only_on(name, value), reported=True),
+    _limit("statement_timeout", "Sets the maximum allowed duration of any statement."),
+    Variable("synchronous_commit", "on", "Commits are always durable before they are acknowledged.",
+             _choice("on", "off", "local", "remote_write", "remote_apply")),
+    Variable("TimeZone", "UTC", "Sets the time zone for displaying and interpreting time stamps.",
+             _timezone, reported=True),
+    _flag("transaction_deferrable", "off", "Shows the deferrable status of the transaction."),
+    Variable("transaction_isolation", "strict serializable",
+             "Shows the isolation level of the transaction.", _isolation),
+    _flag("transaction_read_only", "off", "Sets the current transaction's read-only status."),
+    _limit("transaction_timeout", "Sets the maximum allowed duration of any transaction."),
+    Variable("work_mem", "4MB", "Accepted for compatibility.", _integer(64, unit="kB"), unit="kB"),
+    Variable("maintenance_work_mem", "64MB", "Accepted for compatibility.", _integer(64, unit="kB"),
+             unit="kB"),
+    Variable("lc_messages", "C", "Sets the language in which messages are displayed.", _choice("c")),
+    Variable("lc_monetary", "C", "Sets the locale for formatting monetary amounts.", _choice("c")),
+    Variable("lc_numeric", "C", "Sets the locale for formatting numbers.", _choice("c")),
+    Variable("lc_time", "C", "Sets the locale for formatting date and time values.", _choice("c")),
+    Variable("xmloption", "content", "Sets whether XML data is documents or fragments.",
+             _choice("content", "document")),
+)  # fmt: skip
+
+
+def _only_on(name: str, value: str) -> str:
+    if _boolean(name, value) == "off":
+        raise not_supported(f'"off" for parameter "{name}"')
+    return "on"
+
+
+TABLE: Final[dict[str, Variable]] = {item.name.lower(): item for item in _VARIABLES}
