@@ -1,0 +1,66 @@
+# Targets are one line; logic belongs in Python. `make help` lists them.
+# Needs Python 3.11 or newer with venv; PYTHON=/path/to/python3 chooses another one.
+PYTHON ?= python3
+BIN    := .venv/bin
+SEEDS  ?= 2000
+SEED   ?= 1
+LISTEN ?= 127.0.0.1:7432
+DATA   ?= ./data
+
+.PHONY: help setup run test check fmt lint types layers formatted spark sim replay crash bench demo
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+setup: .venv/installed-dev ## make .venv with everything that development needs
+
+run: .venv/installed ## start the server: LISTEN=127.0.0.1:7432 DATA=./data
+	$(BIN)/meridian serve --listen $(LISTEN) --data-dir $(DATA)
+
+test: setup ## run every test that does not take minutes
+	$(BIN)/pytest -m "not slow"
+
+check: formatted lint types layers ## what CI runs beside the tests
+
+formatted: setup
+	$(BIN)/ruff format --check .
+
+fmt: setup ## format the code
+	$(BIN)/ruff format .
+
+lint: setup ## look for mistakes in style
+	$(BIN)/ruff check .
+
+types: setup ## check the types, twice
+	$(BIN)/mypy && $(BIN)/pyright
+
+layers: setup ## check that imports go one way
+	$(BIN)/lint-imports
+
+spark: setup ## only the tests that need the JVM
+	$(BIN)/pytest -m spark
+
+sim: setup ## simulate SEEDS=2000 runs with crashes and faults
+	$(BIN)/python -m tests.sim --seeds $(SEEDS)
+
+replay: setup ## simulate one run again and tell what happened: SEED=7
+	$(BIN)/python -m tests.sim --replay $(SEED)
+
+crash: setup ## kill -9 under load, twenty times
+	$(BIN)/pytest -m "slow or not slow" tests/crash
+
+bench: setup ## commits, reads and loads per second beside PostgreSQL
+	$(BIN)/python -m tests.bench $(ARGS)
+
+demo: setup ## load real flights, query, correct and time-travel
+	$(BIN)/python -m tests.demo $(ARGS)
+
+# The stamps are older than pyproject.toml when its dependencies may have changed.
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/installed: pyproject.toml | .venv/bin/python
+	$(BIN)/pip install --quiet --editable . && touch $@
+
+.venv/installed-dev: pyproject.toml | .venv/bin/python
+	$(BIN)/pip install --quiet --editable '.[dev]' && touch .venv/installed $@

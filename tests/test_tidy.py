@@ -1,0 +1,174 @@
+"""The shape of the code, as tests: STYLE sections 5 and 7.
+
+Not here: what ruff, mypy, pyright and the import contracts already see (docstrings of public
+functions, unused names, layers).
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("coordinator", "sql", "storage", "compute")
+PROSE = ("README.md", "ARCHITECTURE.md", "Dockerfile", "Makefile", "pyproject.toml")
+
+FUNCTION_LINES_MAX = 70
+FILE_LINES_MAX = 800
+FILE_LINES_AIM = 500
+
+# Files that passed the aim, with the length they had: they may shrink and leave, not grow.
+LONG_FILES: dict[str, int] = {}
+
+# Words that say nothing about what is inside.
+EMPTY_NAMES = frozenset({"utils", "util", "helpers", "helper", "common", "manager", "data", "info"})
+
+# Put together here, so that this file does not find itself.
+MACHINE_PATHS = re.compile("/" + r"(?:work|root|home/\w+|Users/\w+)/[\w.]")
+REGISTRY_HOSTS = re.compile(
+    r"\b(?:pypi|pythonhosted|npmjs|crates|maven|docker|ghcr|quay|gcr)\."
+    + r"(?:org|com|io|apache)\b"
+)
+UNFINISHED = re.compile("contract" + " only|FIX" + r"ME\b|Not" + r"ImplementedError")
+
+
+def _python_files() -> list[Path]:
+    return sorted(path for place in (*PACKAGES, "tests") for path in (ROOT / place).rglob("*.py"))
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def _text_files() -> Iterator[Path]:
+    yield from _python_files()
+    yield from (ROOT / name for name in PROSE if (ROOT / name).exists())
+    for place in (*PACKAGES, "deploy", "tests", ".ci"):
+        for path in sorted((ROOT / place).rglob("*")):
+            if path.is_file() and path.suffix in {".md", ".yml", ".toml", ".txt", ".sql", ".test"}:
+                yield path
+
+
+def _functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def _lines(path: Path) -> int:
+    return len(path.read_text().splitlines())
+
+
+def test_functions_fit_on_a_screen() -> None:
+    long = [
+        f"{_name(path)}:{node.lineno} {node.name} has {length} lines"
+        for path in _python_files()
+        for node in _functions(path)
+        if (length := (node.end_lineno or node.lineno) - node.lineno + 1) > FUNCTION_LINES_MAX
+    ]
+    assert not long, "\n".join(long)
+
+
+def test_files_stop_at_a_length() -> None:
+    long = {_name(p): n for p in _python_files() if (n := _lines(p)) > FILE_LINES_AIM}
+    grown = {name: n for name, n in long.items() if n > LONG_FILES.get(name, FILE_LINES_AIM)}
+    assert not grown, f"split by responsibility: {grown}"
+    assert max(long.values(), default=0) <= FILE_LINES_MAX
+    shrunk = {name for name in LONG_FILES if name not in long}
+    assert not shrunk, f"no longer long, take them off the list: {shrunk}"
+
+
+def test_every_module_says_what_it_is() -> None:
+    silent = [_name(path) for path in _python_files() if not ast.get_docstring(_tree(path))]
+    assert not silent
+
+
+def test_init_files_hold_a_docstring_and_nothing_else() -> None:
+    crowded = [
+        _name(path)
+        for path in _python_files()
+        if path.name == "__init__.py" and len(_tree(path).body) > 1
+    ]
+    assert not crowded
+
+
+def test_names_say_something() -> None:
+    found: list[str] = []
+    for path in _python_files():
+        # A directory `sql/data` holds data files, not a module.
+        found += [_name(path)] if EMPTY_NAMES & set(path.stem.split("_")) else []
+        for node in ast.walk(_tree(path)):
+            if isinstance(node, ast.ClassDef):
+                if re.search("(Manager|Helper|Util)s?$", node.name):
+                    found.append(f"{_name(path)}:{node.lineno} {node.name}")
+    assert not found
+
+
+def test_nothing_is_left_unfinished() -> None:
+    found = [
+        f"{_name(path)}: {match[0]}"
+        for path in _python_files()
+        for match in UNFINISHED.finditer(path.read_text())
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize(
+    ("what", "pattern"),
+    [("path of one machine", MACHINE_PATHS), ("registry host", REGISTRY_HOSTS)],
+    ids=["machine-paths", "registry-hosts"],
+)
+def test_files_belong_to_no_machine(what: str, pattern: re.Pattern[str]) -> None:
+    found = [
+        f"{_name(path)}: {what} {match[0]}"
+        for path in _text_files()
+        for match in pattern.finditer(path.read_text(errors="replace"))
+    ]
+    assert not found
+
+
+def test_testdata_is_used() -> None:
+    """A file of testdata is named, or matched by a pattern, in the tests beside it."""
+    unused: list[str] = []
+    for directory in (ROOT / "tests").rglob("testdata"):
+        words = {
+            node.value
+            for path in directory.parent.rglob("*.py")
+            for node in ast.walk(_tree(path))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        }
+        for path in sorted(p for p in directory.rglob("*") if p.is_file()):
+            relative = path.relative_to(directory).as_posix()
+            if not any(_mentions(word, path, relative) for word in words):
+                unused.append(_name(path))
+    assert not unused
+
+
+def _mentions(word: str, path: Path, relative: str) -> bool:
+    if "*" in word:
+        return fnmatch(path.name, word) or fnmatch(relative, word)
+    return word in {path.name, path.stem, relative, relative.split("/", maxsplit=1)[0]}
+
+
+def test_make_help_lists_every_target() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    phony = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)[0].split()
+    documented = re.findall(r"^(\w+):.*## ", makefile, re.MULTILINE)
+    assert set(phony) - set(documented) == {"formatted"}
+
+
+def test_every_dependency_has_a_reason() -> None:
+    lines = (ROOT / "pyproject.toml").read_text().splitlines()
+    bare = [
+        line for line in lines if re.match(r'\s+"[\w\[\]-]+\W*[=<>]=', line) and "#" not in line
+    ]
+    assert not bare
