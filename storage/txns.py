@@ -1,29 +1,51 @@
 """The txns shard: the one place where a transaction becomes durable (DESIGN §3).
 
-    commit_at(ts, token, {shard: batch}, registrations, catalog) ── one stash transaction ──▶ ack may go out
+    commit_at(ts, token, {shard: batch}, registrations, catalog) ── one stash transaction ──▶ ack
          batches/<ts>/<shard>   tokens/<token>   shards/<shard>   txns/upper   catalog records
 
-INVARIANTS
-  T1  everything below the applied cut has been applied; tidy removes nothing that is not.
-  T2  a commit is one stash transaction for any number of shards; `upper` becomes ts + 1 for all shards.
-  T3  a commit at ts < upper writes nothing and raises TimestampPassed.
-  T4  a token is found if and only if its commit happened (until tidied, long after it was answered).
+    commit_at ──Indeterminate──▶ find(token) ── there ──▶ it happened: as after commit_at
+                                     └── not there ──▶ upper goes past it: it cannot arrive any more
 
-Collections: `txns` (upper, applied cut), `batches`, `tokens`, `shards`. Cost is in proportion to the data
-and the shards touched, never to the number of tables.
+INVARIANTS
+  T1  everything up to the applied cut has been applied; tidy removes nothing that is not.
+  T2  a commit is one stash transaction for any number of shards; `upper` becomes ts + 1 for all.
+  T3  a commit at ts < upper writes nothing and raises TimestampPassed.
+  T4  a token is found if and only if its commit happened (until tidied, after it was answered).
+      Once `find` has said no, the answer stays no, whatever may still be on its way to the stash.
+  T5  a commit whose outcome is unknown is looked up before the next one: reads between the two
+      would miss it. A commit that was cancelled while under way is unknown, too.
+  T6  a shard is written only between its registration and its being forgotten.
+  T7  nobody else moves `upper`: if it is not where this process left it, another one took over.
+
+Collections: `txns` (upper, applied cut), `batches`, `tokens`, `shards`. Cost is in proportion to
+the data and the shards touched, never to the number of tables.
 """
 
+import asyncio
+import struct
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from storage.batch import WriteBatch
-from storage.errors import Determinate
-from storage.stash import Stash, Write
-from storage.types import Epoch, ShardId, Timestamp, Token
+from storage.codec import decode_batch, encode_batch
+from storage.errors import Corrupt, Determinate, Fenced, RequireFailed
+from storage.stash import Delete, Put, Require, Stash, Write
+from storage.types import FIRST_TIMESTAMP, Epoch, ShardId, Timestamp, Token
+
+_TXNS, _BATCHES, _TOKENS, _SHARDS = "txns", "batches", "tokens", "shards"
+_UPPER, _APPLIED = "upper", "applied"
+_TIMESTAMP = struct.Struct(">q")
+# A token's value: the commit's timestamp, and how many batches belong to it.
+_OUTCOME = struct.Struct(">qI")
+# One tidy transaction holds up the commits behind it: smaller pieces let them through sooner,
+# larger ones need fewer fsyncs. One commit is never split, however large.
+_PIECE_KEYS_MAX = 128
+_PIECE_BYTES_MAX = 1 << 20
 
 
 class TimestampPassed(Determinate):
-    """The txns shard is already past the timestamp; nothing was written. `upper`: the least possible."""
+    """The txns shard is past the timestamp; nothing was written. `upper`: the least possible."""
 
     def __init__(self, upper: Timestamp) -> None:
         super().__init__(f"timestamp passed, upper is {upper}")
@@ -44,7 +66,10 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What the txns shard holds at start: batches not tidied, in (ts, shard) order."""
+    """What the txns shard holds at start: batches not applied, in (ts, shard) order.
+
+    A batch may be of a shard that a later commit has forgotten: `shards` are those that are left.
+    """
 
     upper: Timestamp
     applied: Timestamp
@@ -52,27 +77,272 @@ class Recovered:
     batches: Sequence[tuple[Timestamp, ShardId, WriteBatch]] = field(default_factory=tuple)
 
 
+@dataclass(frozen=True, slots=True)
+class _Outstanding:
+    """What tidy has to remove for one commit."""
+
+    ts: Timestamp
+    token: Token
+    shards: tuple[ShardId, ...]
+    size_bytes: int
+
+
 class TxnsShard:
     """See the module. `load` first; then commits one at a time, tidies at any time."""
 
     def __init__(self, stash: Stash, epoch: Epoch) -> None:
-        raise AssertionError("contract only")
+        self._stash = stash
+        self._epoch = epoch
+        # `_stored_upper` is what the stash holds; `_upper` may be further, by an applied cut.
+        self._stored_upper: Timestamp | None = None
+        self._upper = FIRST_TIMESTAMP
+        self._applied = Timestamp(FIRST_TIMESTAMP - 1)
+        self._shards: dict[ShardId, Timestamp] = {}
+        self._outstanding: deque[_Outstanding] = deque()
+        self._unknown: tuple[Commit, int] | None = None
+        self._tidying = asyncio.Lock()
 
     async def load(self) -> Recovered:
-        """Read everything that start-up needs."""
-        raise AssertionError("contract only")
+        """Read everything that start-up needs. Raises Corrupt if a committed batch is missing."""
+        marks = await self._stash.scan(_TXNS)
+        shards = await self._stash.scan(_SHARDS)
+        outcomes = await self._stash.scan(_TOKENS)
+        values = await self._stash.scan(_BATCHES)
+        self._stored_upper = _decode_timestamp(marks[_UPPER]) if _UPPER in marks else None
+        if _APPLIED in marks:
+            self._applied = _decode_timestamp(marks[_APPLIED])
+        self._outstanding = deque(_outstanding(outcomes, values, self._stored_upper))
+        self._upper = max(self._stored_upper or FIRST_TIMESTAMP, Timestamp(self._applied + 1))
+        self._shards = {ShardId(key): _decode_timestamp(ts) for key, ts in shards.items()}
+        self._unknown = None
+        batches = [
+            (*_parse_batch_key(key), _decode_value(key, value))
+            for key, value in values.items()
+            if _parse_batch_key(key)[0] > self._applied
+        ]
+        return Recovered(self._upper, self._applied, dict(self._shards), batches)
+
+    async def advance(self, upper: Timestamp) -> None:
+        """Close every timestamp below `upper`, durably; start-up does it with the new ceiling.
+
+        Raises Fenced, Determinate, Indeterminate; after the last one only `load` helps.
+        """
+        assert self._unknown is None, "T5: an unknown commit is looked up first"
+        if upper > self._upper and not await self._move_upper(upper):
+            raise _deposed()
 
     async def commit_at(self, commit: Commit) -> None:
-        """Make the commit durable (T2). Raises TimestampPassed, Fenced, Determinate, Indeterminate."""
-        raise AssertionError("contract only")
+        """Make the commit durable (T2). Raises TimestampPassed, Fenced, Determinate, Indeterminate.
+
+        After Indeterminate, or if the call is cancelled, `find` the token next (T5).
+        """
+        self._check(commit)
+        if commit.ts < self._upper:
+            raise TimestampPassed(self._upper)
+        writes, size_bytes = self._plan_writes(commit)
+        self._unknown = commit, size_bytes
+        try:
+            await self._stash.transact(self._epoch, writes, requires=[self._require_upper()])
+        except RequireFailed as error:
+            self._unknown = None
+            raise _deposed() from error
+        except (Determinate, Fenced):
+            self._unknown = None
+            raise
+        self._happened(commit, size_bytes)
 
     async def find(self, token: Token) -> Timestamp | None:
-        """The timestamp of the commit with this token, or None if it did not happen (T4)."""
-        raise AssertionError("contract only")
+        """The timestamp of the commit with this token, or None if it did not happen (T4).
 
-    async def tidy(self, cut: Timestamp, *, keep: frozenset[ShardId] = frozenset()) -> None:
+        Raises like `commit_at`; an unknown commit stays unknown then, and `find` may be repeated.
+        """
+        found = await self._read_token(token)
+        if self._unknown is None or self._unknown[0].token != token:
+            return found
+        commit, size_bytes = self._unknown
+        if found is None:
+            found = await self._seal(commit)
+        self._unknown = None
+        if found is not None:
+            self._happened(commit, size_bytes)
+        return found
+
+    async def tidy(self, cut: Timestamp) -> None:
         """Forget batches and tokens with ts <= cut and note the cut as applied (T1).
 
-        `keep`: shards that could not be flushed at this cut; their batches stay until a later tidy.
+        In small transactions, so that commits pass between them. The cut is noted before anything
+        is removed: a crash between leaves batches that are known to be applied, never half of a
+        commit that is not. Raises Fenced, Determinate, Indeterminate; may be repeated.
         """
-        raise AssertionError("contract only")
+        assert self._unknown is None or cut < self._unknown[0].ts, (
+            f"T1: cut {cut} passes a commit under way at {self._unknown[0].ts}"
+        )
+        # A commit that comes later must not lie below a cut that calls it applied.
+        self._upper = max(self._upper, Timestamp(cut + 1))
+        async with self._tidying:
+            if cut > self._applied:
+                await self._stash.transact(
+                    self._epoch, [Put(_TXNS, _APPLIED, _TIMESTAMP.pack(cut))]
+                )
+                self._applied = cut
+            while piece := self._next_piece():
+                await self._stash.transact(self._epoch, _plan_removals(piece))
+                for _ in piece:
+                    self._outstanding.popleft()
+
+    def _check(self, commit: Commit) -> None:
+        assert self._unknown is None, f"T5: the outcome of {self._unknown[0].token} is unknown"
+        for shard in commit.batches:
+            assert shard in self._shards or shard in commit.registers, f"T6: {shard} unregistered"
+        for write in commit.catalog:
+            assert write.collection not in {_TXNS, _BATCHES, _TOKENS, _SHARDS}, (
+                f"{write.collection} belongs to the txns shard"
+            )
+
+    def _plan_writes(self, commit: Commit) -> tuple[list[Write], int]:
+        """The writes of a commit, and the size of its batches in bytes."""
+        writes: list[Write] = []
+        size_bytes = 0
+        for shard, batch in commit.batches.items():
+            value = encode_batch(batch)
+            size_bytes += len(value)
+            writes.append(Put(_BATCHES, _batch_key(commit.ts, shard), value))
+        writes += [
+            Put(_SHARDS, shard, _TIMESTAMP.pack(commit.ts))
+            for shard in commit.registers
+            if shard not in self._shards
+        ]
+        writes += [Delete(_SHARDS, shard) for shard in commit.forgets]
+        writes += commit.catalog
+        outcome = _OUTCOME.pack(commit.ts, len(commit.batches))
+        writes.append(Put(_TOKENS, commit.token, outcome))
+        writes.append(Put(_TXNS, _UPPER, _TIMESTAMP.pack(commit.ts + 1)))
+        return writes, size_bytes
+
+    def _happened(self, commit: Commit, size_bytes: int) -> None:
+        self._unknown = None
+        self._upper_is(Timestamp(commit.ts + 1))
+        for shard in commit.registers:
+            self._shards.setdefault(shard, commit.ts)
+        for shard in commit.forgets:
+            self._shards.pop(shard, None)
+        shards = tuple(commit.batches)
+        self._outstanding.append(_Outstanding(commit.ts, commit.token, shards, size_bytes))
+
+    async def _read_token(self, token: Token) -> Timestamp | None:
+        value = await self._stash.read(_TOKENS, token)
+        return None if value is None else _decode_outcome(token, value)[0]
+
+    async def _seal(self, commit: Commit) -> Timestamp | None:
+        """Make sure that a commit not found cannot arrive any more (T4), unless it just has.
+
+        Its requirement on `upper` fails once upper is past its timestamp. A seal whose own reply
+        was lost is recognised: upper has moved exactly there, and the token has not appeared.
+        """
+        sealed = Timestamp(commit.ts + 1)
+        if await self._move_upper(sealed):
+            return None
+        found = await self._read_token(commit.token)
+        if found is None:
+            if await self._stash.read(_TXNS, _UPPER) != _TIMESTAMP.pack(sealed):
+                raise _deposed()
+            self._upper_is(sealed)
+        return found
+
+    async def _move_upper(self, upper: Timestamp) -> bool:
+        """Raise `upper`, durably; False if it is not where this process left it."""
+        put = Put(_TXNS, _UPPER, _TIMESTAMP.pack(upper))
+        try:
+            await self._stash.transact(self._epoch, [put], requires=[self._require_upper()])
+        except RequireFailed:
+            return False
+        self._upper_is(upper)
+        return True
+
+    def _upper_is(self, upper: Timestamp) -> None:
+        self._stored_upper = upper
+        self._upper = max(self._upper, upper)
+
+    def _require_upper(self) -> Require:
+        stored = self._stored_upper
+        return Require(_TXNS, _UPPER, None if stored is None else _TIMESTAMP.pack(stored))
+
+    def _next_piece(self) -> list[_Outstanding]:
+        """The oldest applied commits that fit one tidy transaction."""
+        piece: list[_Outstanding] = []
+        keys, size_bytes = 0, 0
+        for commit in self._outstanding:
+            keys += len(commit.shards) + 1
+            size_bytes += commit.size_bytes
+            full = keys > _PIECE_KEYS_MAX or size_bytes > _PIECE_BYTES_MAX
+            if commit.ts > self._applied or (piece and full):
+                break
+            piece.append(commit)
+        return piece
+
+
+def _deposed() -> Fenced:
+    return Fenced("T7: somebody else moved upper")
+
+
+def _plan_removals(piece: Sequence[_Outstanding]) -> list[Write]:
+    writes: list[Write] = []
+    for commit in piece:
+        writes += [Delete(_BATCHES, _batch_key(commit.ts, shard)) for shard in commit.shards]
+        writes.append(Delete(_TOKENS, commit.token))
+    return writes
+
+
+def _outstanding(
+    outcomes: Mapping[str, bytes], values: Mapping[str, bytes], upper: Timestamp | None
+) -> list[_Outstanding]:
+    """The commits not tidied, oldest first. Raises Corrupt if batches and tokens disagree."""
+    batches: dict[Timestamp, list[tuple[ShardId, int]]] = {}
+    for key, value in values.items():
+        ts, shard = _parse_batch_key(key)
+        batches.setdefault(ts, []).append((shard, len(value)))
+    commits: list[_Outstanding] = []
+    for token, value in outcomes.items():
+        ts, count = _decode_outcome(token, value)
+        found = batches.pop(ts, [])
+        if len(found) != count:
+            raise Corrupt(f"commit {token} at {ts} has {len(found)} batches instead of {count}")
+        if upper is None or ts >= upper:
+            raise Corrupt(f"commit {token} at {ts} is not below upper {upper}")
+        sizes = sum(size for _, size in found)
+        commits.append(_Outstanding(ts, Token(token), tuple(shard for shard, _ in found), sizes))
+    if batches:
+        raise Corrupt(f"batches at {min(batches)} belong to no commit")
+    return sorted(commits, key=lambda commit: commit.ts)
+
+
+def _batch_key(ts: Timestamp, shard: ShardId) -> str:
+    # Twenty digits: the keys of all int64 timestamps sort as the timestamps do.
+    return f"{ts:020d}/{shard}"
+
+
+def _parse_batch_key(key: str) -> tuple[Timestamp, ShardId]:
+    ts, slash, shard = key.partition("/")
+    if not slash or not ts.isdecimal():
+        raise Corrupt(f"batches/{key} is not a batch")
+    return Timestamp(int(ts)), ShardId(shard)
+
+
+def _decode_value(key: str, value: bytes) -> WriteBatch:
+    try:
+        return decode_batch(value)
+    except Corrupt as error:
+        raise Corrupt(f"batches/{key}: {error}") from error
+
+
+def _decode_timestamp(value: bytes) -> Timestamp:
+    if len(value) != _TIMESTAMP.size:
+        raise Corrupt(f"not a timestamp: {value.hex()}")
+    return Timestamp(_TIMESTAMP.unpack(value)[0])
+
+
+def _decode_outcome(token: str, value: bytes) -> tuple[Timestamp, int]:
+    if len(value) != _OUTCOME.size:
+        raise Corrupt(f"tokens/{token} is not an outcome: {value.hex()}")
+    ts, count = _OUTCOME.unpack(value)
+    return Timestamp(ts), count

@@ -1,0 +1,1 @@
+"""The seeded simulation: production core and driver on virtual time over faulty twins."""

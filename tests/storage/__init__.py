@@ -1,0 +1,1 @@
+"""Tests of `storage`, with transcripts in testdata."""
