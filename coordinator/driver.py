@@ -229,7 +229,10 @@ class Driver:
                 await asyncio.sleep(RESOLVE_PAUSE_S)
                 continue
             if found is None:
-                self._failed(commit, cause)
+                # Now it is known: the commit did not happen and, on this stash, never will.
+                certain = Determinate(str(cause))
+                certain.__cause__ = cause
+                self._failed(commit, certain)
             else:
                 self._handle(GroupCommitted(commit.token))
             return

@@ -149,6 +149,10 @@ class MemoryObjectStore:
         """There are no files here: what an engine would write goes through `write_unsynced`."""
         raise AssertionError(f"{name}: the objects of a MemoryObjectStore have no path")
 
+    def peek(self, name: str) -> bytes:
+        """The whole content, for tests that look at files without being the server."""
+        return self._unsynced.get(name, self._durable.get(name, b""))
+
     def write_unsynced(self, name: str, content: bytes) -> None:
         """Write an object as an engine writes a file: there at once, durable after `sync` (W3)."""
         self._check(name)

@@ -20,7 +20,7 @@ from typing import assert_never
 import pyarrow as pa
 
 from coordinator.core.catalog import Stale, VersionedCatalog
-from coordinator.core.cutting import Cutting, ceil_ms, floor_ms
+from coordinator.core.cutting import MILLISECOND, Cutting, ceil_ms, floor_ms
 from coordinator.core.effects import (
     CommitGroup,
     Effect,
@@ -313,9 +313,8 @@ class Core:
         return effects
 
     def _grant_leases(self) -> list[Effect]:
-        group = self._groups.in_flight
-        busy = frozenset[int]() if group is None else group.tables()
-        return [Reply(request, Leased()) for request in self._leases.grant(busy)]
+        granted = self._leases.grant(self._groups.writes_ahead)
+        return [Reply(request, Leased()) for request in granted]
 
     # --- commit ------------------------------------------------------------------------------
 
@@ -328,7 +327,7 @@ class Core:
             refusal = _refuse(message.request, "53000", "too many transactions wait to commit")
             return [refusal, *self._end(txn, now)]
         txn.committing = True
-        self._groups.enqueue(Pending(message.request, txn))
+        self._groups.enqueue(Pending(message.request, txn, self._leases.ticket()))
         return self._start_group(now)
 
     def _start_group(self, now: Timestamp) -> list[Effect]:
@@ -430,16 +429,21 @@ class Core:
         cut = self._choose_cut()
         if cut is None:
             return []
-        shards = self._cutting.begin(cut)
+        dirty = sorted(self._cutting.dirty_since)
+        shards = [shard for shard in dirty if self._shards[shard].dirty_at(cut)]
+        if not shards:
+            return []
+        self._cutting.begin(cut, shards)
         since = self._holds.advance(self._oracle.read_ts())
         self._catalog.prune(since)
         for shard in shards:
             self._shards[shard] = self._shards[shard].pruned(since)
-        return [FlushCut(cut, tuple(self._shards[shard] for shard in sorted(shards)))]
+        return [FlushCut(cut, tuple(self._shards[shard] for shard in shards))]
 
     def _choose_cut(self) -> Timestamp | None:
         """The newest millisecond below which nothing is on its way (C4); None: try again later."""
-        cut = ceil_ms(self._oracle.read_ts())
+        # A shard that could not be flushed is tried again, also if nothing is written.
+        cut = max(ceil_ms(self._oracle.read_ts()), Timestamp(self._cutting.last_cut + MILLISECOND))
         if self._groups.in_flight is not None or not self._oracle.ensure_at_least(cut):
             cut = floor_ms(self._oracle.read_ts())
         return cut if cut > self._cutting.last_cut else None

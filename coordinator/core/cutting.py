@@ -8,6 +8,7 @@ INVARIANTS
   C5  one cut at a time; what could not be flushed stays dirty and is kept by tidy.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from coordinator.core.settings import CoreSettings
@@ -56,16 +57,15 @@ class Cutting:
             or self.commits_max >= self.settings.cut_commits_max
         )
 
-    def begin(self, cut: Timestamp) -> frozenset[ShardId]:
-        """Start a cut (C1); returns the shards to flush."""
+    def begin(self, cut: Timestamp, shards: Iterable[ShardId]) -> None:
+        """Start a cut of these shards (C1); the other dirty ones wait for the next."""
         assert cut > self.last_cut, "C1: cuts ascend"
         assert cut % MILLISECOND == 0, "C1: a cut lies on a millisecond"
         self.in_flight = cut
-        shards = frozenset(self.dirty_since)
-        self.dirty_since.clear()
+        for shard in shards:
+            del self.dirty_since[shard]
         self.bytes = 0
         self.commits_max = 0
-        return shards
 
     def ended(self) -> None:
         """The cut was flushed and tidied, as far as it could."""

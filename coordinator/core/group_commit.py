@@ -35,10 +35,11 @@ from storage.types import ShardId, Timestamp, Token
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A transaction that waits for its commit, and the request to answer."""
+    """A transaction that waits for its commit, the request to answer, its place in the line."""
 
     request: RequestId
     txn: Transaction
+    ticket: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ class GroupCommit:
         group = _Gathering(catalog, [], [], [], {}, [])
         while self._queue and len(group.members) < self._group_max:
             pending = self._queue.popleft()
-            if leases.blocks(pending.txn.id, pending.txn.written_tables()):
+            if leases.blocks(pending.txn.id, pending.txn.written_tables(), pending.ticket):
                 group.waiting.append(pending)
             else:
                 _admit(group, pending, shards)
@@ -110,6 +111,14 @@ class GroupCommit:
             tuple(group.changes),
             group.catalog,
         )
+
+    def writes_ahead(self, ticket: int) -> frozenset[int]:
+        """Tables of the group in flight and of commits that queue ahead of a ticket (L3)."""
+        tables: set[int] = set(self._in_flight.tables()) if self._in_flight is not None else set()
+        for pending in self._queue:
+            if pending.ticket < ticket:
+                tables.update(pending.txn.written_tables())
+        return frozenset(tables)
 
     def put_back(self, members: Sequence[Pending]) -> None:
         """To the front of the queue, in the same order (G4)."""

@@ -4,10 +4,11 @@ INVARIANTS
   L1  a table has at most one holder; only the holder's commits may write it meanwhile.
   L2  leases are asked for all at once, before the snapshot, by statements that retry by themselves:
       a holder waits for nobody, so there is no deadlock.
-  L3  granted in the order of asking; who waits is not overtaken on any table he wants.
+  L3  one line for leases and commits, by ticket: a lease waits for commits that queued before it,
+      a commit waits for leases that were asked for before it. Nobody starves.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from coordinator.core.messages import RequestId, TransactionId
@@ -18,6 +19,7 @@ class _Waiting:
     request: RequestId
     txn: TransactionId
     tables: frozenset[int]
+    ticket: int
 
 
 class WriteLeases:
@@ -26,18 +28,24 @@ class WriteLeases:
     def __init__(self) -> None:
         self._holders: dict[int, TransactionId] = {}
         self._waiting: list[_Waiting] = []
+        self._tickets = 0
+
+    def ticket(self) -> int:
+        """The next place in the line (L3)."""
+        self._tickets += 1
+        return self._tickets
 
     def ask(self, request: RequestId, txn: TransactionId, tables: Iterable[int]) -> None:
         """Stand in line (L3); `grant` answers."""
-        self._waiting.append(_Waiting(request, txn, frozenset(tables)))
+        self._waiting.append(_Waiting(request, txn, frozenset(tables), self.ticket()))
 
-    def grant(self, busy: frozenset[int]) -> list[RequestId]:
-        """Give leases that have become free; `busy`: tables that a commit in flight writes."""
-        taken = set(self._holders) | busy
+    def grant(self, busy: Callable[[int], frozenset[int]]) -> list[RequestId]:
+        """Give free leases; `busy(ticket)`: tables of commits ahead of a ticket."""
+        taken = set(self._holders)
         granted: list[RequestId] = []
         still: list[_Waiting] = []
         for waiting in self._waiting:
-            if taken.isdisjoint(waiting.tables):
+            if taken.isdisjoint(waiting.tables) and not waiting.tables & busy(waiting.ticket):
                 self._holders.update(dict.fromkeys(waiting.tables, waiting.txn))
                 granted.append(waiting.request)
             else:
@@ -53,6 +61,14 @@ class WriteLeases:
         if self._waiting:
             self._waiting = [waiting for waiting in self._waiting if waiting.txn != txn]
 
-    def blocks(self, txn: TransactionId, tables: Iterable[int]) -> bool:
-        """True if somebody else holds one of these tables (L1)."""
-        return bool(self._holders) and any(self._holders.get(table, txn) != txn for table in tables)
+    def blocks(self, txn: TransactionId, tables: Iterable[int], ticket: int) -> bool:
+        """True if somebody else holds one of these tables (L1) or is ahead in the line (L3)."""
+        if not self._holders and not self._waiting:
+            return False
+        others = {table for table in tables if self._holders.get(table) != txn}
+        if any(table in self._holders for table in others):
+            return True
+        return any(
+            waiting.ticket < ticket and not others.isdisjoint(waiting.tables)
+            for waiting in self._waiting
+        )
