@@ -1,13 +1,14 @@
 """The messages of the PostgreSQL protocol, one frozen dataclass each; no bytes, no order, no I/O.
 
-    socket ─bytes─▶ codec ─FrontendMessage─▶ protocol ─▶ session ─BackendMessage─▶ codec ─bytes─▶ socket
+    bytes ─▶ codec ─FrontendMessage─▶ protocol ─▶ session ─BackendMessage─▶ bytes
 
 INVARIANTS
-  M1  text fields are valid Unicode without NUL: `codec` refuses everything else with 22021 or 08P01.
+  M1  text fields are valid Unicode without NUL: `codec` refuses the rest with 22021 or 08P01.
   M2  a message that both sides send (CopyData, CopyDone) is one class.
-  M3  rows travel as bytes that are framed already (`DataRows`, `CopyFrames`): nothing looks inside them.
+  M3  rows travel as bytes that are framed already (`DataRows`, `CopyFrames`): nothing looks inside.
 
-Not here: framing (`codec.py`), which message may come when (`protocol.py`), what values mean (`values.py`).
+Not here: framing (`codec.py`), which message may come when (`protocol.py`), what values mean
+(`values.py`).
 Names and fields follow "Message Formats" of PostgreSQL's documentation.
 """
 
@@ -28,7 +29,7 @@ BINARY_FORMAT: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class StartupMessage:
-    """Opens a session. `parameters` has `options` taken apart already; `_pq_.` options stand apart."""
+    """Opens a session. `options` has been taken apart already; `_pq_.` options stand apart."""
 
     parameters: Mapping[str, str]
     major: int = 3
@@ -346,8 +347,8 @@ class CopyFrames:
 
 
 BackendMessage: TypeAlias = (
-    EncryptionRefused | NegotiateProtocolVersion | AuthenticationOk | ParameterStatus | BackendKeyData
-    | ReadyForQuery | RowDescription | DataRows | CommandComplete | EmptyQueryResponse
+    EncryptionRefused | NegotiateProtocolVersion | AuthenticationOk | ParameterStatus
+    | BackendKeyData | ReadyForQuery | RowDescription | DataRows | CommandComplete | EmptyQueryResponse
     | ErrorResponse | NoticeResponse | ParseComplete | BindComplete | CloseComplete | NoData
     | ParameterDescription | PortalSuspended | CopyInResponse | CopyOutResponse
     | CopyData | CopyFrames | CopyDone

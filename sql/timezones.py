@@ -1,0 +1,99 @@
+"""Time zones by name and abbreviation, and their offsets at any instant PostgreSQL can hold.
+
+INVARIANTS
+  Z1  offsets are seconds east of UTC.
+  Z2  a local time that a change of clocks skips or repeats is read as standard time, as PostgreSQL does.
+  Z3  names compare without case; a name never reaches the file system unless it is a known zone.
+
+Years outside Python's range borrow the rules of a year in range: the first known offset before it,
+the same year of another 400-year cycle behind it. Abbreviations have one offset each: PostgreSQL's
+few that changed their meaning over time (its DYNTZ) have the present one.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import cache
+from importlib.resources import files
+from typing import Final
+from zoneinfo import ZoneInfo, available_timezones
+
+from sql.dates import DAYS_PER_CYCLE
+
+_EPOCH: Final = datetime(1970, 1, 1)
+_FIRST_DAY: Final = (datetime(2, 1, 1) - _EPOCH).days
+_LAST_DAY: Final = (datetime(9000, 1, 1) - _EPOCH).days
+
+# A POSIX zone without daylight saving: a name and hours *west*, as in `UTC+3` or `<+03>-03`.
+_POSIX: Final = re.compile(
+    r"(?:[A-Za-z]{3,}|<[A-Za-z0-9+-]+>)([+-]?)(\d{1,3})(?::(\d{2}))?(?::(\d{2}))?"
+)
+
+
+@cache
+def find_zone(name: str) -> tzinfo | None:
+    """The zone of that name, or None (Z3)."""
+    lowered = name.lower()
+    if lowered in ("utc", "gmt", "etc/utc", "zulu"):
+        return UTC
+    known = _zone_names().get(lowered)
+    return ZoneInfo(known) if known is not None else _posix_zone(name)
+
+
+def find_abbreviation(name: str) -> tuple[int, bool] | None:
+    """Offset (Z1) of a lower-case abbreviation, and whether it is daylight saving time."""
+    return _abbreviations().get(name)
+
+
+def offset_at_utc(zone: tzinfo, seconds: int) -> int:
+    """The offset in force at an instant, given in seconds since 1970 UTC."""
+    if zone is UTC:
+        return 0
+    moment = _naive(seconds).replace(tzinfo=zone)
+    return _seconds(zone.fromutc(moment).utcoffset())
+
+
+def offset_at_local(zone: tzinfo, seconds: int) -> int:
+    """The offset of a local time, given in seconds since 1970 as its clock shows them (Z2)."""
+    if zone is UTC:
+        return 0
+    moment = _naive(seconds)
+    before = _seconds(zone.utcoffset(moment.replace(fold=0)))
+    after = _seconds(zone.utcoffset(moment.replace(fold=1)))
+    return min(before, after)
+
+
+def _naive(seconds: int) -> datetime:
+    days, within = divmod(seconds, 86_400)
+    if days < _FIRST_DAY:
+        days = _FIRST_DAY
+    elif days > _LAST_DAY:
+        days = _LAST_DAY - DAYS_PER_CYCLE + (days - _LAST_DAY) % DAYS_PER_CYCLE
+    return _EPOCH + timedelta(days=days, seconds=within)
+
+
+def _seconds(offset: timedelta | None) -> int:
+    assert offset is not None, "zones are aware"
+    return offset.days * 86_400 + offset.seconds
+
+
+@cache
+def _zone_names() -> dict[str, str]:
+    return {name.lower(): name for name in available_timezones()}
+
+
+def _posix_zone(name: str) -> tzinfo | None:
+    match = _POSIX.fullmatch(name)
+    if match is None:
+        return None
+    hours, minutes, seconds = (int(part or 0) for part in match.group(2, 3, 4))
+    west = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+    if west >= timedelta(hours=24):
+        return None
+    return timezone(west if match[1] == "-" else -west)
+
+
+@cache
+def _abbreviations() -> dict[str, tuple[int, bool]]:
+    text = files("sql").joinpath("data/timezone_abbreviations.txt").read_text("ascii")
+    rows = (line.split() for line in text.splitlines() if not line.startswith("#"))
+    return {row[0]: (int(row[1]), len(row) > 2) for row in rows}
