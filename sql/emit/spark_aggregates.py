@@ -1,0 +1,102 @@
+"""Aggregate calls as Spark SQL.
+
+INVARIANTS
+  A1  integers are summed as decimals where PostgreSQL does (sum(bigint)), an average is one division of exact
+      sums (D2): both engines get the same digits.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sql.emit.spark_expressions import described
+from sql.emit.spark_scope import Scope
+from sql.emit.spark_types import spark_type, unsupported
+from sql.plan import Aggregate, SortKey
+from sql.types import NUMERIC
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The texts around an aggregate: `distinct ` or nothing, ` filter (where ..)` or nothing."""
+
+    distinct: str
+    filter: str
+
+
+def aggregate(call: Aggregate, scope: Scope) -> str:
+    """The text of an aggregate call, cast to its type."""
+    template = call.function.spark
+    if template is None:
+        raise unsupported(described(call.function))
+    if call.distinct and any(arg.type.name == "interval" for arg in call.args):
+        raise unsupported("DISTINCT of intervals")
+    where = "" if call.filter is None else f" filter (where {scope.emit(call.filter)})"
+    parts = _Parts("distinct " if call.distinct else "", where)
+    if template.startswith("@"):
+        text = _SPECIALS[template[1:]](call, scope, parts)
+    else:
+        inside = template.replace("{0}", scope.emit(call.args[0])) if call.args else template
+        text = _with(inside, parts)
+    return f"cast({text} as {spark_type(call.type)})"
+
+
+def _with(text: str, parts: _Parts) -> str:
+    """`f(x)` as `f(distinct x) filter (where ..)`."""
+    name, _, rest = text.partition("(")
+    return f"{name}({parts.distinct}{rest}{parts.filter}"
+
+
+def _sum(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+    x = f"cast({scope.emit(call.args[0])} as decimal(38,{call.type.scale}))"
+    return _with(f"sum({x})", parts)
+
+
+def _average(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+    x, type_ = scope.emit(call.args[0]), call.args[0].type
+    scale = type_.scale if type_.name == "numeric" else 0
+    total = _with(f"sum(cast({x} as decimal(38,{scale})))", parts)
+    count = _with(f"count({x})", parts)
+    wide = spark_type(NUMERIC)
+    # count is 0 only where sum is NULL, and a division by zero would come first.
+    return f"cast({total} as {wide}) / cast(nullif({count}, 0L) as {wide})"
+
+
+def _deviation(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+    """Spark gives NULL for a single value of a sample, as PostgreSQL does."""
+    name = {"stddev": "stddev_samp", "variance": "var_samp"}.get(
+        call.function.name, call.function.name
+    )
+    return _with(f"{name}(cast({scope.emit(call.args[0])} as double))", parts)
+
+
+def _string_agg(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+    delimiter = scope.statement.known(call.args[1])
+    if delimiter is None:
+        raise unsupported("string_agg with a computed delimiter")
+    separator = scope.statement.string(str(delimiter[0] or ""))
+    text = f"listagg({parts.distinct}{scope.emit(call.args[0])}, {separator})"
+    if call.order:
+        text += f" within group (order by {order_by(call.order, scope)})"
+    return text + parts.filter
+
+
+def order_by(keys: Sequence[SortKey], scope: Scope) -> str:
+    """ORDER BY keys with their NULL order."""
+    return ", ".join(_sort_key(key, scope) for key in keys)
+
+
+def _sort_key(key: SortKey, scope: Scope) -> str:
+    if key.expr.type.name == "interval":
+        raise unsupported("ordering by an interval")
+    direction = "desc" if key.descending else "asc"
+    nulls = "first" if key.nulls_first else "last"
+    return f"{scope.emit(key.expr)} {direction} nulls {nulls}"
+
+
+_SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, _Parts], str]]] = {
+    "sum": _sum,
+    "average": _average,
+    "deviation": _deviation,
+    "string_agg": _string_agg,
+}

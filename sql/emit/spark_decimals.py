@@ -1,0 +1,103 @@
+"""Templates of numeric: no digit goes silently, overflow is 22003 (notes/semantics.md §4).
+
+INVARIANTS
+  D1  Spark runs with `allowPrecisionLoss=false` and ANSI on: a value that does not fit its decimal is an error.
+  D2  a quotient is computed by `quotient_type` and cast to the result once; the reference evaluator follows
+      the same steps, so that both round alike.
+"""
+
+from typing import Final
+
+from sql.emit.spark_scope import Scope
+from sql.emit.spark_types import error, spark_type, unsupported
+from sql.plan import Call
+from sql.types import NUMERIC, SqlType, computed_numeric
+
+_MAX: Final = 38
+
+
+def quotient_operand(type_: SqlType) -> SqlType:
+    """The type in which an operand of a division goes in: (38,18) wherever that holds it."""
+    precision, scale = type_.precision or 0, type_.scale or 0
+    fits = scale <= (NUMERIC.scale or 0) and precision - scale <= _MAX - (NUMERIC.scale or 0)
+    return NUMERIC if fits else type_
+
+
+def quotient_type(left: SqlType, right: SqlType) -> SqlType:
+    """The type that Spark computes left / right in (DecimalPrecision, allowPrecisionLoss=false)."""
+    p1, s1, p2, s2 = left.precision or 0, left.scale or 0, right.precision or 0, right.scale or 0
+    whole = min(_MAX, p1 - s1 + s2)
+    decimals = min(_MAX, max(6, s1 + p2 + 1))
+    excess = whole + decimals - _MAX
+    if excess > 0:
+        decimals -= excess // 2 + 1
+        whole = _MAX - decimals
+    return computed_numeric(min(whole + decimals, _MAX), min(decimals, _MAX), trim=True)
+
+
+def _divide(call: Call, scope: Scope) -> str:
+    left, right = (
+        f"cast({scope.emit(arg)} as {spark_type(quotient_operand(arg.type))})" for arg in call.args
+    )
+    return f"{left} / {right}"
+
+
+def _to_numeric(call: Call, scope: Scope) -> str:
+    return scope.emit(call.args[0])
+
+
+def _narrow(call: Call, scope: Scope) -> str:
+    """The value, if it is the same in the narrower type."""
+    x = scope.emit(call.args[0])
+    narrow = f"cast({x} as {spark_type(call.type)})"
+    if (call.type.scale or 0) >= (call.args[0].type.scale or 0):
+        return narrow
+    failure = error("22003", "numeric value has too many digits after the decimal point")
+    return f"case when {narrow} <> {x} then {failure} else {narrow} end"
+
+
+def _places(call: Call, scope: Scope) -> int:
+    known = scope.statement.known(call.args[1])
+    if known is None or not isinstance(known[0], int):
+        raise unsupported(f"function {call.function.id} with a computed number of digits")
+    return max(min(known[0], _MAX), -_MAX)
+
+
+def _round(call: Call, scope: Scope) -> str:
+    return f"round({scope.emit(call.args[0])}, {_places(call, scope)})"
+
+
+def _trunc(call: Call, scope: Scope) -> str:
+    x, n = scope.emit(call.args[0]), _places(call, scope)
+    return f"case when {x} < 0 then ceil({x}, {n}) else floor({x}, {n}) end"
+
+
+def _numeric_to_integer(call: Call, scope: Scope) -> str:
+    return f"round({scope.emit(call.args[0])})"
+
+
+def _numeric_to_float(call: Call, scope: Scope) -> str:
+    return scope.emit(call.args[0])
+
+
+def _float_to_numeric(call: Call, scope: Scope) -> str:
+    """15 significant digits of a float8, 6 of a float4, as PostgreSQL converts."""
+    x = scope.emit(call.args[0])
+    digits = "%.14e" if call.args[0].type.name == "float8" else "%.5e"
+    refusal = error("0A000", "NaN and infinity are not supported by numeric")
+    return (
+        f"case when isnan({x}) or abs({x}) = double('Infinity') then {refusal}"
+        f" else cast(format_string('{digits}', cast({x} as double)) as {spark_type(call.type)}) end"
+    )
+
+
+SPECIALS: Final = {
+    "divide": _divide,
+    "to_numeric": _to_numeric,
+    "narrow": _narrow,
+    "round": _round,
+    "trunc": _trunc,
+    "numeric_to_integer": _numeric_to_integer,
+    "numeric_to_float": _numeric_to_float,
+    "float_to_numeric": _float_to_numeric,
+}

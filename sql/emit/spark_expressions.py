@@ -1,0 +1,173 @@
+"""Bound expressions as Spark SQL text.
+
+INVARIANTS
+  X1  every text is closed: a name, a call, a cast or a parenthesis, fit to stand anywhere.
+  X2  every call is cast to the Spark type of its result (notes/semantics.md §1), except booleans and text.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from sql.emit import spark_decimals, spark_floats, spark_text, spark_times
+from sql.emit.spark_scope import DEPTH_MAX, TEXT_MAX, Scope, too_complex
+from sql.emit.spark_types import error, spark_type, unsupported
+from sql.functions import Function, FunctionKind
+from sql.plan import (
+    BoolOp,
+    Call,
+    Case,
+    Coalesce,
+    ColumnRef,
+    Const,
+    Distinct,
+    Expr,
+    Extreme,
+    InList,
+    IsTest,
+    Logical,
+    Param,
+    Subquery,
+    SubqueryKind,
+)
+from sql.types import SqlType
+
+Special = Callable[[Call, Scope], str]
+
+SPECIALS: Final[dict[str, Special]] = {
+    **spark_floats.SPECIALS,
+    **spark_decimals.SPECIALS,
+    **spark_text.SPECIALS,
+    **spark_times.SPECIALS,
+}
+"""The templates that need more than text: named `@name` in the function table."""
+
+_ERR: Final = re.compile(r"ERR\((\w{5}),([^()']*)\)")
+_ARGUMENT: Final = re.compile(r"\{(\d)\}")
+_CLOSED: Final = frozenset({"bool", "text", "varchar", "bpchar", "name", "uuid", "interval"})
+
+
+def expression(expr: Expr, scope: Scope) -> str:
+    """The text of an expression (X1)."""
+    statement = scope.statement
+    statement.depth += 1
+    if statement.depth > DEPTH_MAX:
+        raise too_complex()
+    text = _expression(expr, scope)
+    statement.depth -= 1
+    if len(text) > TEXT_MAX:
+        raise too_complex()
+    return text
+
+
+def _expression(expr: Expr, scope: Scope) -> str:
+    inner = replace(scope, filtering=False) if scope.filtering else scope
+    match expr:
+        case Const():
+            return scope.statement.constant(expr.value, expr.type)
+        case Param():
+            return scope.statement.constant(scope.statement.parameters[expr.index - 1], expr.type)
+        case ColumnRef():
+            return scope.columns[expr.id]
+        case Call():
+            return _call(expr, inner)
+        case Logical():
+            return _logical(expr, scope)
+        case IsTest():
+            return f"({inner.emit(expr.arg)} {expr.test.value})"
+        case Distinct():
+            return _distinct(expr, inner)
+        case Case():
+            whens = " ".join(
+                f"when {inner.emit(when)} then {inner.emit(then)}" for when, then in expr.whens
+            )
+            return _typed(f"case {whens} else {inner.emit(expr.otherwise)} end", expr.type)
+        case Coalesce():
+            return f"coalesce({_list(expr.args, inner)})"
+        case Extreme():
+            return _extreme(expr, inner)
+        case InList():
+            negation = "not " if expr.negated else ""
+            _comparable(expr.arg.type)
+            return f"({inner.emit(expr.arg)} {negation}in ({_list(expr.items, inner)}))"
+        case Subquery():
+            return _subquery(expr, scope)
+
+
+def _list(exprs: Sequence[Expr], scope: Scope) -> str:
+    return ", ".join(scope.emit(expr) for expr in exprs)
+
+
+def _typed(text: str, type_: SqlType) -> str:
+    return f"({text})" if type_.name in _CLOSED else f"cast({text} as {spark_type(type_)})"
+
+
+def _comparable(type_: SqlType) -> None:
+    """Intervals compare by a sum of their fields, which Spark's equality does not know."""
+    if type_.name == "interval":
+        raise unsupported("comparing intervals here")
+
+
+def _logical(expr: Logical, scope: Scope) -> str:
+    if expr.op is BoolOp.NOT:
+        # NOT over IN and EXISTS is still a filter for Spark; over anything else it does no harm.
+        return f"(not {scope.emit(expr.args[0])})"
+    return "(" + f" {expr.op.value} ".join(scope.emit(arg) for arg in expr.args) + ")"
+
+
+def _distinct(expr: Distinct, scope: Scope) -> str:
+    _comparable(expr.left.type)
+    same = f"({scope.emit(expr.left)} <=> {scope.emit(expr.right)})"
+    return same if expr.negated else f"(not {same})"
+
+
+def _extreme(expr: Extreme, scope: Scope) -> str:
+    _comparable(expr.type)
+    if len(expr.args) == 1:
+        return scope.emit(expr.args[0])
+    return f"{'greatest' if expr.greatest else 'least'}({_list(expr.args, scope)})"
+
+
+def _call(call: Call, scope: Scope) -> str:
+    template = call.function.spark
+    if template is None:
+        raise unsupported(described(call.function))
+    if template.startswith("@"):
+        return _typed(SPECIALS[template[1:]](call, scope), call.type)
+    return _typed(filled(template, [scope.emit(arg) for arg in call.args]), call.type)
+
+
+def filled(template: str, args: Sequence[str]) -> str:
+    """A template of the function table with its arguments in place."""
+    text = _ERR.sub(lambda match: error(match[1], match[2]), template)
+    return _ARGUMENT.sub(lambda match: args[int(match[1])], text)
+
+
+def described(function: Function) -> str:
+    """What a row is called in messages."""
+    kind = "cast" if function.kind is FunctionKind.CAST else function.kind.value
+    return f"{kind} {function.id}"
+
+
+# --- subqueries --------------------------------------------------------------------------------
+
+
+def _subquery(expr: Subquery, scope: Scope) -> str:
+    inner = replace(scope, filtering=False)
+    query = scope.subplan(expr.plan, inner)
+    match expr.kind:
+        case SubqueryKind.SCALAR:
+            return f"({query})"
+        case SubqueryKind.EXISTS:
+            if scope.filtering:
+                return f"exists ({query})"
+            return f"((select count(1) from ({query}) {scope.statement.alias()}) > 0L)"
+        case SubqueryKind.IN | SubqueryKind.NOT_IN:
+            for arg in expr.args:
+                _comparable(arg.type)
+            if not scope.filtering:
+                raise unsupported("IN (subquery) outside of a WHERE condition")
+            left = _list(expr.args, inner)
+            left = left if len(expr.args) == 1 else f"({left})"
+            return f"({left} {expr.kind.value} ({query}))"

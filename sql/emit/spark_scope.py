@@ -1,0 +1,82 @@
+"""What the emission of one statement shares: names, bound strings, depth, and the way back into expressions.
+
+INVARIANTS
+  M1  generated names are unique in the statement: `t1`, `t2` for relations, `a1`, `a2` for strings;
+      the column with id n is always called `c<n>`.
+  M2  nesting and text are bounded (54001), because the engine's own parser ends in a stack overflow.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from sql.emit.spark_types import literal
+from sql.errors import SqlError
+from sql.plan import ColumnId, Const, Expr, Param, Plan, RelationId
+from sql.types import SqlType, Value
+
+DEPTH_MAX: Final = 150
+"""Levels of nesting of expressions and plans. More would need a deeper stack in the engine's JVM."""
+TEXT_MAX: Final = 1 << 20
+"""Characters of one expression. Templates repeat their arguments; larger texts take seconds to analyse."""
+
+
+def too_complex() -> SqlError:
+    """54001."""
+    return SqlError(
+        "54001", "stack depth limit exceeded", hint="The expression is nested too deeply."
+    )
+
+
+@dataclass(slots=True)
+class Statement:
+    """The state of one emission (M1)."""
+
+    relations: Mapping[RelationId, str]
+    parameters: Sequence[Value]
+    strings: dict[str, str] = field(default_factory=dict[str, str])
+    names: int = 0
+    depth: int = 0
+
+    def alias(self) -> str:
+        """A new relation name (M1)."""
+        self.names += 1
+        return f"t{self.names}"
+
+    def string(self, value: str) -> str:
+        """A reference to a string bound as an argument; equal strings share one."""
+        name = self.strings.setdefault(value, f"a{len(self.strings) + 1}")
+        return f"cast(:{name} as string)"
+
+    def constant(self, value: Value, type_: SqlType) -> str:
+        """A value as SQL text."""
+        return self.string(value) if isinstance(value, str) else literal(value, type_)
+
+    def known(self, expr: Expr) -> tuple[Value] | None:
+        """The value of a constant or parameter, in a tuple of one; None for anything else."""
+        match expr:
+            case Const():
+                return (expr.value,)
+            case Param():
+                return (self.parameters[expr.index - 1],)
+            case _:
+                return None
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where an expression stands: how visible columns are written, and how to go on.
+
+    `expression` and `subplan` close the circle between the modules of this package.
+    """
+
+    statement: Statement
+    columns: Mapping[ColumnId, str]
+    expression: Callable[[Expr, "Scope"], str]
+    subplan: Callable[[Plan, "Scope"], str]
+    filtering: bool = False
+    """Whether the expression is a WHERE condition or one of its ANDed parts."""
+
+    def emit(self, expr: Expr) -> str:
+        """The SQL text of an expression, which never needs parentheses around it."""
+        return self.expression(expr, self)

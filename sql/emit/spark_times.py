@@ -1,0 +1,305 @@
+"""Templates of dates, timestamps and intervals.
+
+The session of Spark runs in UTC, so `timestamp` (an instant) cast to `timestamp_ntz` is its UTC reading and
+back. Other zones appear as explicit arguments only (sql/functions.py, F3).
+
+INVARIANTS
+  I1  an interval is a struct of months, days and micros inside of expressions; it never leaves a query.
+  I2  the zone and the field of an expression are known when it is emitted, or the expression is refused.
+"""
+
+from typing import Final
+
+from sql.emit.spark_scope import Scope
+from sql.emit.spark_types import ERROR_TAG, error, unsupported
+from sql.errors import SqlError
+from sql.plan import Call, Expr
+from sql.types import SqlType, display
+
+UTC_NAMES: Final = frozenset({"utc", "gmt", "etc/utc", "etc/gmt", "z", "zulu", "uct", "universal"})
+_NTZ: Final = "timestamp_ntz"
+_RANGE: Final = error("22008", "timestamp out of range")
+
+
+def _known_text(expr: Expr, scope: Scope, what: str) -> str | None:
+    known = scope.statement.known(expr)
+    if known is None:
+        raise unsupported(f"a computed {what}")
+    assert known[0] is None or isinstance(known[0], str), f"a {what} is text"
+    return known[0]
+
+
+# --- zones -------------------------------------------------------------------------------------
+
+
+def _local(x: str, zone: str | None, scope: Scope) -> str:
+    """The reading of an instant on a clock in the zone."""
+    if zone is None:
+        return f"cast(null as {_NTZ})"
+    reading = f"cast({x} as {_NTZ})"
+    if zone.lower() in UTC_NAMES:
+        return reading
+    if "/" not in zone:
+        # Abbreviations and POSIX offsets mean something else to Java.
+        raise unsupported(f'time zone "{zone}"')
+    return f"convert_timezone('UTC', {scope.statement.string(zone)}, {reading})"
+
+
+def _instant(x: str, zone: str | None) -> str:
+    """The instant when a clock in the zone reads x; in a repeated hour Java takes the other one."""
+    if zone is None:
+        return "cast(null as timestamp)"
+    if zone.lower() not in UTC_NAMES:
+        raise unsupported("local time to instants in other time zones than UTC")
+    return f"cast({x} as timestamp)"
+
+
+def _to_instant(call: Call, scope: Scope) -> str:
+    zone = _known_text(call.args[0], scope, "time zone")
+    return _instant(scope.emit(call.args[1]), zone)
+
+
+def _to_local(call: Call, scope: Scope) -> str:
+    zone = _known_text(call.args[0], scope, "time zone")
+    return _local(scope.emit(call.args[1]), zone, scope)
+
+
+def _to_instant_session(call: Call, scope: Scope) -> str:
+    zone = _known_text(call.args[1], scope, "time zone")
+    return _instant(f"cast({scope.emit(call.args[0])} as {_NTZ})", zone)
+
+
+def _to_local_session(call: Call, scope: Scope) -> str:
+    zone = _known_text(call.args[1], scope, "time zone")
+    local = _local(scope.emit(call.args[0]), zone, scope)
+    return f"cast({local} as date)" if call.type.name == "date" else local
+
+
+def _zoned_compare(call: Call, scope: Scope) -> str:
+    zone = _known_text(call.args[2], scope, "time zone")
+    left, right = (
+        scope.emit(arg)
+        if arg.type.name == "timestamptz"
+        else _instant(f"cast({scope.emit(arg)} as {_NTZ})", zone)
+        for arg in call.args[:2]
+    )
+    return f"{left} {call.function.name} {right}"
+
+
+# --- arithmetic --------------------------------------------------------------------------------
+
+
+def _micros(x: str) -> str:
+    """Microseconds since 1970 of a timestamp of either kind, or of a date."""
+    return f"unix_micros(cast({x} as timestamp))"
+
+
+def _date_plus(call: Call, scope: Scope) -> str:
+    left, right = call.args
+    if left.type.name == "int4":
+        left, right = right, left
+    sign = "-" if call.function.name == "-" else "+"
+    days = f"unix_date({scope.emit(left)}) {sign} cast({scope.emit(right)} as bigint)"
+    failure = error("22008", "date out of range")
+    # Spark's dates end long after PostgreSQL's; these are PostgreSQL's bounds.
+    return (
+        f"case when {days} not between -2440588L and 2145042540L then {failure}"
+        f" else date_from_unix_date(cast({days} as int)) end"
+    )
+
+
+def _plus_interval(call: Call, scope: Scope) -> str:
+    """Months first, then days, then time, as PostgreSQL adds them."""
+    time, interval = call.args[:2]
+    if time.type.name == "interval":
+        time, interval = interval, time
+    if call.function.zone:
+        zone = _known_text(call.args[2], scope, "time zone")
+        if zone is None or zone.lower() not in UTC_NAMES:
+            raise unsupported("timestamp with time zone and interval outside of UTC")
+    sign = "-" if call.function.name == "-" else ""
+    span = scope.emit(interval)
+    x = f"cast({scope.emit(time)} as {_NTZ})"
+    months = f"make_ym_interval(0, {sign}{span}.months)"
+    days = f"make_dt_interval({sign}{span}.days)"
+    micros = f"make_dt_interval(0, 0, 0, cast({sign}{span}.micros as decimal(20,0)) * 0.000001BD)"
+    total = f"({x} + {months} + {days} + {micros})"
+    # The smallest and the largest timestamp that PostgreSQL has.
+    year = f"year({total})"
+    result = f"cast({total} as timestamp)" if call.type.name == "timestamptz" else total
+    return f"case when {year} < -4712 or {year} > 294276 then {_RANGE} else {result} end"
+
+
+def _minus_time(call: Call, scope: Scope) -> str:
+    """Days and time, as PostgreSQL's timestamp subtraction gives them; never months."""
+    left, right = (scope.emit(arg) for arg in call.args)
+    micros = f"({_micros(left)} - {_micros(right)})"
+    return (
+        f"if({left} is null or {right} is null, null, named_struct('months', 0,"
+        f" 'days', cast({micros} div 86400000000L as int),"
+        f" 'micros', {micros} % 86400000000L))"
+    )
+
+
+def _interval_compare(call: Call, scope: Scope) -> str:
+    """By length, a month being 30 days and a day 24 hours."""
+    left, right = (
+        f"(cast(({x}.months * 30L + {x}.days) as decimal(20,0)) * 86400000000BD + {x}.micros)"
+        for x in (scope.emit(arg) for arg in call.args)
+    )
+    return f"{left} {call.function.name} {right}"
+
+
+# --- fields ------------------------------------------------------------------------------------
+
+_TRUNCATED: Final = {
+    "microseconds": "MICROSECOND", "milliseconds": "MILLISECOND", "second": "SECOND",
+    "minute": "MINUTE", "hour": "HOUR", "day": "DAY", "week": "WEEK", "month": "MONTH",
+    "quarter": "QUARTER", "year": "YEAR",
+}  # fmt: skip
+
+
+def _date_trunc(call: Call, scope: Scope) -> str:
+    field = _known_text(call.args[0], scope, "field")
+    if field is None:
+        return "null"
+    x = scope.emit(call.args[1])
+    if call.type.name == "timestamptz":
+        zone = _known_text(call.args[2], scope, "time zone")
+        if zone is None:
+            return "null"
+        if zone.lower() not in UTC_NAMES:
+            raise unsupported("date_trunc in other time zones than UTC")
+    unit = _TRUNCATED.get(canonical_field(field, call.args[1].type))
+    if unit is None:
+        raise unsupported(f'date_trunc to "{field}"')
+    return f"date_trunc('{unit}', cast({x} as timestamp))"
+
+
+FIELD_NAMES: Final = {
+    "microsecon": "microseconds", "microseconds": "microseconds", "microsecond": "microseconds",
+    "us": "microseconds", "usec": "microseconds", "usecs": "microseconds", "useconds": "microseconds",
+    "usecond": "microseconds", "milliseconds": "milliseconds", "millisecond": "milliseconds",
+    "ms": "milliseconds", "msec": "milliseconds", "msecs": "milliseconds", "mseconds": "milliseconds",
+    "second": "second", "seconds": "second", "sec": "second", "secs": "second", "s": "second",
+    "minute": "minute", "minutes": "minute", "min": "minute", "mins": "minute", "m": "minute",
+    "hour": "hour", "hours": "hour", "hr": "hour", "hrs": "hour", "h": "hour",
+    "day": "day", "days": "day", "d": "day", "week": "week", "weeks": "week", "w": "week",
+    "month": "month", "months": "month", "mon": "month", "mons": "month",
+    "quarter": "quarter", "qtr": "quarter", "year": "year", "years": "year", "yr": "year",
+    "yrs": "year", "y": "year", "decade": "decade", "decades": "decade", "dec": "decade",
+    "decs": "decade", "century": "century", "centuries": "century", "cent": "century", "c": "century",
+    "millennium": "millennium", "millennia": "millennium", "mil": "millennium", "mils": "millennium",
+    "dow": "dow", "isodow": "isodow", "doy": "doy", "isoyear": "isoyear", "epoch": "epoch",
+    "julian": "julian", "timezone": "timezone", "timezone_hour": "timezone_hour",
+    "timezone_minute": "timezone_minute", "timezone_h": "timezone_hour", "timezone_m": "timezone_minute",
+}  # fmt: skip
+"""The names that PostgreSQL takes for a field, by its own name."""
+
+
+def canonical_field(field: str, type_: SqlType) -> str:
+    """A field's own name; unknown ones are 22023."""
+    name = FIELD_NAMES.get(field.lower())
+    if name is None:
+        raise SqlError("22023", f'unit "{field.lower()}" not recognized for type {display(type_)}')
+    return name
+
+
+_DATE_FIELDS: Final = {
+    "day": "day({0})",
+    "month": "month({0})",
+    "quarter": "quarter({0})",
+    "year": "year({0})",
+    "week": "weekofyear({0})",
+    "isoyear": "extract(yearofweek from {0})",
+    "dow": "dayofweek({0}) - 1",
+    "isodow": "weekday({0}) + 1",
+    "doy": "dayofyear({0})",
+    "decade": "floor(year({0}) / 10BD)",
+    "century": "(year({0}) + 99) div 100",
+    "millennium": "(year({0}) + 999) div 1000",
+}
+_TIME_FIELDS: Final = {
+    "hour": "hour({0})",
+    "minute": "minute({0})",
+    "second": "extract(second from {0})",
+    "milliseconds": "extract(second from {0}) * 1000",
+    "microseconds": "extract(second from {0}) * 1000000",
+}
+
+
+def _extract(call: Call, scope: Scope) -> str:
+    field_text = _known_text(call.args[0], scope, "field")
+    if field_text is None:
+        return "null"
+    source = call.args[1]
+    field = canonical_field(field_text, source.type)
+    x = scope.emit(source)
+    if field == "epoch":
+        return _epoch(x, source.type)
+    if source.type.name == "interval":
+        raise unsupported(f'extract of "{field}" from an interval')
+    if source.type.name == "timestamptz":
+        x = _local(x, _known_text(call.args[2], scope, "time zone"), scope)
+    template = _DATE_FIELDS.get(field)
+    if template is None and source.type.name != "date":
+        template = _TIME_FIELDS.get(field)
+    if template is None:
+        if source.type.name == "date" and field in _TIME_FIELDS:
+            raise SqlError("0A000", f'unit "{field_text.lower()}" not supported for type date')
+        raise unsupported(f'extract of "{field}"')
+    before = error("0A000", "fields of dates before the common era are not supported")
+    return f"case when year({x}) < 1 then {before} else {template.format(x)} end"
+
+
+def _epoch(x: str, type_: SqlType) -> str:
+    if type_.name != "interval":
+        return f"cast({_micros(x)} as decimal(20,0)) * 0.000001BD"
+    # A year of 365.25 days, the remaining months of 30 days.
+    days = f"({x}.months div 12) * 365.25BD + ({x}.months % 12) * 30 + {x}.days"
+    return f"({days}) * 86400 + cast({x}.micros as decimal(20,0)) * 0.000001BD"
+
+
+def _make_date(call: Call, scope: Scope) -> str:
+    year, month, day = (scope.emit(arg) for arg in call.args)
+    values = f"{year}, '-', lpad({month}, 2, '0'), '-', lpad({day}, 2, '0')"
+    failure = f"raise_error(concat('{ERROR_TAG}22008:date field value out of range: ', {values}))"
+    era = error("0A000", "dates outside of the years 1 to 9999 are not supported")
+    first = f"make_date({year}, {month}, 1)"
+    return (
+        f"case when {year} is null or {month} is null or {day} is null then null"
+        f" when {year} < 0 or {year} > 9999 then {era}"
+        f" when {year} = 0 or {month} not between 1 and 12 then {failure}"
+        f" when {day} < 1 or {day} > day(last_day({first})) then {failure}"
+        f" else make_date({year}, {month}, {day}) end"
+    )
+
+
+def _to_timestamp(call: Call, scope: Scope) -> str:
+    """Seconds are rounded as PostgreSQL does: counted from 2000, half to even."""
+    x = scope.emit(call.args[0])
+    refusal = error("0A000", "infinite timestamps are not supported")
+    micros = f"cast(rint(({x} - 946684800D) * 1000000D) as bigint) + 946684800000000L"
+    return (
+        f"case when isnan({x}) then {error('22008', 'timestamp cannot be NaN')}"
+        f" when abs({x}) = double('Infinity') then {refusal}"
+        f" when {x} < -210866803200D or {x} >= 9224318016000D then {_RANGE}"
+        f" else timestamp_micros({micros}) end"
+    )
+
+
+SPECIALS: Final = {
+    "to_instant": _to_instant,
+    "to_local": _to_local,
+    "to_instant_session": _to_instant_session,
+    "to_local_session": _to_local_session,
+    "zoned_compare": _zoned_compare,
+    "date_plus": _date_plus,
+    "plus_interval": _plus_interval,
+    "minus_time": _minus_time,
+    "interval_compare": _interval_compare,
+    "date_trunc": _date_trunc,
+    "extract": _extract,
+    "make_date": _make_date,
+    "to_timestamp": _to_timestamp,
+}
