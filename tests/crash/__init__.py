@@ -1,0 +1,1 @@
+"""Crashes of the real process: kill -9 under load."""
