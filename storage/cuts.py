@@ -1,20 +1,127 @@
 """Cuts: flush every dirty shard at one shared timestamp (DESIGN §3, shared cuts).
 
+    plan (a thread) ─▶ data file, deletion vectors ─▶ log entry, by create-exclusive ─▶ Version
+
 INVARIANTS
-  C1  a cut lies on a millisecond; it is the in-commit timestamp of every Delta version written at it.
-  C2  a flush is idempotent: the version carries `txn(appId = shard, version = cut)`. After a crash the
-      log says which cut a shard has reached; the same batches are not written again.
+  C1  a cut lies on a millisecond; it is the in-commit timestamp of every Delta version written at
+      it.
+  C2  a flush is idempotent: the version carries `txn(appId = shard, version = cut)`. After a crash
+      the log says which cut a shard has reached; the same batches are not written again.
   C3  `flush` returns only after data files, deletion vectors, log file and directories are durable.
+  C4  the log file decides: it is created last, it is never overwritten, and one that is there
+      already is either this flush (or an earlier attempt at it) or a foreign writer's.
 """
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TypeAlias
+
+from storage.delta.flush_plan import FlushPlan, plan_flush
+from storage.delta.log import decode_commit
+from storage.delta.snapshot import next_version
+from storage.errors import AlreadyExists, ForeignWriter
 from storage.object_store import ObjectStore
 from storage.shard import ShardState, Version
-from storage.types import Timestamp
+from storage.types import Source, Timestamp
+
+RunBlocking: TypeAlias = Callable[[Callable[[], FlushPlan]], Awaitable[FlushPlan]]
+"""Runs a function that takes a while, off the loop. The simulation runs it on the spot."""
 
 
-async def flush(store: ObjectStore, state: ShardState, cut: Timestamp) -> Version:
+async def flush(
+    store: ObjectStore,
+    state: ShardState,
+    cut: Timestamp,
+    *,
+    run_blocking: RunBlocking = asyncio.to_thread,
+) -> Version:
     """Write the tail of `state` up to `cut` (and the table itself, if new) as one Delta version.
 
-    Raises ForeignWriter, Determinate, Indeterminate. Must not be called twice at once for a shard.
+    `state.dirty_at(cut)` must hold. Raises ForeignWriter, Determinate, Indeterminate; after the
+    latter two it may be tried again, at the same cut or a later one. Must not be called twice at
+    once for a shard.
     """
-    raise AssertionError("contract only")
+    assert cut % 1_000 == 0, "C1: a cut lies on a millisecond"
+    assert state.dirty_at(cut), "a flush has something to write"
+    return await _flush(store, state, cut, frozenset(), run_blocking)
+
+
+async def _flush(
+    store: ObjectStore,
+    state: ShardState,
+    cut: Timestamp,
+    keep: frozenset[Source],
+    run_blocking: RunBlocking,
+) -> Version:
+    assert state.cut is None or cut > state.cut, "C1: cuts ascend"
+    plan = await run_blocking(lambda: plan_flush(state, cut, keep))
+    for name, content in plan.objects.items():
+        await _create_same(store, name, content)
+    try:
+        await store.create(plan.log_path, plan.log_entry)
+    except AlreadyExists:
+        return await _adopt(store, state, cut, plan, keep, run_blocking)
+    return plan.version
+
+
+async def _create_same(store: ObjectStore, name: str, content: bytes) -> None:
+    """Create an object named after its content: if the name is taken, the object is there."""
+    try:
+        await store.create(name, content)
+    except AlreadyExists:
+        # The attempt that made it may have died before its directory was durable (C3).
+        await store.sync([name])
+
+
+async def _adopt(
+    store: ObjectStore,
+    state: ShardState,
+    cut: Timestamp,
+    plan: FlushPlan,
+    keep: frozenset[Source],
+    run_blocking: RunBlocking,
+) -> Version:
+    """The version exists: an earlier attempt, at this cut or before, or a foreign writer's (C4)."""
+    actions = decode_commit(await store.read(plan.log_path))
+    previous = state.versions[-1] if state.versions else None
+    found = next_version(state.shard, previous, plan.version.number, actions)
+    if found.cut > cut or _writes(found) != _tail_writes(state, found.cut):
+        raise ForeignWriter(f"{plan.log_path} was written by another coordinator")
+    await store.sync([plan.log_path])
+    after = state.flushed(found)
+    if found.cut == cut or not after.dirty_at(cut):
+        # Nothing was committed in (found.cut, cut], so the version holds all writes up to the cut.
+        return replace(found, cut=cut)
+    # The two versions in the log become one here. Files that came with the first must still be
+    # there after the second, even dead ones: readers between the cuts need them (G2).
+    rest = await _flush(store, after, cut, keep | {*found.added}, run_blocking)
+    return replace(rest, added=(*found.added, *rest.added), deletes=(*found.deletes, *rest.deletes))
+
+
+def _writes(version: Version) -> set[tuple[Timestamp, Source | int]]:
+    """What a version brought, coarsely: rows by commit, staged files, times of deletes."""
+    writes: set[tuple[Timestamp, Source | int]] = {(ts, -1) for ts, _ in version.deletes}
+    for name in version.added:
+        live = version.files[name]
+        if live.staged:
+            writes.add((live.runs[0].ts, name))
+        else:
+            ends = [*live.runs.first_rows[1:], live.file.rows]
+            writes |= {
+                (run.ts, end - run.first_row) for run, end in zip(live.runs, ends, strict=True)
+            }
+    return writes
+
+
+def _tail_writes(state: ShardState, cut: Timestamp) -> set[tuple[Timestamp, Source | int]]:
+    writes: set[tuple[Timestamp, Source | int]] = set()
+    for commit in state.tail:
+        if commit.ts > cut:
+            break
+        if commit.inline is not None:
+            writes.add((commit.ts, commit.inline.rows.num_rows))
+        if any(commit.batch.deletes.values()):
+            writes.add((commit.ts, -1))
+        writes |= {(commit.ts, file.name) for file in commit.batch.staged}
+    return writes

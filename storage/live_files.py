@@ -22,6 +22,7 @@ import numpy.typing as npt
 from pyroaring import BitMap64
 
 from storage.batch import DataFile, FileSlice
+from storage.delta.deletion_vectors import DeletionVector
 from storage.types import Source, Timestamp
 
 CHUNK_FILES_MAX: Final = 128
@@ -128,13 +129,15 @@ class LiveFile:
     """A file as one version has it: the file, all its deleted rows so far, its runs in row order.
 
     `staged`: the file was written as such by a transaction, so its rows are named by the file and
-    never by `@ts`. `whole` and `digest` are what a view of the version itself shows of it.
+    never by `@ts`. `vector` is the descriptor of `deleted` in the log. `whole` and `digest` are
+    what a view of the version itself shows of it.
     """
 
     file: DataFile
     deleted: BitMap64
     runs: Runs
     staged: bool = False
+    vector: DeletionVector | None = None
     whole: FileSlice = field(init=False, compare=False, repr=False)
     digest: int = field(init=False, compare=False, repr=False)
 

@@ -1,0 +1,195 @@
+"""Checkpoints: the state of a log at one version as a Parquet file, so that nobody replays it all.
+
+    log entries (and the checkpoint before) ─▶ LogState ─▶ <version>.checkpoint.parquet
+
+Classic single-file checkpoints, made from the log alone, off the commit path. They keep the tags
+with the runs (H1), and removed files for as long as foreign readers may travel back to them.
+
+INVARIANTS
+  K1  a checkpoint has every live file with all its tags, and the transaction marker of its version.
+  K2  `_last_checkpoint` is a hint: while it is replaced it may be missing, never torn.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from io import BytesIO
+from typing import Final, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from storage.delta.actions import Action, AddFile, CommitInfo, Metadata, Protocol, RemoveFile, Txn
+from storage.delta.history import RUNS_TAG
+from storage.delta.log import Fields, decode_action, encode_action
+from storage.errors import Corrupt
+
+TOMBSTONE_MS: Final = 30 * 24 * 3_600_000
+"""Must not be shorter than `delta.deletedFileRetentionDuration` in `table.py`."""
+
+_STRINGS: Final = pa.map_(pa.string(), pa.string())
+_VECTOR: Final = pa.struct(
+    [
+        ("storageType", pa.string()),
+        ("pathOrInlineDv", pa.string()),
+        ("offset", pa.int32()),
+        ("sizeInBytes", pa.int32()),
+        ("cardinality", pa.int64()),
+    ]
+)
+_SCHEMA: Final = pa.schema(
+    {
+        "txn": pa.struct(
+            [("appId", pa.string()), ("version", pa.int64()), ("lastUpdated", pa.int64())]
+        ),
+        "add": pa.struct(
+            [
+                ("path", pa.string()),
+                ("partitionValues", _STRINGS),
+                ("size", pa.int64()),
+                ("modificationTime", pa.int64()),
+                ("dataChange", pa.bool_()),
+                ("stats", pa.string()),
+                ("tags", _STRINGS),
+                ("deletionVector", _VECTOR),
+            ]
+        ),
+        "remove": pa.struct(
+            [
+                ("path", pa.string()),
+                ("deletionTimestamp", pa.int64()),
+                ("dataChange", pa.bool_()),
+                ("extendedFileMetadata", pa.bool_()),
+                ("partitionValues", _STRINGS),
+                ("size", pa.int64()),
+                ("deletionVector", _VECTOR),
+            ]
+        ),
+        "metaData": pa.struct(
+            [
+                ("id", pa.string()),
+                ("format", pa.struct([("provider", pa.string()), ("options", _STRINGS)])),
+                ("schemaString", pa.string()),
+                ("partitionColumns", pa.list_(pa.string())),
+                ("configuration", _STRINGS),
+                ("createdTime", pa.int64()),
+            ]
+        ),
+        "protocol": pa.struct(
+            [
+                ("minReaderVersion", pa.int32()),
+                ("minWriterVersion", pa.int32()),
+                ("readerFeatures", pa.list_(pa.string())),
+                ("writerFeatures", pa.list_(pa.string())),
+            ]
+        ),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LogState:
+    """What a log says at one version. `removes` are the tombstones."""
+
+    protocol: Protocol | None = None
+    metadata: Metadata | None = None
+    txn: Txn | None = None
+    adds: dict[str, AddFile] = field(default_factory=dict[str, AddFile])
+    removes: dict[tuple[str, str], RemoveFile] = field(
+        default_factory=dict[tuple[str, str], RemoveFile]
+    )
+
+    def after(self, commits: Iterable[Sequence[Action]]) -> "LogState":
+        """The state after more versions."""
+        protocol, metadata, txn = self.protocol, self.metadata, self.txn
+        adds, removes = dict(self.adds), dict(self.removes)
+        for actions in commits:
+            before = {a.path: adds.pop(a.path, None) for a in actions if isinstance(a, RemoveFile)}
+            for action in actions:
+                match action:
+                    case Protocol():
+                        protocol = action
+                    case Metadata():
+                        metadata = action
+                    case Txn():
+                        txn = action
+                    case AddFile():
+                        adds[action.path] = _with_tags(action, before.get(action.path))
+                        removes.pop(_identity(action), None)
+                    case RemoveFile():
+                        removes[_identity(action)] = action
+                    case CommitInfo():
+                        pass
+        return LogState(protocol, metadata, txn, adds, removes)
+
+    def actions(self) -> Sequence[Action]:
+        """What a checkpoint holds, without the tombstones that have expired."""
+        assert self.protocol is not None, "K1: version 0 has a protocol"
+        assert self.metadata is not None, "K1: version 0 has a metaData"
+        assert self.txn is not None, "K1: every version has a marker"
+        assert all(RUNS_TAG in add.tags for add in self.adds.values()), "K1: adds have their runs"
+        oldest_ms = self.txn.updated_ms - TOMBSTONE_MS
+        removes = [replace(r, data_change=False) for r in self.removes.values()]
+        return [
+            self.protocol,
+            self.metadata,
+            self.txn,
+            *(replace(add, data_change=False) for add in self.adds.values()),
+            *(remove for remove in removes if remove.deletion_ms > oldest_ms),
+        ]
+
+
+def encode_checkpoint(state: LogState) -> tuple[bytes, int]:
+    """The content of a checkpoint file, and how many actions it has."""
+    rows = [_checkpoint_row(encode_action(action)) for action in state.actions()]
+    sink = BytesIO()
+    pq.write_table(
+        pa.Table.from_pylist(rows, schema=_SCHEMA), sink, compression="snappy", store_schema=False
+    )
+    return sink.getvalue(), len(rows)
+
+
+def decode_checkpoint(content: bytes) -> LogState:
+    """Raises Corrupt, also if the checkpoint is not one of ours (K1)."""
+    try:
+        table = pq.read_table(pa.BufferReader(content), columns=_SCHEMA.names)
+        rows = cast("list[dict[str, Fields | None]]", table.to_pylist())
+        actions = [
+            decode_action({kind: fields})
+            for row in rows
+            for kind, fields in row.items()
+            if fields is not None
+        ]
+    except (pa.ArrowException, ValueError, KeyError, TypeError) as error:
+        raise Corrupt(f"checkpoint: {error!r}") from None
+    state = LogState().after([[action] for action in actions])
+    whole = state.protocol is not None and state.metadata is not None and state.txn is not None
+    if not whole or any(RUNS_TAG not in add.tags for add in state.adds.values()):
+        raise Corrupt("checkpoint that Meridian did not write")
+    return state
+
+
+def _checkpoint_row(line: Fields) -> Fields:
+    """A log line as a row: its objects become maps, which Arrow takes as lists of pairs."""
+    ((kind, fields),) = line.items()
+    assert isinstance(fields, dict), "a line of the log holds one object"
+    row: Fields = dict(fields)
+    for name in ("partitionValues", "tags", "configuration"):
+        value = row.get(name)
+        if isinstance(value, dict):
+            row[name] = [[key, text] for key, text in value.items()]
+    if kind == "metaData":
+        row["format"] = {"provider": "parquet", "options": []}
+    return {kind: row}
+
+
+def _with_tags(add: AddFile, before: AddFile | None) -> AddFile:
+    """The add with the tags that the file came with (H1)."""
+    return add if before is None or add.tags else replace(add, tags=before.tags)
+
+
+def _identity(action: AddFile | RemoveFile) -> tuple[str, str]:
+    """The same path with another deletion vector is another logical file."""
+    vector = action.vector
+    if vector is None:
+        return action.path, ""
+    return action.path, f"{vector.storage_type}{vector.path_or_inline}@{vector.offset}"

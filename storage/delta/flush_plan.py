@@ -1,0 +1,171 @@
+"""What one flush writes: data file, deletion vectors, log entry, and the version they make.
+
+    tail up to cut ─┬─ inline rows ──▶ part-<cut>-<digest>.parquet  in commit order, dead ones too
+                    ├─ staged files ─▶ add                          already durable
+                    └─ deletes ──────▶ deletion vectors             remove the add, add with vector
+
+INVARIANTS
+  G1  the plan is a function of state and cut: a second attempt makes the same names and bytes.
+  G2  a file that is dead as a whole leaves the table, but not in the version that brings it:
+      readers between the cuts still need its rows.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyroaring import BitMap64
+
+from storage.batch import Deletes
+from storage.delta.actions import Action, AddFile, CommitInfo, IntervalHistory, RemoveFile, Txn
+from storage.delta.deletion_vectors import DeletionVector, encode_vectors
+from storage.delta.files import encode_file
+from storage.delta.history import RUNS_TAG, STAGED_TAG, encode_deletes, encode_runs
+from storage.delta.layout import commit_path, data_path
+from storage.delta.log import ENGINE, encode_commit
+from storage.delta.snapshot import next_version
+from storage.delta.statistics import loosened
+from storage.delta.table import table_actions
+from storage.live_files import FileMap, LiveFile, Runs
+from storage.shard import Committed, ShardState, Version, staged_file
+from storage.types import Source, Timestamp, inline_source
+
+
+@dataclass(frozen=True, slots=True)
+class FlushPlan:
+    """`objects` must be durable before the log entry is."""
+
+    objects: Mapping[str, bytes]
+    log_path: str
+    log_entry: bytes
+    version: Version
+
+
+def plan_flush(
+    state: ShardState, cut: Timestamp, keep: frozenset[Source] = frozenset()
+) -> FlushPlan:
+    """Everything that a flush of `state` at `cut` writes (G1); those in `keep` stay, even dead."""
+    tail = tuple(commit for commit in state.tail if commit.ts <= cut)
+    previous = state.versions[-1] if state.versions else None
+    before = previous.files if previous is not None else FileMap()
+    objects: dict[str, bytes] = {}
+    new = {live.file.name: live for live in _new_files(state, tail, cut, objects)}
+    deletes = _deletes_by_time(tail, new)
+    dead = _union(deletes)
+    changed = {
+        name: live
+        for name in dead.keys() - new.keys()
+        for live in [before[name]]
+        if name in keep or len(live.deleted | dead[name]) < live.file.rows
+    }
+    gone = [before[name] for name in sorted(dead.keys() - new.keys() - changed.keys())]
+    gone += [live for live in _dead_on_arrival(previous) if live.file.name not in keep]
+    bitmaps = {name: live.deleted | dead.get(name, BitMap64()) for name, live in changed.items()}
+    bitmaps |= {name: dead[name] for name in new if name in dead}
+    vectors, vector_file = encode_vectors(dict(sorted(bitmaps.items())))
+    if vector_file is not None:
+        objects[data_path(state.shard, vector_file.name)] = vector_file.content
+    ms = cut // 1_000
+    kept = [changed[name] for name in sorted(changed)]
+    actions: list[Action] = [
+        _commit_info(previous, cut, deletes),
+        *(table_actions(state.shard, state.schema, state.created) if previous is None else ()),
+        Txn(state.shard, cut, ms),
+        *(_remove(live, ms) for live in (*gone, *kept)),
+        *(_add(live, vectors.get(live.file.name), ms, first=False) for live in kept),
+        *(_add(live, vectors.get(live.file.name), ms, first=True) for live in new.values()),
+    ]
+    number = 0 if previous is None else previous.number + 1
+    version = next_version(state.shard, previous, number, actions)
+    return FlushPlan(objects, commit_path(state.shard, number), encode_commit(actions), version)
+
+
+def _new_files(
+    state: ShardState, tail: tuple[Committed, ...], cut: Timestamp, objects: dict[str, bytes]
+) -> Iterable[LiveFile]:
+    """The file of the inline rows, whose content goes to `objects`, and the staged ones."""
+    inline = [(commit.ts, commit.inline.rows) for commit in tail if commit.inline is not None]
+    if inline:
+        rows = pa.concat_tables([rows for _, rows in inline]).combine_chunks()
+        encoded = encode_file(rows, f"part-{cut}")
+        objects[data_path(state.shard, encoded.file.name)] = encoded.content
+        yield LiveFile(encoded.file, BitMap64(), _runs(inline))
+    for commit in tail:
+        for file in commit.batch.staged:
+            yield staged_file(file, commit.ts)
+
+
+def _runs(inline: list[tuple[Timestamp, pa.Table]]) -> Runs:
+    first_rows: list[int] = []
+    row = 0
+    for _, rows in inline:
+        first_rows.append(row)
+        row += rows.num_rows
+    return Runs([ts for ts, _ in inline], first_rows)
+
+
+def _deletes_by_time(
+    tail: tuple[Committed, ...], new: Mapping[Source, LiveFile]
+) -> tuple[tuple[Timestamp, Deletes], ...]:
+    """The deletes of the tail, with rows of the tail named by the file that they have come to."""
+    moved = {
+        inline_source(run.ts): (name, run.first_row)
+        for name, live in new.items()
+        if not live.staged
+        for run in live.runs
+    }
+    by_time: list[tuple[Timestamp, Deletes]] = []
+    for commit in tail:
+        parts: dict[Source, list[BitMap64]] = {}
+        for source, rows in commit.batch.deletes.items():
+            name, first_row = moved.get(source, (source, 0))
+            if rows:
+                parts.setdefault(name, []).append(rows.shift(first_row) if first_row else rows)
+        if parts:
+            by_time.append((commit.ts, {n: BitMap64.union(*rows) for n, rows in parts.items()}))
+    return tuple(by_time)
+
+
+def _union(deletes: tuple[tuple[Timestamp, Deletes], ...]) -> dict[Source, BitMap64]:
+    bitmaps: dict[Source, list[BitMap64]] = {}
+    for _, by_source in deletes:
+        for source, rows in by_source.items():
+            bitmaps.setdefault(source, []).append(rows)
+    return {source: BitMap64.union(*rows) for source, rows in bitmaps.items()}
+
+
+def _dead_on_arrival(previous: Version | None) -> list[LiveFile]:
+    """Files that were dead in the version that brought them; only now they may leave (G2)."""
+    if previous is None:
+        return []
+    added = (previous.files[name] for name in previous.added)
+    return [live for live in added if live.dead]
+
+
+def _commit_info(
+    previous: Version | None, cut: Timestamp, deletes: tuple[tuple[Timestamp, Deletes], ...]
+) -> CommitInfo:
+    operation = "CREATE TABLE" if previous is None else "WRITE"
+    history = IntervalHistory(cut, encode_deletes(deletes))
+    return CommitInfo(cut // 1_000, operation, ENGINE, history)
+
+
+def _add(live: LiveFile, vector: DeletionVector | None, ms: int, *, first: bool) -> AddFile:
+    tags: dict[str, str] = {}
+    if first:
+        tags[RUNS_TAG] = encode_runs(live.runs)
+        if live.staged:
+            tags[STAGED_TAG] = "true"
+    stats = live.file.stats_json
+    return AddFile(
+        path=live.file.name,
+        size=live.file.size_bytes,
+        modification_ms=ms,
+        stats=stats if vector is None else loosened(stats),
+        tags=tags,
+        vector=vector,
+    )
+
+
+def _remove(live: LiveFile, ms: int) -> RemoveFile:
+    return RemoveFile(live.file.name, live.file.size_bytes, ms, live.vector)

@@ -1,0 +1,80 @@
+"""What the log keeps for Meridian alone: runs of a file, and the deletes of an interval by time.
+
+Both are needed to answer AS OF between two cuts, and to find `@ts` rows that have been flushed
+(V2). They are packed (deltas, deflate, base 64): a file may hold a hundred thousand commits.
+
+INVARIANTS
+  H1  the `add` that first names a file has its runs; later ones (with a new deletion vector) leave
+      them out, and a replay carries them on. Checkpoints have them always.
+"""
+
+import base64
+import struct
+import zlib
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+from pyroaring import BitMap64
+
+from storage.batch import Deletes
+from storage.errors import Corrupt
+from storage.live_files import Runs
+from storage.types import Source, Timestamp
+
+RUNS_TAG: Final = "meridian.runs"
+STAGED_TAG: Final = "meridian.staged"
+
+_ENTRY: Final = struct.Struct("<qI")
+
+
+def encode_runs(runs: Runs) -> str:
+    """Runs as a tag: differences of times, then of first rows."""
+    times = np.diff(np.asarray(runs.times, "<i8"), prepend=np.int64(0))
+    rows = np.diff(np.asarray(runs.first_rows, "<i8"), prepend=np.int64(0))
+    return _pack(np.concatenate([times, rows]).astype("<i8").tobytes())
+
+
+def decode_runs(text: str) -> Runs:
+    """Raises Corrupt."""
+    data = _unpack(text)
+    if not data or len(data) % 16:
+        raise Corrupt("runs of a file: odd length")
+    times, rows = np.frombuffer(data, "<i8").reshape(2, -1)
+    return Runs(np.cumsum(times).tolist(), np.cumsum(rows).tolist())
+
+
+def encode_deletes(deletes: tuple[tuple[Timestamp, Deletes], ...]) -> dict[str, str]:
+    """For each file: time and bitmap of every delete, in the order of time."""
+    entries: dict[str, list[bytes]] = {}
+    for ts, by_source in deletes:
+        for source, rows in by_source.items():
+            bitmap = rows.serialize()
+            entries.setdefault(source, []).append(_ENTRY.pack(ts, len(bitmap)) + bitmap)
+    return {source: _pack(b"".join(parts)) for source, parts in entries.items()}
+
+
+def decode_deletes(encoded: Mapping[str, str]) -> tuple[tuple[Timestamp, Deletes], ...]:
+    """Raises Corrupt."""
+    by_time: dict[Timestamp, dict[Source, BitMap64]] = {}
+    for source, text in encoded.items():
+        data = _unpack(text)
+        offset = 0
+        while offset < len(data):
+            ts, size = _ENTRY.unpack_from(data, offset)
+            offset += _ENTRY.size
+            rows = BitMap64.deserialize(data[offset : offset + size])
+            by_time.setdefault(Timestamp(ts), {})[Source(source)] = rows
+            offset += size
+    return tuple(sorted(by_time.items(), key=lambda entry: entry[0]))
+
+
+def _pack(data: bytes) -> str:
+    return base64.b64encode(zlib.compress(data)).decode()
+
+
+def _unpack(text: str) -> bytes:
+    try:
+        return zlib.decompress(base64.b64decode(text, validate=True))
+    except (ValueError, zlib.error) as error:
+        raise Corrupt(f"history in the log: {error}") from None

@@ -1,0 +1,149 @@
+"""From the log back to a ShardState: what start-up does for every shard.
+
+    newest checkpoint with cut <= since ─▶ base version ─▶ log entries, one by one ─▶ versions
+
+INVARIANTS
+  R3  the log alone says what a shard holds; no other record is needed.
+  R4  every version from the base on was written by Meridian, without a gap; otherwise nothing is
+      loaded: Corrupt or ForeignWriter.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+from pyroaring import BitMap64
+
+from storage.delta.actions import Action, AddFile
+from storage.delta.checkpoint import LogState, decode_checkpoint
+from storage.delta.deletion_vectors import decode_vector
+from storage.delta.layout import (
+    checkpoint_path,
+    commit_path,
+    data_path,
+    log_directory,
+    parse_log_path,
+)
+from storage.delta.log import decode_commit
+from storage.delta.schema import encode_schema
+from storage.delta.snapshot import first_live, next_version
+from storage.delta.table import describes
+from storage.errors import Corrupt, NotFound
+from storage.live_files import FileMap
+from storage.object_store import ObjectStore
+from storage.shard import ShardState, Version
+from storage.types import ShardId, Timestamp
+
+
+async def load_shard(
+    store: ObjectStore,
+    shard: ShardId,
+    schema: pa.Schema,
+    created: Timestamp,
+    since: Timestamp,
+) -> ShardState:
+    """The shard as its log has it, readable from `since` on; without a log, an empty shard.
+
+    Batches of the txns shard with ts > the newest cut are then handed to `committed`.
+    Raises Corrupt, ForeignWriter, Determinate.
+    """
+    commits, checkpoints = await list_log(store, shard)
+    state = ShardState(shard, schema, created)
+    if not commits:
+        return state
+    base = await _load_base(store, shard, schema, checkpoints, since)
+    if base is not None:
+        state = replace(state, versions=(base,), last_write=base.cut)
+    first = 0 if base is None else base.number + 1
+    wanted = range(first, commits[-1] + 1)
+    if [number for number in commits if number >= first] != [*wanted]:
+        raise Corrupt(f"the log of {shard} has a gap after version {first - 1}")
+    for number in wanted:
+        actions = await read_commit(store, shard, number)
+        if number == 0 and not describes(actions, schema):
+            raise Corrupt(f"the log of {shard} has another schema than the catalog")
+        previous = state.versions[-1] if state.versions else None
+        version = next_version(shard, previous, number, actions)
+        if previous is not None and version.cut <= previous.cut:
+            raise Corrupt(f"version {number} of {shard} is not later than the one before")
+        state = state.flushed(version).pruned(since)
+    return state
+
+
+async def list_log(store: ObjectStore, shard: ShardId) -> tuple[Sequence[int], Sequence[int]]:
+    """The versions with a log entry and those with a checkpoint, ascending."""
+    parsed = [parse_log_path(name) for name in await store.list(log_directory(shard))]
+    files = [file for file in parsed if file is not None]
+    commits = sorted(version for version, kind in files if kind == "json")
+    checkpoints = sorted(version for version, kind in files if kind == "checkpoint.parquet")
+    return commits, checkpoints
+
+
+async def read_commit(store: ObjectStore, shard: ShardId, number: int) -> tuple[Action, ...]:
+    """The actions of one version. Raises Corrupt, ForeignWriter."""
+    return decode_commit(await store.read(commit_path(shard, number)))
+
+
+async def read_checkpoint(store: ObjectStore, shard: ShardId, number: int) -> LogState:
+    """The state in a checkpoint. Raises Corrupt if it is torn or not ours."""
+    return decode_checkpoint(await store.read(checkpoint_path(shard, number)))
+
+
+async def _load_base(
+    store: ObjectStore,
+    shard: ShardId,
+    schema: pa.Schema,
+    checkpoints: Sequence[int],
+    since: Timestamp,
+) -> Version | None:
+    """The newest checkpoint that is not after `since`; one that cannot be read is passed over."""
+    for number in reversed(checkpoints):
+        try:
+            state = await read_checkpoint(store, shard, number)
+        except Corrupt:
+            continue
+        assert state.txn is not None, "K1: a checkpoint has the marker of its version"
+        if state.txn.app_id != shard or state.txn.version > since:
+            continue
+        if state.metadata is None or state.metadata.schema_string != encode_schema(schema):
+            raise Corrupt(f"the log of {shard} has another schema than the catalog")
+        return await checkpoint_version(store, shard, number, state)
+    return None
+
+
+async def checkpoint_version(
+    store: ObjectStore, shard: ShardId, number: int, state: LogState
+) -> Version:
+    """The version that a checkpoint describes; what came before it is not known any more."""
+    assert state.txn is not None, "K1: a checkpoint has the marker of its version"
+    bitmaps = await read_vectors(store, shard, state.adds.values())
+    files = FileMap(first_live(add, bitmaps[add.path]) for add in state.adds.values())
+    return Version(number, Timestamp(state.txn.version), files)
+
+
+async def read_vectors(
+    store: ObjectStore, shard: ShardId, adds: Iterable[AddFile]
+) -> dict[str, BitMap64]:
+    """The deleted rows of every file. Raises Corrupt, also if a file of vectors is missing."""
+    contents: dict[str, bytes] = {}
+    bitmaps: dict[str, BitMap64] = {}
+    for add in adds:
+        vector = add.vector
+        if vector is None:
+            bitmaps[add.path] = BitMap64()
+            continue
+        content: bytes | None = None
+        if vector.storage_type == "u":
+            content = contents.get(vector.file_name)
+            if content is None:
+                content = await _read_vector_file(store, shard, vector.file_name)
+                contents[vector.file_name] = content
+        bitmaps[add.path] = decode_vector(vector, content)
+    return bitmaps
+
+
+async def _read_vector_file(store: ObjectStore, shard: ShardId, name: str) -> bytes:
+    try:
+        return await store.read(data_path(shard, name))
+    except NotFound:
+        raise Corrupt(f"deletion vectors {name} of {shard} are gone") from None

@@ -1,0 +1,87 @@
+"""From actions to versions: what a log entry makes of the version before it.
+
+    Version n-1  ──  actions of n  ──▶  Version n        the same code for a flush and for recovery
+
+INVARIANTS
+  R1  the version that a flush returns equals the one that a restart reads from the log.
+  R2  only Meridian's own log entries are replayed; any other is a foreign writer's.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from pyroaring import BitMap64
+
+from storage.batch import DataFile, Deletes
+from storage.delta.actions import Action, AddFile, CommitInfo, RemoveFile, Txn
+from storage.delta.history import RUNS_TAG, STAGED_TAG, decode_deletes, decode_runs
+from storage.delta.statistics import row_count, tightened
+from storage.errors import Corrupt, ForeignWriter
+from storage.live_files import FileMap, LiveFile
+from storage.shard import Version
+from storage.types import ShardId, Source, Timestamp
+
+
+def next_version(
+    shard: ShardId, previous: Version | None, number: int, actions: Sequence[Action]
+) -> Version:
+    """The version that `actions` make of `previous` (R1). Raises ForeignWriter, Corrupt."""
+    info = own_commit(shard, actions, number)
+    assert info.meridian is not None, "R2: an own commit has its history"
+    before = previous.files if previous is not None else FileMap()
+    deletes = decode_deletes(info.meridian.deletes)
+    gone = _union(deletes)
+    adds = {Source(action.path): action for action in actions if isinstance(action, AddFile)}
+    removed = {Source(action.path) for action in actions if isinstance(action, RemoveFile)}
+    try:
+        puts = [
+            _live(add, before.get(name), gone.get(name, BitMap64())) for name, add in adds.items()
+        ]
+        files = before.changed(puts, removed - adds.keys())
+    except AssertionError as error:
+        raise Corrupt(f"version {number}: {error}") from None
+    added = tuple(name for name in adds if name not in before)
+    return Version(number, Timestamp(info.meridian.cut), files, added, deletes)
+
+
+def own_commit(shard: ShardId, actions: Sequence[Action], number: int) -> CommitInfo:
+    """The commitInfo of a version that Meridian wrote for this shard (R2). Raises ForeignWriter."""
+    info = actions[0]
+    if not isinstance(info, CommitInfo) or info.meridian is None:
+        raise ForeignWriter(f"version {number} of {shard} was written by somebody else")
+    txns = [action for action in actions if isinstance(action, Txn)]
+    if [(txn.app_id, txn.version) for txn in txns] != [(shard, info.meridian.cut)]:
+        raise ForeignWriter(f"version {number} of {shard} has another transaction marker")
+    return info
+
+
+def first_live(add: AddFile, deleted: BitMap64) -> LiveFile:
+    """The file of an `add` that has its runs (H1), with its deleted rows. Raises Corrupt."""
+    if RUNS_TAG not in add.tags:
+        raise Corrupt(f"{add.path} has no runs")
+    file = DataFile(Source(add.path), row_count(add.stats), add.size, tightened(add.stats))
+    runs = decode_runs(add.tags[RUNS_TAG])
+    return LiveFile(file, deleted, runs, STAGED_TAG in add.tags, add.vector)
+
+
+def _live(add: AddFile, before: LiveFile | None, gone: BitMap64) -> LiveFile:
+    live = first_live(add, gone) if before is None else _with_deleted(before, add, gone)
+    cardinality = 0 if add.vector is None else add.vector.cardinality
+    if len(live.deleted) != cardinality:
+        raise Corrupt(f"{add.path}: the deletion vector and the deletes by time differ")
+    return live
+
+
+def _with_deleted(before: LiveFile, add: AddFile, gone: BitMap64) -> LiveFile:
+    # The statistics are those of the file itself: only the `add` says that they are not tight.
+    if (tightened(add.stats), add.size) != (before.file.stats_json, before.file.size_bytes):
+        raise Corrupt(f"{add.path}: the file changed under its name")
+    return replace(before, deleted=before.deleted | gone, vector=add.vector)
+
+
+def _union(deletes: Iterable[tuple[Timestamp, Deletes]]) -> dict[Source, BitMap64]:
+    bitmaps: dict[Source, list[BitMap64]] = {}
+    for _, by_source in deletes:
+        for source, rows in by_source.items():
+            bitmaps.setdefault(source, []).append(rows)
+    return {source: BitMap64.union(*rows) for source, rows in bitmaps.items()}

@@ -1,0 +1,48 @@
+"""What a table says of itself in its first version: protocol, schema, properties."""
+
+import hashlib
+import uuid
+from typing import Final
+
+import pyarrow as pa
+
+from storage.delta.actions import Action, Metadata, Protocol
+from storage.delta.schema import encode_schema, has_timestamp_ntz
+from storage.types import ShardId, Timestamp
+
+RETENTION: Final = "interval 30 days"
+"""How far foreign readers may travel back. Longer: removed files are listed in checkpoints longer.
+Both retentions are equal because Delta wants the log to live as long as the files."""
+
+CHECKPOINT_VERSIONS: Final = 100
+"""Versions between checkpoints. More: readers replay more. Fewer: more work for each file."""
+
+PROPERTIES: Final = {
+    "delta.enableDeletionVectors": "true",
+    "delta.enableInCommitTimestamps": "true",
+    "delta.deletedFileRetentionDuration": RETENTION,
+    "delta.logRetentionDuration": RETENTION,
+    "delta.checkpointInterval": str(CHECKPOINT_VERSIONS),
+}
+
+
+def table_actions(
+    shard: ShardId, schema: pa.Schema, created: Timestamp
+) -> tuple[Protocol, Metadata]:
+    """Protocol and metaData of version 0; the same for the same shard, so that a retry agrees."""
+    readers = ["deletionVectors"] + (["timestampNtz"] if has_timestamp_ntz(schema) else [])
+    protocol = Protocol(tuple(readers), (*readers, "inCommitTimestamp"))
+    digest = hashlib.blake2b(shard.encode(), digest_size=16).digest()
+    metadata = Metadata(
+        id=str(uuid.UUID(bytes=digest, version=4)),
+        schema_string=encode_schema(schema),
+        configuration=PROPERTIES,
+        created_ms=created // 1_000,
+    )
+    return protocol, metadata
+
+
+def describes(actions: tuple[Action, ...], schema: pa.Schema) -> bool:
+    """True if a metaData among the actions has this schema."""
+    wanted = encode_schema(schema)
+    return any(isinstance(a, Metadata) and a.schema_string == wanted for a in actions)
