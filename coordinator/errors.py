@@ -1,9 +1,9 @@
 """Failures of storage and engines as SQLSTATEs: the only place that maps them (STYLE §6).
 
     storage  Determinate     did not happen     58030, or 53100 when the disk is full
-             Indeterminate   may have happened  40003; the driver resolves commits before it comes here
+             Indeterminate   may have happened  40003 (the driver resolves commits itself)
              Fenced          another server     57P01, and the process exits
-    engine   EngineUnavailable                  57P03: nothing was sent yet, the statement may be repeated
+    engine   EngineUnavailable                  57P03: the statement may be repeated
 
 INVARIANTS
   N1  no text of a storage or engine failure reaches a client: they name paths and hosts.

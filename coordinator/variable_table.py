@@ -1,8 +1,8 @@
 """The table of session variables: name, default, check, what SHOW prints, whether it is reported.
 
-PostgreSQL's names, spellings and error texts. A check takes what the client wrote and returns what
-SHOW prints, or raises. Where Meridian can do only one of PostgreSQL's values, the others are refused
-with 0A000 (V2 of `variables.py`).
+PostgreSQL's names, spellings and error texts. A check takes what the client wrote and returns
+what SHOW prints, or raises. Where Meridian can do only one of PostgreSQL's values, the others are
+refused with 0A000 (V2 of `variables.py`).
 """
 
 import re
@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, TypeAlias
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from sql.errors import SqlError, not_supported
+from sql.timezones import find_zone
 
 Check: TypeAlias = Callable[[str, str], str]
 
@@ -130,19 +131,16 @@ def _timezone(name: str, value: str) -> str:
     text = value.strip().strip("'")
     offset = _OFFSET.match(text)
     if offset is not None:
-        hours = int(offset[2]) * (-1 if offset[1] == "-" else 1)
-        # POSIX and the Etc zones count hours west of Greenwich, SQL counts them east.
-        text = f"Etc/GMT{-hours:+d}" if hours else "UTC"
-    try:
-        ZoneInfo(text)
-    except (ValueError, OSError):
-        pass
-    else:
-        return text
-    found = next((zone for zone in available_timezones() if zone.lower() == text.lower()), None)
-    if found is None:
+        # POSIX zones count hours west of Greenwich, SQL counts them east: PostgreSQL's spelling.
+        east, west = ("-", "+") if offset[1] == "-" else ("+", "-")
+        hours = f"{int(offset[2]):02d}"
+        return f"<{east}{hours}>{west}{hours}"
+    zone = find_zone(text)
+    if zone is None:
         raise invalid_value(name, value)
-    return found
+    if isinstance(zone, ZoneInfo) and zone.key:
+        return zone.key
+    return text.upper() if text.isalpha() else text
 
 
 def _datestyle(name: str, value: str) -> str:
@@ -208,12 +206,24 @@ def _float_digits(name: str, value: str) -> str:
     return shown
 
 
+def _only_on(name: str, value: str) -> str:
+    if _boolean(name, value) == "off":
+        raise not_supported(f'"off" for parameter "{name}"')
+    return "on"
+
+
 def product_version() -> str:
     """Meridian's own version."""
     try:
         return version("meridian")
     except PackageNotFoundError:
         return "0"
+
+
+def _lc(name: str, value: str) -> str:
+    if value in ("C", "POSIX", "C.UTF-8"):
+        return value
+    raise invalid_value(name, value)
 
 
 _MESSAGES = (
@@ -230,82 +240,190 @@ def _flag(name: str, default: str, description: str) -> Variable:
 
 
 _VARIABLES: Final = (
-    Variable("application_name", "", "Sets the application name to be reported in statistics and logs.",
-             _application_name, reported=True),
-    Variable("bytea_output", "hex", "Sets the output format for bytea.",
-             _choice("hex", refused=("escape",))),
+    Variable(
+        "application_name",
+        "",
+        "Sets the application name to be reported in statistics and logs.",
+        _application_name,
+        reported=True,
+    ),
+    Variable(
+        "bytea_output",
+        "hex",
+        "Sets the output format for bytea.",
+        _choice("hex", refused=("escape",)),
+    ),
     _flag("check_function_bodies", "on", "Check routine bodies during CREATE FUNCTION."),
-    Variable("client_encoding", "UTF8", "Sets the client's character set encoding.",
-             _encoding, reported=True),
-    Variable("client_min_messages", "notice", "Sets the message levels that are sent to the client.",
-             _choice(*_MESSAGES)),
-    Variable("DateStyle", "ISO, MDY", "Sets the display format for date and time values.",
-             _datestyle, reported=True),
-    Variable("default_tablespace", "", "Sets the default tablespace to create tables in.", _choice("")),
+    Variable(
+        "client_encoding",
+        "UTF8",
+        "Sets the client's character set encoding.",
+        _encoding,
+        reported=True,
+    ),
+    Variable(
+        "client_min_messages",
+        "notice",
+        "Sets the message levels that are sent to the client.",
+        _choice(*_MESSAGES),
+    ),
+    Variable(
+        "DateStyle",
+        "ISO, MDY",
+        "Sets the display format for date and time values.",
+        _datestyle,
+        reported=True,
+    ),
+    Variable(
+        "default_tablespace", "", "Sets the default tablespace to create tables in.", _choice("")
+    ),
     _flag("default_transaction_deferrable", "off", "Sets the default deferrable status."),
-    Variable("default_transaction_isolation", "strict serializable",
-             "Sets the transaction isolation level of each new transaction.", _isolation),
-    Variable("default_transaction_read_only", "off",
-             "Sets the default read-only status of new transactions.", _boolean, reported=True),
-    Variable("engine", "spark", "Chooses the engine: spark, or auto for small inputs in process.",
-             _choice("spark", "auto")),
-    _flag("escape_string_warning", "on", "Warn about backslash escapes in ordinary string literals."),
-    Variable("extra_float_digits", "1", "Sets the number of digits displayed for floating-point values.",
-             _float_digits),
+    Variable(
+        "default_transaction_isolation",
+        "strict serializable",
+        "Sets the transaction isolation level of each new transaction.",
+        _isolation,
+    ),
+    Variable(
+        "default_transaction_read_only",
+        "off",
+        "Sets the default read-only status of new transactions.",
+        _boolean,
+        reported=True,
+    ),
+    Variable(
+        "engine",
+        "spark",
+        "Chooses the engine: spark, or auto for small inputs in process.",
+        _choice("spark", "auto"),
+    ),
+    _flag(
+        "escape_string_warning", "on", "Warn about backslash escapes in ordinary string literals."
+    ),
+    Variable(
+        "extra_float_digits",
+        "1",
+        "Sets the number of digits displayed for floating-point values.",
+        _float_digits,
+    ),
     _limit("idle_in_transaction_session_timeout", "Ends sessions idle in a transaction."),
     _limit("idle_session_timeout", "Ends sessions idle outside of transactions."),
-    Variable("in_hot_standby", "off", "Shows whether hot standby is active.", internal=True, reported=True),
-    Variable("integer_datetimes", "on", "Shows whether datetimes are integer based.", internal=True,
-             reported=True),
-    Variable("IntervalStyle", "postgres", "Sets the display format for interval values.",
-             _choice("postgres", refused=("postgres_verbose", "sql_standard", "iso_8601")), reported=True),
-    Variable("is_superuser", "on", "Shows whether the current user is a superuser.", internal=True,
-             reported=True),
+    Variable(
+        "in_hot_standby",
+        "off",
+        "Shows whether hot standby is active.",
+        internal=True,
+        reported=True,
+    ),
+    Variable(
+        "integer_datetimes",
+        "on",
+        "Shows whether datetimes are integer based.",
+        internal=True,
+        reported=True,
+    ),
+    Variable(
+        "IntervalStyle",
+        "postgres",
+        "Sets the display format for interval values.",
+        _choice("postgres", refused=("postgres_verbose", "sql_standard", "iso_8601")),
+        reported=True,
+    ),
+    Variable(
+        "is_superuser",
+        "on",
+        "Shows whether the current user is a superuser.",
+        internal=True,
+        reported=True,
+    ),
     _flag("jit", "off", "Allow JIT compilation."),
     _limit("lock_timeout", "Sets the maximum allowed duration of any wait for a lock."),
     Variable("max_identifier_length", "63", "Shows the maximum identifier length.", internal=True),
     Variable("role", "none", "Sets the current role.", _choice("none")),
     _flag("row_security", "on", "Enables row security."),
-    Variable("scram_iterations", "4096", "Sets the iteration count for SCRAM secret generation.",
-             _integer(1), reported=True),
-    Variable("search_path", '"$user", public',
-             "Sets the schema search order for names that are not schema-qualified.",
-             _search_path, reported=True),
-    Variable("server_encoding", "UTF8", "Shows the server (database) character set encoding.",
-             internal=True, reported=True),
-    Variable("server_version", f"18.0 (Meridian {product_version()})", "Shows the server version.",
-             internal=True, reported=True),
-    Variable("server_version_num", "180000", "Shows the server version as an integer.", internal=True),
-    Variable("session_authorization", "", "Sets the session user name.", internal=True, reported=True),
-    Variable("standard_conforming_strings", "on",
-             "Causes '...' strings to treat backslashes literally.",
-             lambda name, value: _only_on(name, value), reported=True),
+    Variable(
+        "scram_iterations",
+        "4096",
+        "Sets the iteration count for SCRAM secret generation.",
+        _integer(1),
+        reported=True,
+    ),
+    Variable(
+        "search_path",
+        '"$user", public',
+        "Sets the schema search order for names that are not schema-qualified.",
+        _search_path,
+        reported=True,
+    ),
+    Variable(
+        "server_encoding",
+        "UTF8",
+        "Shows the server (database) character set encoding.",
+        internal=True,
+        reported=True,
+    ),
+    Variable(
+        "server_version",
+        f"18.0 (Meridian {product_version()})",
+        "Shows the server version.",
+        internal=True,
+        reported=True,
+    ),
+    Variable(
+        "server_version_num", "180000", "Shows the server version as an integer.", internal=True
+    ),
+    Variable(
+        "session_authorization", "", "Sets the session user name.", internal=True, reported=True
+    ),
+    Variable(
+        "standard_conforming_strings",
+        "on",
+        "Causes '...' strings to treat backslashes literally.",
+        _only_on,
+        reported=True,
+    ),
     _limit("statement_timeout", "Sets the maximum allowed duration of any statement."),
-    Variable("synchronous_commit", "on", "Commits are always durable before they are acknowledged.",
-             _choice("on", "off", "local", "remote_write", "remote_apply")),
-    Variable("TimeZone", "UTC", "Sets the time zone for displaying and interpreting time stamps.",
-             _timezone, reported=True),
+    Variable(
+        "synchronous_commit",
+        "on",
+        "Commits are always durable before they are acknowledged.",
+        _choice("on", "off", "local", "remote_write", "remote_apply"),
+    ),
+    Variable(
+        "TimeZone",
+        "UTC",
+        "Sets the time zone for displaying and interpreting time stamps.",
+        _timezone,
+        reported=True,
+    ),
     _flag("transaction_deferrable", "off", "Shows the deferrable status of the transaction."),
-    Variable("transaction_isolation", "strict serializable",
-             "Shows the isolation level of the transaction.", _isolation),
+    Variable(
+        "transaction_isolation",
+        "strict serializable",
+        "Shows the isolation level of the transaction.",
+        _isolation,
+    ),
     _flag("transaction_read_only", "off", "Sets the current transaction's read-only status."),
     _limit("transaction_timeout", "Sets the maximum allowed duration of any transaction."),
     Variable("work_mem", "4MB", "Accepted for compatibility.", _integer(64, unit="kB"), unit="kB"),
-    Variable("maintenance_work_mem", "64MB", "Accepted for compatibility.", _integer(64, unit="kB"),
-             unit="kB"),
-    Variable("lc_messages", "C", "Sets the language in which messages are displayed.", _choice("c")),
-    Variable("lc_monetary", "C", "Sets the locale for formatting monetary amounts.", _choice("c")),
-    Variable("lc_numeric", "C", "Sets the locale for formatting numbers.", _choice("c")),
-    Variable("lc_time", "C", "Sets the locale for formatting date and time values.", _choice("c")),
-    Variable("xmloption", "content", "Sets whether XML data is documents or fragments.",
-             _choice("content", "document")),
-)  # fmt: skip
-
-
-def _only_on(name: str, value: str) -> str:
-    if _boolean(name, value) == "off":
-        raise not_supported(f'"off" for parameter "{name}"')
-    return "on"
+    Variable(
+        "maintenance_work_mem",
+        "64MB",
+        "Accepted for compatibility.",
+        _integer(64, unit="kB"),
+        unit="kB",
+    ),
+    Variable("lc_messages", "C", "Sets the language in which messages are displayed.", _lc),
+    Variable("lc_monetary", "C", "Sets the locale for formatting monetary amounts.", _lc),
+    Variable("lc_numeric", "C", "Sets the locale for formatting numbers.", _lc),
+    Variable("lc_time", "C", "Sets the locale for formatting date and time values.", _lc),
+    Variable(
+        "xmloption",
+        "content",
+        "Sets whether XML data is documents or fragments.",
+        _choice("content", "document"),
+    ),
+)
 
 
 TABLE: Final[dict[str, Variable]] = {item.name.lower(): item for item in _VARIABLES}

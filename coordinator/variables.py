@@ -1,6 +1,6 @@
 """Session variables: SET, SET LOCAL, RESET, SHOW, and what the client is told of them.
 
-    defaults ◀── start-up packet ◀── SET (undone by ROLLBACK) ◀── SET LOCAL (until the end)
+    defaults ◀── start-up packet ◀── SET (undone by ROLLBACK) ◀── SET LOCAL
 
 INVARIANTS
   V1  a value that is stored is valid and in the spelling that SHOW prints.
@@ -57,7 +57,7 @@ class Variables:
     def started(
         cls, *, user: str, parameters: Mapping[str, str], defaults: Mapping[str, str]
     ) -> "Variables":
-        """The variables of a session whose start-up packet said `parameters`; they are its defaults."""
+        """A session whose start-up packet said `parameters`: they are its defaults."""
         merged = {name.lower(): value for name, value in defaults.items()}
         merged.update({name.lower(): value for name, value in parameters.items()})
         return cls(user=user, defaults=merged)

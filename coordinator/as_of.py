@@ -1,0 +1,55 @@
+"""The timestamp of `AS OF expr`: evaluated before the query is bound, in process.
+
+The query itself may name tables that only the past knows, so the expression is bound by itself, as
+a query of one value; without a type of its own it is read as timestamptz.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pyarrow as pa
+from pglast import ast
+
+from coordinator.execution import Execution
+from sql.errors import SqlError, not_supported
+from sql.parse import Statement
+from sql.statements import Prepared, Query
+from storage.types import Timestamp
+
+
+def as_of_timestamp(
+    statement: Statement, execution: Execution, bind: Callable[[Statement], Prepared]
+) -> Timestamp:
+    """Microseconds. Raises 22023 for NULL and for types that are no timestamp."""
+    probe = _probe(statement, cast=False)
+    bound = bind(probe).bound
+    assert isinstance(bound, Query), "a SELECT is bound to a query"
+    if bound.columns[0].type.name in ("unknown", "text", "varchar", "timestamp", "date"):
+        bound = bind(_probe(statement, cast=True)).bound
+        assert isinstance(bound, Query), "a SELECT is bound to a query"
+    if bound.columns[0].type.name not in ("timestamptz", "int8", "int4", "int2"):
+        raise SqlError("42804", "argument of AS OF must be type timestamp with time zone or bigint")
+    if not execution.services.in_process.can_run(bound.plan):
+        raise not_supported("this expression in AS OF")
+    table = execution.services.in_process.evaluate(execution.run(bound.plan, {}))
+    value = _micros(table)
+    if value is None:
+        raise SqlError("22023", "AS OF timestamp must not be null")
+    return Timestamp(value)
+
+
+def _probe(statement: Statement, *, cast: bool) -> Statement:
+    value = statement.as_of
+    if cast:
+        name = ast.TypeName(names=(ast.String("pg_catalog"), ast.String("timestamptz")), typemod=-1)
+        value = ast.TypeCast(arg=value, typeName=name)
+    select = ast.SelectStmt(targetList=(ast.ResTarget(name="as_of", val=value),))
+    return replace(statement, node=select, as_of=None, as_of_at_least=False, offset=-1 - cast)
+
+
+def _micros(table: pa.Table) -> int | None:
+    column = table.column(0)
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("us", tz=column.type.tz)).cast(pa.int64())
+    value = column[0].as_py()
+    return None if value is None else int(value)

@@ -1,0 +1,206 @@
+"""Settings: the only reader of the environment and of the configuration file.
+
+    flags  ▶  MERIDIAN_* environment  ▶  --config FILE (TOML)  ▶  defaults      the first wins
+
+INVARIANTS
+  C1  a name that is not known, a value of the wrong type and limits that contradict each other
+      are refused with one line, before anything is opened.
+  C2  `Settings` is frozen: what it says at the start is true to the end.
+
+Every field of `Settings` is an option: `--set inline_bytes_max=65536`, MERIDIAN_INLINE_BYTES_MAX,
+or `inline_bytes_max = 65536` in the file. A name that is a session variable (`--set
+TimeZone=Europe/Berlin`, `[variables]` in the file) becomes the default of every session.
+"""
+
+import ipaddress
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from coordinator.variables import Variables
+from sql.errors import SqlError
+
+Scalar: TypeAlias = str | int | float | bool
+
+PREFIX: Final = "MERIDIAN_"
+
+
+class SettingsError(Exception):
+    """One line that says what is wrong with the configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """See the module. Comments say what a larger value costs."""
+
+    listen: str = "127.0.0.1:7432"
+    data_dir: str = "./data"
+    stash: str = ""
+    """`sqlite:PATH`; empty: `stash.sqlite` in the data directory."""
+    warehouse: str = ""
+    """`file:PATH` or a path; empty: `warehouse` in the data directory."""
+    spark_master: str = "local[*]"
+    trust_remote: bool = False
+    """Everybody who reaches the port may do everything: only loopback may, unless this is set."""
+    log_level: str = "info"
+    connections_max: int = 200
+    """Sessions at once; each costs some 100 kB, and what it runs."""
+    connections_unauthenticated_max: int = 50
+    """Connections that have not said who they are; more are turned away."""
+    startup_timeout_s: float = 30.0
+    """Time for a connection to say who it is."""
+    shutdown_grace_s: float = 10.0
+    """Time for transactions in flight to end after SIGTERM."""
+    message_bytes_max: int = 256 << 20
+    """The longest message of a client: one statement, one row of COPY."""
+    receive_bytes_max: int = 1 << 20
+    """Bytes read from a client ahead of what its session has handled."""
+    send_bytes_max: int = 1 << 20
+    """Bytes waiting for a client that reads slowly; then its query waits."""
+    slow_reader_timeout_s: float = 600.0
+    """A client that reads nothing for so long, with bytes waiting for it, is dropped."""
+    inline_bytes_max: int = 1 << 20
+    """Rows of one write that go into the txns shard itself instead of staged files."""
+    returning_bytes_max: int = 256 << 20
+    """Rows of RETURNING held in memory until the commit."""
+    plan_cache_entries: int = 2_000
+    """Statements whose analysis is remembered."""
+    attempts_max: int = 10
+    """How often a statement that met a conflict starts again by itself."""
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def host(self) -> str:
+        """The address to listen on."""
+        return _split_listen(self.listen)[0]
+
+    @property
+    def port(self) -> int:
+        """The port to listen on; 0: any free one."""
+        return _split_listen(self.listen)[1]
+
+    @property
+    def data_path(self) -> Path:
+        """The data directory."""
+        return Path(self.data_dir)
+
+
+def _split_listen(listen: str) -> tuple[str, int]:
+    host, _, port = listen.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65_535:
+        raise SettingsError(f'listen must be HOST:PORT, not "{listen}"')
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+_TYPES: Final[Mapping[str, type]] = {
+    item.name: type(item.default) for item in fields(Settings) if item.name != "variables"
+}
+
+
+def load(
+    *, flags: Mapping[str, str], sets: Sequence[str], environment: Mapping[str, str]
+) -> Settings:
+    """The settings of this process. `flags`: given options by field name, `config` among them."""
+    from_environment = {
+        name.removeprefix(PREFIX).lower(): value
+        for name, value in environment.items()
+        if name.startswith(PREFIX)
+    }
+    path = flags.get("config") or from_environment.pop("config", None)
+    values, variables = _read_file(Path(path)) if path else ({}, {})
+    for name, value in from_environment.items():
+        if name not in _TYPES:
+            raise SettingsError(f"unknown environment variable {PREFIX}{name.upper()}")
+        values[name] = value
+    values.update({name: value for name, value in flags.items() if name != "config"})
+    for text in sets:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise SettingsError(f'--set takes name=value, not "{text}"')
+        if name in _TYPES:
+            values[name] = value
+        else:
+            variables[name] = value
+    typed = {name: _typed(name, value) for name, value in values.items()}
+    settings = Settings(**typed, variables=variables)  # type: ignore[arg-type]  # typed by _typed
+    _check(settings)
+    return settings
+
+
+def _read_file(path: Path) -> tuple[dict[str, Scalar], dict[str, str]]:
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"cannot read {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"cannot read {path}: {error}") from error
+    variables = content.pop("variables", {})
+    if not isinstance(variables, dict):
+        raise SettingsError(f"{path}: variables must be a table")
+    for name in content:
+        if name not in _TYPES:
+            raise SettingsError(f'{path}: unknown setting "{name}"')
+    return content, {str(name): str(value) for name, value in variables.items()}
+
+
+def _typed(name: str, value: object) -> Scalar:
+    wanted = _TYPES[name]
+    try:
+        if wanted is bool:
+            return _boolean(value)
+        if wanted is str and isinstance(value, str):
+            return value
+        if wanted is int and isinstance(value, str | int) and not isinstance(value, bool):
+            return int(value)
+        if wanted is float and isinstance(value, str | int | float):
+            return float(value)
+    except ValueError:
+        pass
+    raise SettingsError(f'setting "{name}" takes a value of type {wanted.__name__}, not "{value}"')
+
+
+def _boolean(value: object) -> bool:
+    words = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
+    found = words.get(str(value).lower())
+    if found is None:
+        raise ValueError(value)
+    return found
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches the address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _check(settings: Settings) -> None:
+    if not is_loopback(settings.host) and not settings.trust_remote:
+        raise SettingsError(
+            f"refusing to listen on {settings.host}: there are no passwords yet, so everybody who"
+            " reaches it could do everything; listen on 127.0.0.1, or set trust_remote=true if the network"
+            " itself is trusted"
+        )
+    for name, wanted in _TYPES.items():
+        value = getattr(settings, name)
+        if wanted in (int, float) and value <= 0:
+            raise SettingsError(f'setting "{name}" must be greater than 0')
+    if settings.connections_unauthenticated_max > settings.connections_max:
+        raise SettingsError("connections_unauthenticated_max must not exceed connections_max")
+    if settings.inline_bytes_max > settings.message_bytes_max:
+        raise SettingsError("inline_bytes_max must not exceed message_bytes_max")
+    if settings.log_level not in ("debug", "info", "warning", "error"):
+        raise SettingsError("log_level must be debug, info, warning or error")
+    _check_variables(settings.variables)
+
+
+def _check_variables(variables: Mapping[str, str]) -> None:
+    try:
+        Variables(user="meridian", defaults=variables)
+    except SqlError as error:
+        raise SettingsError(error.message) from error

@@ -1,0 +1,63 @@
+"""EXPLAIN of a query or a modification: the plan, the engine, the files of each table."""
+
+from collections.abc import AsyncIterator
+
+import pyarrow as pa
+
+from coordinator.execute_query import chosen_engine, start_query
+from coordinator.execute_setting import text_table
+from coordinator.execution import Execution, Rows, held
+from coordinator.explain import plan_lines
+from sql.errors import not_supported
+from sql.statements import Explain, Modify, OutputColumn, Query
+from sql.types import TEXT
+
+EXPLAIN_COLUMNS = (OutputColumn("QUERY PLAN", TEXT),)
+_IGNORED = frozenset({"verbose", "costs", "settings", "buffers", "timing", "summary", "wal"})
+
+
+async def execute_explain(execution: Execution, statement: Explain) -> Rows:
+    """The lines; with ANALYZE the query runs and its rows are counted."""
+    analyze = _options(statement)
+    lines = await _lines(execution, statement.statement)
+    if analyze:
+        if not isinstance(statement.statement, Query):
+            raise not_supported("EXPLAIN ANALYZE of a modification")
+        rows = await _count(await start_query(execution, statement.statement, as_of=None))
+        lines.append(f"Rows: {rows}")
+    table = text_table(EXPLAIN_COLUMNS, [(line,) for line in lines])
+    return Rows(EXPLAIN_COLUMNS, held(table), lambda _count: "EXPLAIN")
+
+
+def _options(statement: Explain) -> bool:
+    analyze = False
+    for name, value in statement.options.items():
+        match name:
+            case "analyze":
+                analyze = value.lower() in ("", "true", "on", "1")
+            case "format" if value.lower() == "text":
+                pass
+            case "format":
+                raise not_supported(f"EXPLAIN (FORMAT {value.upper()})")
+            case _ if name in _IGNORED:
+                pass
+            case _:
+                raise not_supported(f"EXPLAIN ({name.upper()})")
+    return analyze
+
+
+async def _lines(execution: Execution, statement: Query | Modify) -> list[str]:
+    plan = statement.plan if isinstance(statement, Query) else statement.source
+    inputs = await execution.views(statement.tables)
+    lines = plan_lines(plan, inputs)
+    if isinstance(statement, Modify):
+        head = f"{statement.kind.value.title()} on {statement.table.name}"
+        lines = [head, *("  " + line for line in lines)]
+    return [*lines, f"Engine: {chosen_engine(execution, plan, inputs)}"]
+
+
+async def _count(batches: AsyncIterator[pa.RecordBatch]) -> int:
+    rows = 0
+    async for batch in batches:
+        rows += batch.num_rows
+    return rows

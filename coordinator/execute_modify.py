@@ -1,0 +1,139 @@
+"""INSERT, UPDATE, DELETE: run the source plan, collect identities and rows, write them.
+
+    INSERT VALUES   source in process ────────────────────────────▶ inserts        (blind: no scan)
+    the others      views ─▶ engine ─▶ (source, index | new rows) ─▶ deletes + inserts
+                                                └─▶ RETURNING over relation `new`
+
+INVARIANTS
+  W1  a row is deleted once: a join that finds it twice changes it once, by the first match.
+  W2  rows for RETURNING are held until the commit is acknowledged (Q1); they are bounded.
+  W3  every scan is at the transaction's timestamp, so the commit is refused if it went stale.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap64
+
+from compute.arrow import table_schema
+from coordinator.execute_query import run_plan
+from coordinator.execution import Done, Execution, Outcome, Rows, held
+from coordinator.row_sink import RowSink
+from sql.errors import SqlError
+from sql.plan import Plan, RelationId
+from sql.statements import Modify, ModifyKind
+from storage.batch import InlineSlice, ShardView, WriteBatch
+from storage.types import OWN, ShardId, Source
+
+NEW: Final = RelationId("new")
+
+
+async def execute_modify(execution: Execution, modify: Modify, tag: str) -> Outcome:
+    """Run the statement and buffer what it writes into the transaction."""
+    execution.transaction.check_writable(modify.kind.value.upper())
+    limits = execution.services.limits
+    sink = RowSink(modify.table, execution.services.spool, inline_bytes_max=limits.inline_bytes_max)
+    work = _Modification(execution, modify, sink)
+    try:
+        async for batch in await _source(execution, modify):
+            await work.take(batch)
+        batch = await sink.finish(work.deletes)
+    except BaseException:
+        await sink.discard()
+        raise
+    if work.affected:
+        execution.services.coordination.write(execution.transaction.id, modify.table, batch)
+    complete = f"{tag} {work.affected}"
+    if modify.returning is None:
+        return Done(complete)
+    rows = await work.returned(modify.returning)
+    return Rows(modify.columns, held(rows), lambda _count: complete)
+
+
+async def _source(execution: Execution, modify: Modify) -> AsyncIterator[pa.RecordBatch]:
+    if not modify.tables and execution.services.in_process.can_run(modify.source):
+        return held(execution.services.in_process.evaluate(execution.run(modify.source, {})))
+    inputs = await execution.views(modify.tables)
+    return run_plan(execution, modify.source, inputs)
+
+
+class _Modification:
+    """What one run of the source plan adds up to."""
+
+    def __init__(self, execution: Execution, modify: Modify, sink: RowSink) -> None:
+        self._execution = execution
+        self._modify = modify
+        self._sink = sink
+        self._kept: list[pa.RecordBatch] = []
+        self._kept_bytes = 0
+        self.deletes: dict[Source, BitMap64] = {}
+        self.affected = 0
+
+    async def take(self, batch: pa.RecordBatch) -> None:
+        """Take a batch of the source plan's output; its shape is that of `sql/statements.py`."""
+        if self._modify.kind is ModifyKind.INSERT:
+            rows = await self._sink.add(batch.columns)
+        else:
+            batch = self._claimed(batch)
+            if self._modify.kind is ModifyKind.UPDATE:
+                rows = await self._sink.add(batch.columns[2:])
+            elif self._modify.returning is not None:
+                schema = table_schema(self._modify.table.columns)
+                rows = pa.RecordBatch.from_arrays(batch.columns[2:], schema=schema)
+            else:
+                rows = batch
+        self.affected += batch.num_rows
+        if self._modify.returning is not None:
+            self._keep(rows)
+
+    def _claimed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows of the batch that nobody has deleted yet; they are now (W1)."""
+        sources = pc.dictionary_encode(batch.column(0))
+        codes = sources.indices.to_numpy(zero_copy_only=False)
+        indexes = batch.column(1).to_numpy(zero_copy_only=False)
+        fresh = np.ones(batch.num_rows, dtype=bool)
+        for code, name in enumerate(sources.dictionary.to_pylist()):
+            chosen = np.flatnonzero(codes == code)
+            known = self.deletes.setdefault(Source(name), BitMap64())
+            before = len(known)
+            known_before = known.copy() if before else known
+            known.update(indexes[chosen].tolist())
+            if len(known) - before != len(chosen):
+                seen = set(known_before) if before else set[int]()
+                for position in chosen:
+                    fresh[position] = indexes[position] not in seen
+                    seen.add(int(indexes[position]))
+        if fresh.all():
+            return batch
+        return batch.filter(pa.array(fresh))
+
+    def _keep(self, rows: pa.RecordBatch) -> None:
+        self._kept.append(rows)
+        self._kept_bytes += rows.nbytes
+        if self._kept_bytes > self._execution.services.limits.returning_bytes_max:
+            raise SqlError(
+                "54000",
+                "the rows of RETURNING are too large",
+                hint="Write the rows first and read them with a query.",
+            )
+
+    async def returned(self, plan: Plan) -> pa.Table:
+        """The rows of RETURNING (W2)."""
+        schema = table_schema(self._modify.table.columns)
+        rows = pa.Table.from_batches(self._kept, schema=schema)
+        piece = InlineSlice(OWN, rows, BitMap64())
+        view = ShardView(ShardId("new"), schema, "new", (), (piece,))
+        in_process = self._execution.services.in_process
+        run = self._execution.run(plan, {NEW: view})
+        if in_process.can_run(plan):
+            return in_process.evaluate(run)
+        batches = [batch async for batch in self._execution.services.engine.run(run)]
+        return pa.Table.from_batches(batches) if batches else schema.empty_table()
+
+
+def is_empty(batch: WriteBatch) -> bool:
+    """Nothing to write."""
+    return batch.inserts is None and not batch.staged and not batch.deletes

@@ -1,0 +1,83 @@
+"""SELECT, VALUES, WITH: choose an engine, pin the inputs, stream the rows.
+
+    constant ──▶ in process, at once
+    tables ────▶ views at the transaction's timestamp ──▶ the engine ──▶ batches
+
+`AS OF` reads at a timestamp of its own, outside of the transaction's read set, and never sees the
+transaction's own writes.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+
+import pyarrow as pa
+
+from coordinator.execution import Batches, Execution, Rows, counted, held
+from sql.plan import Plan, RelationId
+from sql.statements import Query
+from storage.batch import ShardView
+from storage.types import Timestamp
+
+
+async def execute_query(
+    execution: Execution, query: Query, *, as_of: Timestamp | None, tag: str = "SELECT"
+) -> Rows:
+    """Start a query; its rows come as they are asked for (Q2)."""
+    batches = await start_query(execution, query, as_of=as_of)
+    return Rows(query.columns, batches, counted(tag))
+
+
+async def start_query(
+    execution: Execution, query: Query, *, as_of: Timestamp | None
+) -> AsyncIterator[pa.RecordBatch]:
+    """The rows of a query as a stream. `as_of`: the timestamp that the query was bound at."""
+    if not query.tables and execution.services.in_process.can_run(query.plan):
+        return held(execution.services.in_process.evaluate(execution.run(query.plan, {})))
+    if as_of is None:
+        inputs = await execution.views(query.tables)
+    else:
+        views = await execution.services.coordination.scan(
+            execution.transaction.id, as_of, query.tables
+        )
+        inputs = {
+            RelationId(table.shard): view for table, view in zip(query.tables, views, strict=True)
+        }
+    return run_plan(execution, query.plan, inputs)
+
+
+def chosen_engine(execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]) -> str:
+    """The name of the engine that will run this plan, by the setting `engine`."""
+    in_process = execution.services.in_process
+    small = not inputs or (
+        execution.variables.get("engine") == "auto"
+        and _rows_in_memory(inputs, execution.services.limits.auto_rows_max)
+    )
+    if small and in_process.can_run(plan):
+        return "reference"
+    return execution.services.engine.name
+
+
+def _rows_in_memory(inputs: Mapping[RelationId, ShardView], limit: int) -> bool:
+    rows = 0
+    for view in inputs.values():
+        if view.files:
+            return False
+        rows += sum(piece.rows.num_rows for piece in view.inline)
+    return rows <= limit
+
+
+def run_plan(
+    execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
+) -> AsyncIterator[pa.RecordBatch]:
+    """Run on the chosen engine."""
+    run = execution.run(plan, inputs)
+    if chosen_engine(execution, plan, inputs) == "reference":
+        return _in_process(execution, plan, inputs)
+    return execution.services.engine.run(run)
+
+
+async def _in_process(
+    execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
+) -> Batches:
+    table = execution.services.in_process.evaluate(execution.run(plan, inputs))
+    for batch in table.to_batches():
+        yield batch

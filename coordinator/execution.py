@@ -1,0 +1,144 @@
+"""What executing a statement needs and yields; shared by the `execute_*` modules.
+
+    Prepared ─▶ execute_<kind> ─▶ Done(tag)                     nothing but a tag
+                               └▶ Rows(batches, tag of a count) rows, streamed or held
+
+INVARIANTS
+  Q1  nothing of a writing statement reaches the client before its commit is acknowledged, unless
+      the commit belongs to a later statement (a block, or a pipeline without Sync).
+  Q2  rows of a query are streamed: no more than a few batches are in memory, whatever the result.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+import pyarrow as pa
+
+from compute.executor import Executor, Run
+from coordinator.coordination import Coordination
+from coordinator.pgwire.messages import Severity
+from coordinator.plan_cache import PlanCache
+from coordinator.transaction import SessionTransaction
+from coordinator.variables import Variables
+from sql.catalog import Table
+from sql.errors import SqlError
+from sql.plan import Plan, RelationId
+from sql.statements import OutputColumn
+from sql.types import Value
+from storage.batch import DataFile, ShardView
+from storage.clock import Clock
+from storage.types import ShardId
+
+
+class InProcess(Protocol):
+    """The reference executor: answers small plans at once, in this process."""
+
+    def can_run(self, plan: Plan) -> bool:
+        """Whether it has every function of the plan."""
+        ...
+
+    def evaluate(self, run: Run) -> pa.Table:
+        """The whole answer. Raises SqlError for what the data did."""
+        ...
+
+
+class Spooler(Protocol):
+    """Rows on their way into staged files: bounded memory, any number of rows."""
+
+    async def write(self, batch: pa.RecordBatch) -> None:
+        """Add rows, in order."""
+        ...
+
+    async def finish(self) -> Sequence[DataFile]:
+        """Close the files and make them durable; they count once a commit names them."""
+        ...
+
+    async def discard(self) -> None:
+        """Remove whatever was written."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionLimits:
+    """Bounds of one statement."""
+
+    inline_bytes_max: int = 1 << 20
+    """Rows of a write that go into the txns shard itself. Larger: bigger commits."""
+    returning_bytes_max: int = 256 << 20
+    """Rows that RETURNING may hold until the commit is acknowledged; above it 54000."""
+    attempts_max: int = 10
+    """How often a statement starts again by itself; from the second attempt it holds the lease."""
+    auto_rows_max: int = 10_000
+    """`engine = auto` reads inputs in memory up to this many rows in process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What all sessions of a server share."""
+
+    coordination: Coordination
+    clock: Clock
+    engine: Executor
+    in_process: InProcess
+    spool: Callable[[ShardId, pa.Schema], Spooler]
+    plans: PlanCache
+    limits: ExecutionLimits = ExecutionLimits()
+    staged_path: Callable[[str], Path] | None = None
+
+
+@dataclass(slots=True)
+class Execution:
+    """One statement being executed in a session."""
+
+    services: Services
+    transaction: SessionTransaction
+    variables: Variables
+    notice: Callable[[SqlError, Severity], None]
+    parameters: Sequence[Value] = ()
+
+    def run(self, plan: Plan, inputs: Mapping[RelationId, ShardView]) -> Run:
+        """The plan with this statement's parameters."""
+        return Run(plan, inputs, self.parameters)
+
+    async def views(self, tables: Sequence[Table]) -> dict[RelationId, ShardView]:
+        """Pinned inputs at the transaction's own timestamp: they enter its read set."""
+        if not tables:
+            return {}
+        snapshot = await self.transaction.snapshot()
+        views = await self.services.coordination.scan(self.transaction.id, snapshot.ts, tables)
+        return {RelationId(table.shard): view for table, view in zip(tables, views, strict=True)}
+
+
+Batches: TypeAlias = AsyncGenerator[pa.RecordBatch, None]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A statement without rows."""
+
+    tag: str
+
+
+def counted(tag: str) -> Callable[[int], str]:
+    """The tag of a statement whose rows are counted as they are sent."""
+    return lambda count: f"{tag} {count}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A statement with rows; `tag` takes the number of rows that were sent."""
+
+    columns: tuple[OutputColumn, ...]
+    batches: AsyncIterator[pa.RecordBatch]
+    tag: Callable[[int], str] = field(default=counted("SELECT"))
+
+
+Outcome: TypeAlias = Done | Rows
+
+
+async def held(table: pa.Table) -> Batches:
+    """Rows that are there already, as a stream."""
+    for batch in table.to_batches():
+        yield batch

@@ -1,0 +1,90 @@
+"""Prepared statements and portals: what the extended protocol names, and rows between two Executes.
+
+    Parse ─▶ PreparedStatement ─Bind─▶ Portal ─Execute(max_rows)─▶ rows, then suspended or complete
+
+INVARIANTS
+  O1  a portal lives to the end of its transaction at most; closing it ends the engine's work.
+  O2  a portal that was run to its end yields nothing more; its tag counts the rows of one Execute.
+  O3  rows are encoded off the loop when they are many, so that one result never stalls the others.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from coordinator.execution import Done, Outcome, Rows
+from sql.parse import Statement
+from sql.statements import OutputColumn
+from sql.types import SqlType, Value
+
+TagOf = Callable[[int], str]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedStatement:
+    """A statement of the client: its text, the types it declared, and what it was found to be."""
+
+    statement: Statement
+    declared: tuple[SqlType | None, ...]
+    parameters: tuple[SqlType, ...]
+    columns: tuple[OutputColumn, ...] | None
+    """None: no rows, ever (NoData)."""
+
+
+@dataclass(slots=True)
+class Portal:
+    """A statement with parameter values, and how far it has run."""
+
+    prepared: PreparedStatement
+    parameters: tuple[Value, ...]
+    formats: tuple[int, ...] = ()
+    outcome: Outcome | None = None
+    finished: bool = False
+    _rest: pa.RecordBatch | None = field(default=None, repr=False)
+
+    async def rows(self, limit: int) -> AsyncGenerator[pa.RecordBatch, None]:
+        """The next rows, `limit` at most (0: all); sets `finished` at the end (O2)."""
+        assert isinstance(self.outcome, Rows), "only a portal with rows is read"
+        left = limit
+        while not self.finished:
+            batch = self._rest if self._rest is not None else await self._next(self.outcome.batches)
+            self._rest = None
+            if batch is None:
+                self.finished = True
+                return
+            if limit and batch.num_rows > left:
+                self._rest = batch.slice(left)
+                batch = batch.slice(0, left)
+            if batch.num_rows:
+                left -= batch.num_rows
+                yield batch
+            if limit and left == 0:
+                return
+
+    async def _next(self, batches: AsyncIterator[pa.RecordBatch]) -> pa.RecordBatch | None:
+        async for batch in batches:
+            return batch
+        return None
+
+    async def close(self) -> None:
+        """Let go of the rows and of the engine behind them (O1)."""
+        self.finished = True
+        self._rest = None
+        if isinstance(self.outcome, Rows):
+            await close_batches(self.outcome.batches)
+
+
+async def close_batches(batches: AsyncIterator[pa.RecordBatch]) -> None:
+    """End the engine's work behind a stream."""
+    if isinstance(batches, AsyncGenerator):
+        await batches.aclose()
+
+
+def tag_of(outcome: Outcome, count: int) -> str:
+    """The command tag after `count` rows were sent."""
+    match outcome:
+        case Done(tag=tag):
+            return tag
+        case Rows(tag=tag):
+            return tag(count)

@@ -1,0 +1,105 @@
+"""Rows that a statement writes: inline as long as they are few, then staged Parquet.
+
+    batches ─▶ checked (NOT NULL) ─▶ pending ──(> inline_bytes_max)──▶ spooler ─▶ staged files
+                                        └─────────(finish)───────────▶ inserts
+
+INVARIANTS
+  R1  memory holds at most `inline_bytes_max` and a batch, whatever the number of rows.
+  R2  rows keep their order, inline or staged.
+  R3  a sink that is not finished is discarded; nothing that it staged counts without a commit.
+"""
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+from pyroaring import BitMap64
+
+from compute.arrow import table_schema
+from coordinator.execution import Spooler
+from coordinator.row_text import failing_row
+from sql.catalog import Column, Table
+from sql.errors import SqlError
+from storage.batch import DataFile, WriteBatch
+from storage.types import ShardId, Source
+
+
+def not_null_violation(table: Table, column: Column, row: pa.RecordBatch) -> SqlError:
+    """23502, with the row that fails as PostgreSQL shows it."""
+    return SqlError(
+        "23502",
+        f'null value in column "{column.name}" of relation "{table.name}" violates'
+        " not-null constraint",
+        detail=f"Failing row contains ({failing_row(table.columns, row)}).",
+        schema=table.schema,
+        table=table.name,
+        column=column.name,
+    )
+
+
+def check_not_null(table: Table, batch: pa.RecordBatch) -> None:
+    """Raises 23502 for the first row that has NULL where the table does not allow it."""
+    for ordinal, column in enumerate(table.columns):
+        if column.not_null and batch.column(ordinal).null_count:
+            row = batch.column(ordinal).is_null().index(True).as_py()
+            raise not_null_violation(table, column, batch.slice(row, 1))
+
+
+class RowSink:
+    """See the module."""
+
+    def __init__(
+        self,
+        table: Table,
+        spool: Callable[[ShardId, pa.Schema], Spooler],
+        *,
+        inline_bytes_max: int,
+    ) -> None:
+        self._table = table
+        self._schema = table_schema(table.columns)
+        self._spool = spool
+        self._inline_bytes_max = inline_bytes_max
+        self._pending: list[pa.RecordBatch] = []
+        self._bytes = 0
+        self._spooler: Spooler | None = None
+        self.rows = 0
+
+    @property
+    def schema(self) -> pa.Schema:
+        """What the table stores."""
+        return self._schema
+
+    async def add(self, arrays: Sequence[pa.Array]) -> pa.RecordBatch:
+        """Take rows, one array per column of the table. Returns them as the table's batch."""
+        batch = pa.RecordBatch.from_arrays(list(arrays), schema=self._schema)
+        check_not_null(self._table, batch)
+        self.rows += batch.num_rows
+        if self._spooler is not None:
+            await self._spooler.write(batch)
+            return batch
+        self._pending.append(batch)
+        self._bytes += batch.nbytes
+        if self._bytes > self._inline_bytes_max:
+            await self._overflow()
+        return batch
+
+    async def _overflow(self) -> None:
+        self._spooler = self._spool(ShardId(self._table.shard), self._schema)
+        pending, self._pending = self._pending, []
+        for batch in pending:
+            await self._spooler.write(batch)
+
+    async def finish(self, deletes: dict[Source, BitMap64] | None = None) -> WriteBatch:
+        """Everything that was added, with these deletes, ready to be written."""
+        staged: tuple[DataFile, ...] = ()
+        if self._spooler is not None:
+            staged = tuple(await self._spooler.finish())
+        inserts = None
+        if self._pending:
+            inserts = pa.Table.from_batches(self._pending, schema=self._schema)
+        return WriteBatch(inserts, staged, deletes or {})
+
+    async def discard(self) -> None:
+        """Forget everything (R3)."""
+        self._pending.clear()
+        if self._spooler is not None:
+            await self._spooler.discard()

@@ -1,0 +1,76 @@
+"""Errors of sessions, as PostgreSQL words them."""
+
+from sql.errors import SqlError
+
+
+def undefined_statement(name: str) -> SqlError:
+    """26000."""
+    if not name:
+        return SqlError("26000", "unnamed prepared statement does not exist")
+    return SqlError("26000", f'prepared statement "{name}" does not exist')
+
+
+def duplicate_statement(name: str) -> SqlError:
+    """42P05."""
+    return SqlError("42P05", f'prepared statement "{name}" already exists')
+
+
+def undefined_portal(name: str) -> SqlError:
+    """34000."""
+    return SqlError("34000", f'portal "{name}" does not exist')
+
+
+def duplicate_portal(name: str) -> SqlError:
+    """42P03."""
+    return SqlError("42P03", f'cursor "{name}" already exists')
+
+
+def finished_portal(name: str) -> SqlError:
+    """55000."""
+    return SqlError("55000", f'portal "{name}" cannot be run')
+
+
+def several_statements() -> SqlError:
+    """42601: Parse takes one statement."""
+    return SqlError("42601", "cannot insert multiple commands into a prepared statement")
+
+
+def in_block(command: str) -> SqlError:
+    """25001."""
+    return SqlError("25001", f"{command} cannot run inside a transaction block")
+
+
+def statement_too_long() -> SqlError:
+    """57014 of statement_timeout."""
+    return SqlError("57014", "canceling statement due to statement timeout")
+
+
+def idle_too_long(*, in_transaction: bool) -> SqlError:
+    """25P03, 57P05: time limits of idle sessions."""
+    if in_transaction:
+        return SqlError("25P03", "terminating connection due to idle-in-transaction timeout")
+    return SqlError("57P05", "terminating connection due to idle-session timeout")
+
+
+def internal_end() -> SqlError:
+    """XX000: the session ends after a failure that was not foreseen."""
+    return SqlError("XX000", "terminating connection after an internal error")
+
+
+def undefined_database(name: str) -> SqlError:
+    """3D000."""
+    return SqlError("3D000", f'database "{name}" does not exist')
+
+
+def too_many_connections() -> SqlError:
+    """53300."""
+    return SqlError("53300", "sorry, too many clients already")
+
+
+def parameter_count(statement: str, *, given: int, wanted: int) -> SqlError:
+    """08P01."""
+    return SqlError(
+        "08P01",
+        f"bind message supplies {given} parameters,"
+        f' but prepared statement "{statement}" requires {wanted}',
+    )

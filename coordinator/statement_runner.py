@@ -1,0 +1,270 @@
+"""Runs statements of one session: snapshot, bind, execute; alone or inside a transaction.
+
+    alone:  begin ─▶ [lease] ─▶ snapshot ─▶ bind ─▶ execute ─▶ commit ─▶ outcome
+              ▲                                         conflict │
+              └──────────────── start again ◀────────────────────┘
+    inside:                    snapshot ─▶ bind ─▶ execute ─▶ outcome; the commit comes later
+
+INVARIANTS
+  A1  only a statement that is its whole transaction starts again by itself, and only while the
+      client has seen nothing of it; each attempt reads, binds and computes everything anew.
+  A2  from the second attempt the statement holds the lease of every table it reads or writes, taken
+      before its snapshot, so that it ends however many others write.
+  A3  a statement is bound with the catalog of the timestamp that it reads at.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final, assert_never
+
+from coordinator.as_of import as_of_timestamp
+from coordinator.coordination import RequestRefused
+from coordinator.core.messages import RefusedReason, Snapshot
+from coordinator.execute_copy import CopyStream, execute_copy_in, execute_copy_out
+from coordinator.execute_definition import execute_definition
+from coordinator.execute_explain import EXPLAIN_COLUMNS, execute_explain
+from coordinator.execute_modify import execute_modify
+from coordinator.execute_query import execute_query
+from coordinator.execute_setting import (
+    execute_control,
+    execute_set,
+    execute_show,
+    show_columns,
+)
+from coordinator.execution import Done, Execution, Outcome
+from coordinator.transaction import failed_transaction
+from sql.bind import BindContext
+from sql.catalog import Catalog, Table
+from sql.errors import SqlError
+from sql.parse import Statement
+from sql.statements import (
+    Bound,
+    CopyIn,
+    CopyOut,
+    CreateSchema,
+    CreateTable,
+    Discard,
+    DropSchema,
+    DropTable,
+    Empty,
+    Explain,
+    Modify,
+    OutputColumn,
+    Prepared,
+    Query,
+    ResetVariable,
+    SetVariable,
+    ShowVariable,
+    TransactionControl,
+    TransactionVerb,
+)
+from sql.types import SqlType
+from storage.types import Timestamp
+
+_NO_CATALOG: Final = Catalog()
+
+# They mean the same under every catalog: binding them must not choose a timestamp.
+_WITHOUT_CATALOG: Final = frozenset(
+    {"NoneType", "TransactionStmt", "VariableSetStmt", "VariableShowStmt", "DiscardStmt",
+     "DeallocateStmt", "ClosePortalStmt", "UnlistenStmt"}
+)  # fmt: skip
+
+_WRITING: Final = (Modify, CreateTable, DropTable, CreateSchema, DropSchema)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who the session is: part of what a statement may mean."""
+
+    user: str
+    database: str
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A statement to run. `expected`: the column types that the client was promised, if it was."""
+
+    statement: Statement
+    declared: tuple[SqlType | None, ...] = ()
+    expected: tuple[OutputColumn, ...] | None = None
+
+
+def needs_catalog(statement: Statement) -> bool:
+    """Whether binding looks at the catalog."""
+    return type(statement.node).__name__ not in _WITHOUT_CATALOG
+
+
+class StatementRunner:
+    """See the module."""
+
+    def __init__(self, execution: Execution, identity: Identity, copy: CopyStream) -> None:
+        self._template = execution
+        self._services = execution.services
+        self._transaction = execution.transaction
+        self._variables = execution.variables
+        self._identity = identity
+        self._copy = copy
+
+    # --- binding --------------------------------------------------------------------------------
+
+    async def describe(
+        self, statement: Statement, declared: tuple[SqlType | None, ...]
+    ) -> Prepared:
+        """Bind for Parse, with the present catalog; chooses no timestamp for the transaction."""
+        if not needs_catalog(statement):
+            prepared = self._bind(statement, _NO_CATALOG, declared)
+            if self._transaction.failed and not ends_block(prepared.bound):
+                raise failed_transaction()
+            return prepared
+        if self._transaction.failed:
+            raise failed_transaction()
+        snapshot = await self._transaction.present()
+        return self._bind(statement, snapshot.catalog, declared)
+
+    def _bind(
+        self, statement: Statement, catalog: Catalog, declared: tuple[SqlType | None, ...]
+    ) -> Prepared:
+        context = BindContext(
+            catalog=catalog,
+            search_path=self._variables.search_path,
+            now=self._transaction.now(),
+            timezone=self._variables.timezone,
+            user=self._identity.user,
+            database=self._identity.database,
+        )
+        return self._services.plans.bind(
+            statement,
+            context,
+            declared,
+            session=self._variables.binding_key,
+            shared=not self._transaction.changed_catalog,
+        )
+
+    def columns(self, bound: Bound) -> tuple[OutputColumn, ...] | None:
+        """The columns of the rows that a statement yields; None if it never yields rows."""
+        match bound:
+            case Query():
+                return bound.columns
+            case Modify():
+                return None if bound.returning is None else bound.columns
+            case ShowVariable():
+                return show_columns(self._variables, bound)
+            case Explain():
+                return EXPLAIN_COLUMNS
+            case _:
+                return None
+
+    # --- running --------------------------------------------------------------------------------
+
+    async def run(self, request: Request, execution: Execution, *, alone: bool) -> Outcome:
+        """Run one statement; `alone`: it is its whole transaction, commit included (A1)."""
+        if not needs_catalog(request.statement):
+            return await self._session_statement(request, execution)
+        if self._transaction.failed:
+            raise failed_transaction()
+        if alone:
+            return await self._run_alone(request, execution)
+        outcome, _ = await self._attempt(request, execution)
+        self._transaction.statements += 1
+        return outcome
+
+    async def _session_statement(self, request: Request, execution: Execution) -> Outcome:
+        prepared = self._bind(request.statement, _NO_CATALOG, request.declared)
+        if self._transaction.failed and not ends_block(prepared.bound):
+            raise failed_transaction()
+        return await self._execute(prepared, execution, None)
+
+    async def _run_alone(self, request: Request, execution: Execution) -> Outcome:
+        leased: tuple[Table, ...] = ()
+        for attempt in range(1, self._services.limits.attempts_max + 1):
+            if leased:
+                await self._transaction.lease(leased)
+            try:
+                outcome, bound = await self._attempt(request, execution)
+                if isinstance(bound, _WRITING):
+                    await self._transaction.commit()
+                return outcome
+            except RequestRefused as refused:
+                again = refused.reason in (RefusedReason.CONFLICT, RefusedReason.STALE)
+                if not again or attempt == self._services.limits.attempts_max:
+                    raise
+                leased = await self._contended(request)
+                self._transaction.restart()
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _contended(self, request: Request) -> tuple[Table, ...]:
+        """The tables of the statement as it is bound now (A2)."""
+        snapshot = await self._transaction.present()
+        match self._bind(request.statement, snapshot.catalog, request.declared).bound:
+            case Modify() as modify:
+                return tuple(dict.fromkeys((modify.table, *modify.tables)))
+            case _:
+                return ()
+
+    async def _attempt(self, request: Request, execution: Execution) -> tuple[Outcome, Bound]:
+        snapshot = await self._transaction.snapshot()
+        as_of: Timestamp | None = None
+        if request.statement.as_of is not None:
+            snapshot = await self._past(request, execution, snapshot)
+            as_of = snapshot.ts
+        prepared = self._bind(request.statement, snapshot.catalog, request.declared)
+        self._check_promise(request, prepared.bound)
+        return await self._execute(prepared, execution, as_of), prepared.bound
+
+    async def _past(self, request: Request, execution: Execution, present: Snapshot) -> Snapshot:
+        """The snapshot that the statement's AS OF asks for (A3)."""
+        ts = as_of_timestamp(
+            request.statement,
+            execution,
+            lambda statement: self._bind(statement, present.catalog, request.declared),
+        )
+        return await self._services.coordination.snapshot(
+            self._transaction.id, as_of=ts, at_least=request.statement.as_of_at_least
+        )
+
+    def _check_promise(self, request: Request, bound: Bound) -> None:
+        if request.expected is None:
+            return
+        promised = [column.type for column in request.expected]
+        found = [column.type for column in self.columns(bound) or ()]
+        if promised != found:
+            raise SqlError("0A000", "cached plan must not change result type")
+
+    async def _execute(
+        self, prepared: Prepared, execution: Execution, as_of: Timestamp | None
+    ) -> Outcome:
+        match prepared.bound:
+            case Query() as query:
+                return await execute_query(execution, query, as_of=as_of, tag=prepared.tag)
+            case Modify() as modify:
+                return await execute_modify(execution, modify, prepared.tag)
+            case CopyIn() as copy:
+                return await execute_copy_in(execution, copy, self._copy)
+            case CopyOut() as copy:
+                return await execute_copy_out(execution, copy, self._copy, as_of=as_of)
+            case CreateTable() | DropTable() | CreateSchema() | DropSchema() as definition:
+                return await execute_definition(execution, definition, prepared.tag)
+            case TransactionControl() as control:
+                return await execute_control(execution, control)
+            case SetVariable() | ResetVariable() as setting:
+                return execute_set(execution, setting)
+            case ShowVariable() as show:
+                return execute_show(execution, show)
+            case Explain() as explain:
+                return await execute_explain(execution, explain)
+            case Discard() | Empty():
+                return Done(prepared.tag)
+            case _:
+                assert_never(prepared.bound)
+
+    def execution(self, parameters: tuple[object, ...]) -> Execution:
+        """An execution with these parameter values."""
+        return replace(self._template, parameters=parameters)
+
+
+def ends_block(bound: Bound) -> bool:
+    """Whether the statement is allowed in a failed block: COMMIT and ROLLBACK end it."""
+    return isinstance(bound, TransactionControl) and bound.verb in (
+        TransactionVerb.COMMIT,
+        TransactionVerb.ROLLBACK,
+    )
