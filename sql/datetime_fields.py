@@ -103,7 +103,7 @@ TOKEN_LENGTH_MAX: Final = 10
 
 _BLANK: Final = " \t\n\v\f\r"
 _TIME: Final = re.compile(r"[0-9]+:[0-9:.]*")
-_NUMERIC_DATE: Final = re.compile(r"[0-9]+([-/.])[0-9]+(\1[0-9\1]*)?")
+_NUMERIC_DATE: Final = re.compile(r"[0-9]+([-/.])[0-9]+(\1(?:[0-9]|\1)*)?")
 _TEXT_DATE: Final = re.compile(r"[0-9]+([-/.])(?:[A-Za-z0-9]|\1)*")
 _NUMBER: Final = re.compile(r"[0-9]+|\.[0-9]*")
 _LETTERS: Final = re.compile(r"[A-Za-z]+")

@@ -4,8 +4,8 @@
          └ otherwise ─▶ words ─▶ `_Decoder` ─▶ validation ─▶ zone ─▶ value
 
 INVARIANTS
-  I1  a value is in 0001-01-01 .. the type's last PostgreSQL value; BC and infinity are refused (22008),
-      because the engines behind cannot hold them.
+  I1  a value is in 0001-01-01 .. the last that PostgreSQL has; BC and infinity are refused
+      (22008), because the engines behind cannot hold them.
   I2  every part of a date or time is given at most once.
   I3  `now`, `today` and their like are refused (0A000): input has no clock.
 
@@ -27,7 +27,6 @@ from sql.dates import (
 )
 from sql.datetime_fields import (
     DATETIME_CHARACTERS_MAX,
-    INT32_MAX,
     MONTHS,
     TOKEN_LENGTH_MAX,
     WEEKDAYS,
@@ -345,7 +344,7 @@ class _Decoder:
         if point:
             self._micros = round(fraction(point + decimals) * MICROS_PER_SECOND)
         elif Part.DATE not in seen and len(digits) >= 6:
-            self._year, self._month = _bounded(digits[:-4]), int(digits[-4:-2])
+            self._year, self._month = int(digits[:-4]), int(digits[-4:-2])
             self._day = int(digits[-2:])
             self._is_short_year |= len(digits) == 6
             return Part.DATE
@@ -537,10 +536,3 @@ def _date_pieces(text: str) -> list[str]:
         pieces.append(match[1])
         position = match.end() + 1
     return pieces
-
-
-def _bounded(digits: str) -> int:
-    value = int(digits)
-    if value > INT32_MAX:
-        raise FieldError(Fault.OVERFLOW)
-    return value

@@ -367,7 +367,9 @@ class _IsoDecoder:
             case "" if self._width(start) == 6 and not self._has_field:
                 self._total.add_micros(int(value / 10_000), 0.0, _HOUR)
                 self._total.add_micros(_remainder(int(value / 100), 100), 0.0, _MINUTE)
-                self._total.add_micros(_remainder(value, 100), part, _SECOND)
+                self._total.add_micros(_remainder(value, 100), 0.0, _SECOND)
+                # PostgreSQL reads this fraction as one of a microsecond.
+                self._total.add_part_of_micros(part, 1)
             case "" | ":":
                 self._written_time(value, part, unit)
             case _:

@@ -200,6 +200,8 @@ def _parse_numeric(text: str) -> Decimal:
     assert isinstance(exponent, int), "the special values are refused above"
     if (value and value.adjusted() >= _WEIGHT_MAX) or exponent < -_SCALE_MAX:
         raise SqlError("22003", "value overflows numeric format")
+    if not value:
+        value = abs(value)
     # PostgreSQL has no negative scale: 1e3 is 1000.
     return value if exponent <= 0 else value.quantize(Decimal(1), context=_EXACT)
 

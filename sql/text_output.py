@@ -4,7 +4,7 @@ Settings are PostgreSQL's defaults: DateStyle ISO, IntervalStyle postgres, bytea
 
 INVARIANTS
   X1  `parse_text(format_text(v)) == v` for every value of a type.
-  X2  a float has the fewest digits that read back as it, between the midpoints to its neighbours.
+  X2  a float has the fewest digits strictly between the midpoints to its neighbours.
 """
 
 import math
@@ -21,10 +21,11 @@ from sql.types import Interval, SqlType, Value
 
 _FLOAT8_DIGITS_MAX: Final = 15
 _FLOAT4_DIGITS_MAX: Final = 6
+_FLOAT4_INFINITY_BITS: Final = 0x7F800000
 
 
 def format_text(value: Value, type_: SqlType, *, timezone: str = "UTC") -> str:
-    """The text of a value that is not NULL; blanks of char(n) and zeros of numeric(p,s) included."""
+    """The text of a value that is not NULL, with the blanks of char(n) and the zeros of numeric."""
     assert value is not None, "NULL has no text"
     match type_.name:
         case "numeric":
@@ -90,20 +91,19 @@ def format_float8(value: float) -> str:
     special = _special_float(value)
     if special is not None:
         return special
-    text = repr(value)
-    # From 2^53 up, the shortest digits may lie exactly between two floats: PostgreSQL adds one.
-    if abs(value) >= 2.0**53:
-        exact = Fraction(value)
-        if abs(Fraction(Decimal(text)) - exact) * 2 >= _gap_towards(value, Fraction(Decimal(text))):
-            text = f"{value:.16e}"
-    sign, digits, exponent = Decimal(text).as_tuple()
+    sign, digits, exponent = Decimal(repr(value)).as_tuple()
     assert isinstance(exponent, int), "special values are handled above"
-    return _layout(sign, digits, exponent, point_max=_FLOAT8_DIGITS_MAX)
-
-
-def _gap_towards(value: float, other: Fraction) -> Fraction:
-    towards = math.inf if other > Fraction(value) else -math.inf
-    return abs(Fraction(math.nextafter(value, towards)) - Fraction(value))
+    figures = "".join(map(str, digits))
+    # From 2^53 up, the shortest digits may lie exactly between two floats, where X2 wants more.
+    if abs(value) >= 2.0**53:
+        below = Fraction(math.nextafter(value, 0.0))
+        above = 2 * Fraction(abs(value)) - abs(below)
+        if math.frexp(value)[0] in (0.5, -0.5):
+            above += Fraction(abs(value)) - abs(below)
+        figures, exponent = _shortest(
+            abs(value), abs(below), above, digits_min=len(figures.rstrip("0"))
+        )
+    return _layout(sign, figures, exponent, point_max=_FLOAT8_DIGITS_MAX)
 
 
 def format_float4(value: float) -> str:
@@ -112,32 +112,35 @@ def format_float4(value: float) -> str:
     if special is not None:
         return special
     below, above = _single_neighbours(value)
+    figures, exponent = _shortest(abs(value), below, above, digits_min=1)
+    return _layout(1 if value < 0 else 0, figures, exponent, point_max=_FLOAT4_DIGITS_MAX)
+
+
+def _shortest(
+    value: float, below: Fraction, above: Fraction, *, digits_min: int
+) -> tuple[str, int]:
+    """The fewest digits, and their exponent, between the midpoints to the neighbours (X2)."""
     exact = Fraction(value)
     low, high = (exact + below) / 2, (exact + above) / 2
-    for precision in range(9):
-        sign, digits, exponent = Decimal(f"{value:.{precision}e}").as_tuple()
-        assert isinstance(exponent, int), "special values are handled above"
-        for step in (0, 1, -1):
-            # At a power of two the nearest digits may miss the narrow side, and others hit the wide.
-            shifted = int("".join(map(str, digits))) + step
-            candidate = Fraction(-shifted if sign else shifted) * Fraction(10) ** exponent
-            if low < candidate < high:
-                digits = tuple(int(digit) for digit in str(shifted))
-                return _layout(sign, digits, exponent, point_max=_FLOAT4_DIGITS_MAX)
-    raise AssertionError("nine digits tell all 32-bit floats apart (X2)")
+    for precision in range(digits_min - 1, 18):
+        _, digits, exponent = Decimal(f"{value:.{precision}e}").as_tuple()
+        assert isinstance(exponent, int), "special values are not shortened"
+        nearest = int("".join(map(str, digits)))
+        # The nearest digits may be a midpoint, or miss the narrow side of a power of two.
+        for figures in (nearest, nearest + 1, nearest - 1):
+            if low < figures * Fraction(10) ** exponent < high:
+                return str(figures), exponent
+    raise AssertionError("seventeen digits tell all floats apart (X2)")
 
 
 def _single_neighbours(value: float) -> tuple[Fraction, Fraction]:
+    """The 32-bit floats beside `value`, without signs."""
     (bits,) = struct.unpack("<i", struct.pack("<f", abs(value)))
-    neighbours: list[Fraction] = []
-    for other in (bits - 1, bits + 1):
-        # Above the largest float comes what would be 2^128.
-        if other == 0x7F800000:
-            neighbours.append(Fraction(2) ** 128)
-        else:
-            neighbours.append(Fraction(struct.unpack("<f", struct.pack("<i", other))[0]))
-    below, above = neighbours
-    return (-above, -below) if value < 0 else (below, above)
+    below = Fraction(struct.unpack("<f", struct.pack("<i", bits - 1))[0])
+    # Above the largest float comes what would be 2^128.
+    is_largest = bits + 1 == _FLOAT4_INFINITY_BITS
+    above = 2.0**128 if is_largest else struct.unpack("<f", struct.pack("<i", bits + 1))[0]
+    return below, Fraction(above)
 
 
 def _special_float(value: float) -> str | None:
@@ -150,9 +153,9 @@ def _special_float(value: float) -> str | None:
     return None
 
 
-def _layout(sign: int, digits: tuple[int, ...], exponent: int, *, point_max: int) -> str:
+def _layout(sign: int, digits: str, exponent: int, *, point_max: int) -> str:
     """Digits as C's %g lays them out: a point within `point_max` places, else an exponent."""
-    figures = "".join(map(str, digits)).rstrip("0")
+    figures = digits.rstrip("0")
     exponent += len(digits) - 1
     minus = "-" if sign else ""
     if not -4 <= exponent < point_max:

@@ -2,7 +2,7 @@
 
 INVARIANTS
   Z1  offsets are seconds east of UTC.
-  Z2  a local time that a change of clocks skips or repeats is read as standard time, as PostgreSQL does.
+  Z2  a local time that a change of clocks skips or repeats is read as standard time.
   Z3  names compare without case; a name never reaches the file system unless it is a known zone.
 
 Years outside Python's range borrow the rules of a year in range: the first known offset before it,

@@ -348,7 +348,8 @@ class CopyFrames:
 
 BackendMessage: TypeAlias = (
     EncryptionRefused | NegotiateProtocolVersion | AuthenticationOk | ParameterStatus
-    | BackendKeyData | ReadyForQuery | RowDescription | DataRows | CommandComplete | EmptyQueryResponse
+    | BackendKeyData | ReadyForQuery | RowDescription | DataRows | CommandComplete
+    | EmptyQueryResponse
     | ErrorResponse | NoticeResponse | ParseComplete | BindComplete | CloseComplete | NoData
     | ParameterDescription | PortalSuspended | CopyInResponse | CopyOutResponse
     | CopyData | CopyFrames | CopyDone

@@ -1,0 +1,1 @@
+"""Tests of `sql`, with tables and transcripts in testdata."""
