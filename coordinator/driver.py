@@ -70,7 +70,7 @@ from coordinator.errors import storage_failure
 from sql.catalog import Table
 from storage.batch import ShardView, WriteBatch
 from storage.clock import Clock
-from storage.cuts import flush
+from storage.cuts import RunBlocking, flush
 from storage.errors import Determinate, Fenced, ForeignWriter, Indeterminate, StorageError
 from storage.object_store import ObjectStore
 from storage.shard import ShardState, Version
@@ -110,6 +110,8 @@ class Driver:
         txns: TxnsShard,
         store: ObjectStore,
         epoch: Epoch,
+        *,
+        run_blocking: RunBlocking = asyncio.to_thread,
     ) -> None:
         self._core = core
         self._clock = clock
@@ -117,6 +119,7 @@ class Driver:
         self._txns = txns
         self._store = store
         self._epoch = epoch
+        self._run_blocking = run_blocking
         self._inbox: deque[Message] = deque()
         self._handling = False
         self._requests = 0
@@ -180,7 +183,7 @@ class Driver:
             case FlushCut():
                 self._spawn(self._flush_cut(effect.cut, effect.states))
             case Tidy():
-                self._spawn(self._tidy(effect.cut, effect.keep))
+                self._spawn(self._tidy(effect.cut))
 
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
         assert self._tasks is not None, "D2: effects run only while `run` does"
@@ -249,7 +252,9 @@ class Driver:
         async def flush_one(state: ShardState) -> None:
             async with limit:
                 try:
-                    versions[state.shard] = await flush(self._store, state, cut)
+                    versions[state.shard] = await flush(
+                        self._store, state, cut, run_blocking=self._run_blocking
+                    )
                 except ForeignWriter as error:
                     log.exception("shard %s has a foreign writer", state.shard)
                     failed[state.shard] = str(error)
@@ -262,9 +267,9 @@ class Driver:
                 tasks.create_task(flush_one(state))
         self._handle(CutFlushed(cut, versions, failed))
 
-    async def _tidy(self, cut: Timestamp, keep: frozenset[ShardId]) -> None:
+    async def _tidy(self, cut: Timestamp) -> None:
         try:
-            await self._txns.tidy(cut, keep=keep)
+            await self._txns.tidy(cut)
         except (Determinate, Indeterminate) as error:
             log.warning("cut %s not tidied: %s", cut, error)
         self._handle(Tidied(cut))

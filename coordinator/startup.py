@@ -9,7 +9,7 @@ INVARIANTS
   U3  a shard is its newest Delta version plus every batch of the txns shard after that
       version's cut:
       a batch that was applied but not tidied is not counted twice.
-  U4  start-up changes nothing but the epoch; a crash in the middle is a crash before it.
+  U4  start-up changes nothing but the epoch and upper; a crash in the middle does no harm.
 """
 
 import asyncio
@@ -26,6 +26,7 @@ from coordinator.driver import ORACLE, SYSTEM, Driver
 from sql.catalog import Table
 from storage.batch import WriteBatch
 from storage.clock import Clock
+from storage.cuts import RunBlocking
 from storage.delta.recovery import load_shard
 from storage.object_store import ObjectStore
 from storage.shard import ShardState
@@ -71,6 +72,8 @@ async def recover(
     clock: Clock,
     settings: CoreSettings,
     schema_of: SchemaOf,
+    *,
+    run_blocking: RunBlocking = asyncio.to_thread,
 ) -> Driver:
     """Take over and build the driver; `Driver.run` then finishes what was left to apply."""
     epoch = await stash.fence()
@@ -81,6 +84,7 @@ async def recover(
     now = clock.now()
     ceiling = now if stored is None else Timestamp(int.from_bytes(stored, "big"))
     ceiling = max(ceiling, found.upper)
+    await txns.advance(ceiling)
     since = max(Timestamp(0), Timestamp(ceiling - 1 - settings.history_us))
     known = known_shards(history)
     shards = await _load_shards(store, known, schema_of, since)
@@ -96,7 +100,7 @@ async def recover(
         next_oid=max((shard.table.oid + 1 for shard in known.values()), default=FIRST_OID),
     )
     core = Core(recovered, settings, schema_of, now)
-    return Driver(core, clock, stash, txns, store, epoch)
+    return Driver(core, clock, stash, txns, store, epoch, run_blocking=run_blocking)
 
 
 async def _load_shards(
@@ -112,10 +116,14 @@ async def _load_shards(
         schema = schema_of(found.table)
         shards[shard] = await load_shard(store, shard, schema, found.created, since)
 
-    async with asyncio.TaskGroup() as tasks:
-        for shard, found in known.items():
-            if found.dropped is None or found.dropped >= since:
-                tasks.create_task(load(shard, found))
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for shard, found in known.items():
+                if found.dropped is None or found.dropped >= since:
+                    tasks.create_task(load(shard, found))
+    except ExceptionGroup as group:
+        # One reason is enough to refuse to start, and it must be said in one line.
+        raise group.exceptions[0] from group
     return shards
 
 

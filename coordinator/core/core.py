@@ -121,7 +121,7 @@ class Core:
         self._holds = ReadHolds(since=since, history_us=settings.history_us)
         self._groups = GroupCommit(group_max=settings.group_max)
         self._leases = WriteLeases()
-        self._cutting = Cutting(settings, last_cut=floor_ms(recovered.applied))
+        self._cutting = Cutting(settings, last_cut=_last_cut(recovered))
         self._transactions: dict[TransactionId, Transaction] = {}
         self._waiting: list[TakeSnapshot] = []
         self._stopping: RequestId | None = None
@@ -454,22 +454,32 @@ class Core:
             self._shards[shard] = state
             if state.tail:
                 self._cutting.wrote(shard, state, added=state.tail_bytes, now=message.cut)
-        for shard in message.failed if self._stopping is None else ():
+        applied = message.cut
+        for shard in message.failed:
             state = self._shards[shard]
-            self._cutting.wrote(shard, state, added=state.tail_bytes, now=message.cut)
-        return [Tidy(message.cut, frozenset(message.failed))]
+            if self._stopping is None:
+                self._cutting.wrote(shard, state, added=state.tail_bytes, now=message.cut)
+            if state.tail:
+                applied = min(applied, Timestamp(state.tail[0].ts - 1))
+        return [Tidy(applied)]
 
     def _stop(self) -> list[Effect]:
         """Once nothing is in flight: hand unused timestamps back, then answer (R4)."""
         request = self._stopping
         if request is None or self._stopped:
             return []
-        if self._groups.in_flight is not None or len(self._groups):
+        if self._groups.in_flight is not None or len(self._groups) or self._oracle.persisting:
             return []
         if self._cutting.in_flight is not None or self._cutting.dirty_since:
             return []
         self._stopped = True
         return [PersistCeiling(self._oracle.final_ceiling()), Reply(request, Stopped())]
+
+
+def _last_cut(recovered: Recovered) -> Timestamp:
+    """No cut before was later: a shard may have been flushed at one that was never tidied."""
+    flushed = (state.cut for state in recovered.shards.values() if state.cut is not None)
+    return max((floor_ms(recovered.applied), *flushed))
 
 
 def _refuse(request: RequestId, sqlstate: str, message: str, detail: str | None = None) -> Reply:

@@ -5,7 +5,7 @@
 INVARIANTS
   C1  a cut lies on a millisecond and is greater than every cut before.
   C4  no commit at or below a cut is still on its way when the cut is chosen.
-  C5  one cut at a time; what could not be flushed stays dirty and is kept by tidy.
+  C5  one cut at a time; what could not be flushed stays dirty; tidy stops short of it.
 """
 
 from collections.abc import Iterable

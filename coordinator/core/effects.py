@@ -9,7 +9,7 @@ from typing import TypeAlias
 from coordinator.core.messages import ReplyValue, RequestId
 from storage.shard import ShardState
 from storage.txns import Commit
-from storage.types import ShardId, Timestamp
+from storage.types import Timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,9 @@ class FlushCut:
 
 @dataclass(frozen=True, slots=True)
 class Tidy:
-    """Drop applied batches from the txns shard, except those of `keep`. Ends in Tidied."""
+    """Drop the batches up to `cut` from the txns shard: all shards have them. Ends in Tidied."""
 
     cut: Timestamp
-    keep: frozenset[ShardId]
 
 
 Effect: TypeAlias = Reply | PersistCeiling | CommitGroup | FlushCut | Tidy

@@ -40,6 +40,11 @@ class Oracle:
         """The durable ceiling."""
         return self._ceiling
 
+    @property
+    def persisting(self) -> bool:
+        """True while a ceiling is on its way to the stash."""
+        return self._requested is not None
+
     def read_ts(self) -> Timestamp:
         """The timestamp of a strict read that arrives now (O1)."""
         return self._read
@@ -104,5 +109,6 @@ class Oracle:
 
     def final_ceiling(self) -> Timestamp:
         """Hand the unused timestamps back at an orderly stop: the next start is on time."""
+        assert self._requested is None, "O3: the last ceiling written must be this one"
         self._ceiling = Timestamp(self._last + 1)
         return self._ceiling

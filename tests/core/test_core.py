@@ -202,9 +202,8 @@ class Story:
             case FlushCut(cut=cut, states=states):
                 names = ",".join(state.shard.removeprefix("shard_") for state in states)
                 return f"flush {names} @{cut}"
-            case Tidy(cut=cut, keep=keep):
-                kept = ",".join(sorted(shard.removeprefix("shard_") for shard in keep))
-                return f"tidy @{cut}{' keep ' + kept if kept else ''}"
+            case Tidy(cut=cut):
+                return f"tidy @{cut}"
 
     def value(self, value: object) -> str:
         match value:

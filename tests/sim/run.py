@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import logging
 import sys
 import time
 from dataclasses import dataclass
@@ -33,7 +34,21 @@ class Outcome:
 async def _simulate(seed: int, odds: Odds) -> Outcome:
     world = World(seed, CALM)
     recorder = Recorder(lambda: int(asyncio.get_running_loop().time() * 1_000_000))
-    serving = asyncio.create_task(world.serve())  # noqa: TID251 - ended at the end of the run
+    async with asyncio.TaskGroup() as tasks:
+        # In one group, so that a server that ends by a bug ends the run with that bug.
+        tasks.create_task(world.serve())
+        await _work(world, recorder, odds)
+    history = recorder.history()
+    findings = [
+        *check_replay(history),
+        *check_real_time_set(history),
+        *check_list_append(history),
+        *check_registers(history),
+    ]
+    return Outcome(seed, history, tuple(findings), tuple(world.trace), world.crashes)
+
+
+async def _work(world: World, recorder: Recorder, odds: Odds) -> None:
     await create_tables(await world.server(), KEYS)
     world.odds = odds
     values = Values(CLIENTS)
@@ -45,15 +60,6 @@ async def _simulate(seed: int, odds: Odds) -> Outcome:
     world.odds = CALM
     await _read_everything(world, recorder, values.process())
     await world.end()
-    await serving
-    history = recorder.history()
-    findings = [
-        *check_replay(history),
-        *check_real_time_set(history),
-        *check_list_append(history),
-        *check_registers(history),
-    ]
-    return Outcome(seed, history, tuple(findings), tuple(world.trace), world.crashes)
 
 
 async def _read_everything(world: World, recorder: Recorder, process: int) -> None:
@@ -83,6 +89,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--replay", type=int, default=None)
     arguments = parser.parse_args()
+    logging.disable(logging.CRITICAL)
     if arguments.replay is not None:
         outcome = simulate(arguments.replay)
         print("\n".join(outcome.trace))
