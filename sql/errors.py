@@ -56,9 +56,58 @@ def undefined_function(
     signature: str, position: int | None = None, *, operator: bool = False
 ) -> SqlError:
     """42883; `signature` like `foo(integer)` or `text + integer`."""
+    if operator:
+        hint = (
+            "No operator matches the given name and argument types. "
+            "You might need to add explicit type casts."
+        )
+        return SqlError("42883", f"operator does not exist: {signature}", position, hint=hint)
+    hint = (
+        "No function matches the given name and argument types. "
+        "You might need to add explicit type casts."
+    )
+    return SqlError("42883", f"function {signature} does not exist", position, hint=hint)
+
+
+def ambiguous_function(
+    signature: str, position: int | None = None, *, operator: bool = False
+) -> SqlError:
+    """42725: several overloads fit equally well."""
     kind = "operator" if operator else "function"
-    hint = f"No {kind} matches the given name and argument types. You might need to add explicit type casts."
-    return SqlError("42883", f"{kind} {signature} does not exist", position, hint=hint)
+    message = (
+        f"operator is not unique: {signature}"
+        if operator
+        else (f"function {signature} is not unique")
+    )
+    hint = f"Could not choose a best candidate {kind}. You might need to add explicit type casts."
+    return SqlError("42725", message, position, hint=hint)
+
+
+def mismatch(message: str, position: int | None = None, *, hint: str | None = None) -> SqlError:
+    """42804: a type that does not fit its place."""
+    return SqlError("42804", message, position, hint=hint)
+
+
+def grouping_error(message: str, position: int | None = None) -> SqlError:
+    """42803: aggregates and grouping."""
+    return SqlError("42803", message, position)
+
+
+def duplicate_table(name: str) -> SqlError:
+    """42P07."""
+    return SqlError("42P07", f'relation "{name}" already exists')
+
+
+def undefined_schema(name: str, position: int | None = None) -> SqlError:
+    """3F000."""
+    return SqlError("3F000", f'schema "{name}" does not exist', position)
+
+
+def stack_depth() -> SqlError:
+    """54001: nested too deeply."""
+    return SqlError(
+        "54001", "stack depth limit exceeded", hint="Write the statement with less nesting."
+    )
 
 
 def invalid_text(type_name: str, text: str, position: int | None = None) -> SqlError:

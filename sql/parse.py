@@ -1,12 +1,31 @@
 """Text to statements: pglast (the PostgreSQL parser) plus Meridian's own grammar where it refuses.
 
-Positions are character offsets of the text the client sent (pglast counts bytes: converted here).
+Positions are character offsets of the text the client sent (pglast counts in characters too).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from pglast import ast
+from pglast import ast, parser
+
+from sql.as_of import cut, parser_trees, statement_bounds
+from sql.errors import SqlError, stack_depth, syntax_error
+
+TEXT_MAX: Final = 1 << 28
+"""A longer text would take gigabytes of syntax tree; a shorter limit would refuse honest bulk INSERTs."""
+
+_FOREIGN_STATES: Final = (
+    ("invalid Unicode", "42601"),
+    ("invalid byte sequence", "22021"),
+    ("unsafe use of \\'", "22P06"),
+    ("is not yet implemented", "0A000"),
+    ("not supported", "0A000"),
+    ("not implemented", "0A000"),
+    ("WITH TIES cannot be specified without ORDER BY", "42601"),
+    ("precision for type float must be", "22023"),
+    ("invalid unicode surrogate", "42601"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +37,68 @@ class Statement:
     offset: int
     as_of: ast.Node | None = None
     as_of_at_least: bool = False
+    sources: tuple[str, ...] = ()
+    """What the parser read for `node` and `as_of` where that is not `text` itself; places are the same."""
 
 
 def parse(text: str) -> Sequence[Statement]:
     """All statements of a query string. Raises SqlError 42601 with PostgreSQL's message and position."""
-    raise AssertionError("contract only")
+    if "\x00" in text:
+        raise SqlError("22021", 'invalid byte sequence for encoding "UTF8": 0x00')
+    if len(text) > TEXT_MAX:
+        raise SqlError("54000", "statement is too long")
+    try:
+        trees = parser_trees(text)
+    except parser.ParseError as error:
+        statements = _own_grammar(text)
+        if statements is None:
+            raise _converted(error) from None
+        return statements
+    except RecursionError:
+        raise stack_depth() from None
+    if not trees:
+        return (Statement(text, None, 0),)
+    return [Statement(text, tree.stmt, _offset(text, tree.stmt_location)) for tree in trees]
+
+
+def _offset(text: str, place: int | None) -> int:
+    start = place or 0
+    return start + len(text[start:]) - len(text[start:].lstrip())
+
+
+def _converted(error: parser.ParseError) -> SqlError:
+    message = str(error.args[0])
+    place = error.args[1] if len(error.args) > 1 else None
+    position = place + 1 if isinstance(place, int) and place >= 0 else None
+    if "memory exhausted" in message or "stack depth" in message:
+        return stack_depth()
+    for words, sqlstate in _FOREIGN_STATES:
+        if words in message:
+            return SqlError(sqlstate, message, position)
+    return syntax_error(message, position)
+
+
+def _own_grammar(text: str) -> Sequence[Statement] | None:
+    """Statement by statement: PostgreSQL's grammar first, then ours; None if one is of neither."""
+    try:
+        bounds = statement_bounds(text)
+    except parser.ParseError:
+        return None
+    statements: list[Statement] = []
+    for start, end in bounds:
+        offset = _offset(text, start)
+        try:
+            source = " " * start + text[start:end]
+            trees = parser_trees(source)
+        except parser.ParseError:
+            found = cut(text, start, end)
+            if found is None:
+                return None
+            statements.append(
+                Statement(text, found.node, offset, found.as_of, found.at_least, found.sources)
+            )
+        else:
+            statements.extend(
+                Statement(text, tree.stmt, offset, sources=(source,)) for tree in trees
+            )
+    return statements

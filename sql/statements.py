@@ -148,11 +148,15 @@ class TransactionControl:
 
 @dataclass(frozen=True, slots=True)
 class SetVariable:
-    """SET [LOCAL] name = value, SET .. TO DEFAULT (`value` None). Lists are joined as PostgreSQL does."""
+    """SET [LOCAL] name = value, SET .. TO DEFAULT (`value` None). Lists are joined as PostgreSQL does.
+
+    `also`: further settings of the same statement (SET SESSION CHARACTERISTICS).
+    """
 
     name: str
     value: str | None
     local: bool = False
+    also: "tuple[SetVariable, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +175,14 @@ class ResetVariable:
 
 @dataclass(frozen=True, slots=True)
 class Discard:
-    """DISCARD ALL | PLANS | TEMP | SEQUENCES; also RESET ALL's relatives CLOSE ALL, UNLISTEN *, DEALLOCATE ALL."""
+    """DISCARD and its relatives, in lower case.
+
+    `all`, `plans`, `temp`, `sequences`; `deallocate all`, `close all`; with `name`: `deallocate`, `close`,
+    `unlisten` (there without a name for UNLISTEN *).
+    """
 
     what: str
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,3 +212,7 @@ class Prepared:
     parameters: tuple[SqlType, ...]
     tag: str
     """The first word or words of the command tag, e.g. `SELECT`, `INSERT 0`, `CREATE TABLE`."""
+    uses_now: bool = False
+    """The transaction's start is a constant in it: bind again in another transaction."""
+    rebind: bool = False
+    """It names sessions' state (user, settings, pid): bind again when that changes."""

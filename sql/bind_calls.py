@@ -1,0 +1,135 @@
+"""Calls of operators, functions and aggregates: overload, conversions of arguments, type of the result."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from sql import numeric
+from sql.binding import Binding
+from sql.coerce import (
+    EXPLICIT,
+    coerce,
+    implicit,
+    is_exact,
+    reshaped,
+    zone_arguments,
+)
+from sql.errors import SqlError, ambiguous_function, undefined_function
+from sql.functions import Function
+from sql.overloads import Ambiguous, Choice, choose_function, choose_operator
+from sql.plan import Call, Const, Expr
+from sql.syntax import Node, at
+from sql.types import NUMERIC, OIDS, TEXT, SqlType, display
+
+TYPES: Final = {name: SqlType(name) for name in OIDS} | {"numeric": NUMERIC}
+
+
+def operator(
+    binding: Binding,
+    name: str,
+    exprs: Sequence[Expr],
+    nodes: Sequence[Node],
+    place: int | None,
+) -> Expr:
+    """`left name right`, or `name right` (make_op). 42883 and 42725 at the operator."""
+    types = tuple([expr.type.name for expr in exprs])
+    try:
+        choice = choose_operator(name, types)
+    except Ambiguous:
+        shown = operator_signature(name, exprs)
+        raise ambiguous_function(shown, at(place), operator=True) from None
+    if choice is None:
+        shown = operator_signature(name, exprs)
+        raise undefined_function(shown, at(place), operator=True)
+    return applied(binding, choice, exprs, nodes)
+
+
+def operator_signature(name: str, exprs: Sequence[Expr]) -> str:
+    """`text + integer`."""
+    shown = [display(SqlType(expr.type.name)) for expr in exprs]
+    return f"{name} {shown[0]}" if len(shown) == 1 else f"{shown[0]} {name} {shown[1]}"
+
+
+def function_signature(name: str, exprs: Sequence[Expr]) -> str:
+    """`foo(integer, unknown)`."""
+    shown = ", ".join(display(SqlType(expr.type.name)) for expr in exprs)
+    return f"{name}({shown})"
+
+
+def applied(binding: Binding, choice: Choice, exprs: Sequence[Expr], nodes: Sequence[Node]) -> Expr:
+    """A call of the chosen overload with its arguments converted."""
+    row = choice.function
+    args = converted(binding, choice, exprs, nodes)
+    if row.numeric is None:
+        return Call(row, (*args, *zone_arguments(binding, row)), TYPES[choice.result])
+    args, type_, _ = numeric_call(binding, row, args, choice.result)
+    return Call(row, (*args, *zone_arguments(binding, row)), type_)
+
+
+def converted(
+    binding: Binding, choice: Choice, exprs: Sequence[Expr], nodes: Sequence[Node]
+) -> tuple[Expr, ...]:
+    """The arguments as the overload wants them."""
+    args: list[Expr] = []
+    for expr, node, want in zip(exprs, nodes, choice.args, strict=True):
+        if want == "any":
+            known = expr.type.name != "unknown"
+            args.append(expr if known else implicit(binding, expr, node, TEXT))
+        else:
+            args.append(implicit(binding, expr, node, TYPES[want]))
+    return tuple(args)
+
+
+def numeric_call(
+    binding: Binding, row: Function, args: tuple[Expr, ...], result: str
+) -> tuple[tuple[Expr, ...], SqlType, bool]:
+    """Apply the row's numeric rule: arguments reshaped, the result's type, whether it is exact."""
+    assert row.numeric is not None, f"no numeric rule: {row.id}"
+    operands = [
+        numeric.Operand(arg.type, is_exact(binding, arg), _integer_constant(arg)) for arg in args
+    ]
+    outcome = numeric.determine(row.numeric, operands)
+    if outcome.operands:
+        args = tuple(
+            [
+                arg if shape is None else reshaped(binding, arg, shape)
+                for arg, shape in zip(args, outcome.operands, strict=True)
+            ]
+        )
+    type_ = outcome.result if result == "numeric" else TYPES[result]
+    return args, type_, outcome.exact
+
+
+def _integer_constant(expr: Expr) -> int | None:
+    if isinstance(expr, Const) and isinstance(expr.value, int):
+        return expr.value
+    return None
+
+
+def find_function(name: str, exprs: Sequence[Expr], shown: str, place: int | None) -> Choice:
+    """The function or aggregate of that name for these arguments; 42883, 42725."""
+    types = tuple([expr.type.name for expr in exprs])
+    try:
+        choice = choose_function(name, types)
+    except Ambiguous:
+        raise ambiguous_function(function_signature(shown, exprs), at(place)) from None
+    if choice is None:
+        raise undefined_function(function_signature(shown, exprs), at(place))
+    return choice
+
+
+def cast_by_name(
+    binding: Binding, name: str, exprs: Sequence[Expr], nodes: Sequence[Node]
+) -> Expr | None:
+    """`int4('5')`: a function call that is a cast, when no function fits exactly (func_get_detail)."""
+    if len(exprs) != 1 or name not in OIDS or name in ("unknown", "void"):
+        return None
+    source = exprs[0].type.name
+    if source != "unknown" and source != name:
+        return None
+    return coerce(binding, exprs[0], nodes[0], TYPES[name], EXPLICIT)
+
+
+def cannot_cast(source: SqlType, target: SqlType, place: int | None) -> SqlError:
+    """42846 for an explicit cast that does not exist."""
+    names = f"{display(SqlType(source.name))} to {display(SqlType(target.name))}"
+    return SqlError("42846", f"cannot cast type {names}", place)

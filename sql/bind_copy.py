@@ -1,0 +1,277 @@
+"""COPY: both option grammars, checked as PostgreSQL checks them (ProcessCopyOptions)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pglast import ast
+
+from sql.bind_from import find_table, scan
+from sql.bind_queries import bind_query
+from sql.binding import Binding
+from sql.catalog import Table
+from sql.errors import SqlError, not_supported
+from sql.plan import ColumnRef, Project
+from sql.statements import CopyIn, CopyOptions, CopyOut, OutputColumn, Query
+from sql.syntax import Node, at, strings
+
+_REFUSED: Final = frozenset(
+    {"force_not_null", "force_null", "on_error", "log_verbosity", "default", "reject_limit"}
+)
+
+
+@dataclass(slots=True)
+class _Given:
+    """Options as written; None: not said."""
+
+    format: str | None = None
+    delimiter: str | None = None
+    null: str | None = None
+    header: bool | None = None
+    match: bool = False
+    quote: str | None = None
+    escape: str | None = None
+    force_quote: tuple[str, ...] | None = None
+    force_all: bool = False
+
+
+def copy(binding: Binding, node: Node) -> CopyIn | CopyOut:
+    """COPY FROM STDIN, COPY TO STDOUT; files and programs are refused."""
+    if node.is_program or node.filename is not None:
+        _refuse_files(node)
+    given = _given(node.options or (), from_client=bool(node.is_from))
+    if node.whereClause is not None:
+        raise not_supported("WHERE in COPY", None)
+    if node.is_from:
+        table = find_table(binding, node.relation)
+        options = _checked(given, table.name, [column.name for column in table.columns])
+        return CopyIn(table, _ordinals(table, node), options)
+    query = _copied(binding, node)
+    return CopyOut(query, _checked(given, None, [column.name for column in query.columns]))
+
+
+def _refuse_files(node: Node) -> None:
+    what = "an external program" if node.is_program else "a file"
+    message = f"permission denied to COPY {'from' if node.is_from else 'to'} {what}"
+    hint = "Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone."
+    raise SqlError("42501", message, hint=hint)
+
+
+def _ordinals(table: Table, node: Node) -> tuple[int, ...]:
+    if not node.attlist:
+        return tuple(range(len(table.columns)))
+    by_name = {column.name: index for index, column in enumerate(table.columns)}
+    ordinals: list[int] = []
+    for name in strings(node.attlist):
+        if name not in by_name:
+            message = f'column "{name}" of relation "{table.name}" does not exist'
+            raise SqlError("42703", message)
+        if by_name[name] in ordinals:
+            raise SqlError("42701", f'column "{name}" specified more than once')
+        ordinals.append(by_name[name])
+    return tuple(ordinals)
+
+
+def _copied(binding: Binding, node: Node) -> Query:
+    """What COPY TO sends: a table's columns, or a query."""
+    if node.query is not None:
+        if not isinstance(node.query, ast.SelectStmt):
+            raise not_supported("COPY of a data-modifying statement", None)
+        result = bind_query(binding, node.query, None)
+        result.settle(binding)
+        described = tuple([OutputColumn(col.name, col.type) for col in result.columns])
+        return Query(result.plan, described, tuple(binding.tables.values()))
+    table = find_table(binding, node.relation)
+    binding.tables[table.schema, table.name] = table
+    scanned = scan(binding, table)
+    chosen = [scanned.columns[index] for index in _ordinals(table, node)]
+    made = tuple([binding.new_column(column.name, column.type) for column in chosen])
+    refs = tuple([ColumnRef(column.id, column.type) for column in chosen])
+    described = tuple([OutputColumn(column.name, column.type) for column in made])
+    return Query(Project(scanned, made, refs), described, (table,))
+
+
+# --- options -----------------------------------------------------------------------------------
+
+
+def _given(options: Sequence[Node], *, from_client: bool) -> _Given:
+    given = _Given()
+    seen: set[str] = set()
+    for option in options:
+        name = option.defname
+        if name in seen:
+            raise SqlError("42601", "conflicting or redundant options", at(option.location))
+        seen.add(name)
+        reader = _READERS.get(name)
+        if name in _REFUSED:
+            raise not_supported(f"the COPY option {name.upper()}", at(option.location))
+        if reader is None:
+            message = f'option "{name}" not recognized'
+            raise SqlError("42601", message, at(option.location))
+        reader(given, option)
+    if given.match and not from_client:
+        raise SqlError("22023", 'cannot use "match" with HEADER in COPY TO')
+    return given
+
+
+def _text(option: Node) -> str:
+    argument = option.arg
+    match argument:
+        case ast.String():
+            text: str = argument.sval
+            return text
+        case ast.Integer():
+            return str(argument.ival or 0)
+        case ast.Boolean():
+            return "true" if argument.boolval else "false"
+        case ast.TypeName():
+            return str(argument.names[-1].sval)
+        case _:
+            raise SqlError("42601", f"{option.defname} requires a parameter", at(option.location))
+
+
+def _boolean(option: Node) -> bool:
+    if option.arg is None:
+        return True
+    word = _text(option).lower()
+    if word in ("true", "on", "1"):
+        return True
+    if word in ("false", "off", "0"):
+        return False
+    message = f"{option.defname} requires a Boolean value"
+    raise SqlError("42601", message)
+
+
+def _format(given: _Given, option: Node) -> None:
+    word = _text(option)
+    if word == "binary":
+        raise not_supported("COPY in binary", at(option.location))
+    if word not in ("text", "csv"):
+        message = f'COPY format "{word}" not recognized'
+        raise SqlError("22023", message, at(option.location))
+    given.format = word
+
+
+def _header(given: _Given, option: Node) -> None:
+    if option.arg is not None and _text(option).lower() == "match":
+        given.header = given.match = True
+        return
+    try:
+        given.header = _boolean(option)
+    except SqlError:
+        message = 'header requires a Boolean value or "match"'
+        raise SqlError("42601", message) from None
+
+
+def _force_quote(given: _Given, option: Node) -> None:
+    if isinstance(option.arg, ast.A_Star):
+        given.force_all = True
+    elif isinstance(option.arg, tuple):
+        given.force_quote = strings(option.arg)
+    else:
+        message = f'argument to option "{option.defname}" must be a list of column names'
+        raise SqlError("22023", message, at(option.location))
+
+
+def _encoding(_given_: _Given, option: Node) -> None:
+    if _text(option).lower().replace("-", "") not in ("utf8", "unicode"):
+        raise not_supported(f"the encoding {_text(option)}", at(option.location))
+
+
+def _freeze(_given_: _Given, option: Node) -> None:
+    _boolean(option)
+
+
+def _delimiter(given: _Given, option: Node) -> None:
+    given.delimiter = _text(option)
+
+
+def _null(given: _Given, option: Node) -> None:
+    given.null = _text(option)
+
+
+def _quote(given: _Given, option: Node) -> None:
+    given.quote = _text(option)
+
+
+def _escape(given: _Given, option: Node) -> None:
+    given.escape = _text(option)
+
+
+_READERS: Final[dict[str, Callable[[_Given, Node], None]]] = {
+    "format": _format,
+    "delimiter": _delimiter,
+    "null": _null,
+    "header": _header,
+    "quote": _quote,
+    "escape": _escape,
+    "force_quote": _force_quote,
+    "encoding": _encoding,
+    "freeze": _freeze,
+}
+
+
+def _checked(given: _Given, table: str | None, columns: Sequence[str]) -> CopyOptions:
+    csv = given.format == "csv"
+    delimiter = given.delimiter if given.delimiter is not None else ("," if csv else "\t")
+    null = given.null if given.null is not None else ("" if csv else "\\N")
+    quote = given.quote if given.quote is not None else '"'
+    escape = given.escape if given.escape is not None else quote
+    _check_delimiter(delimiter, csv=csv)
+    if any(character in null for character in "\r\n"):
+        raise SqlError("22023", "COPY null representation cannot use newline or carriage return")
+    _check_csv_only(given, csv=csv)
+    if csv:
+        _check_quoting(delimiter, null, quote, escape)
+    if delimiter in null:
+        raise SqlError(
+            "22023", "COPY delimiter character must not appear in the NULL specification"
+        )
+    force = tuple(columns) if given.force_all else given.force_quote or ()
+    for name in force:
+        if name not in columns:
+            where = f' of relation "{table}"' if table is not None else ""
+            raise SqlError("42703", f'column "{name}"{where} does not exist')
+    return CopyOptions(
+        "csv" if csv else "text",
+        delimiter,
+        null,
+        bool(given.header),
+        given.match,
+        quote,
+        escape,
+        force,
+    )
+
+
+def _check_delimiter(delimiter: str, *, csv: bool) -> None:
+    if len(delimiter.encode()) != 1:
+        raise SqlError("0A000", "COPY delimiter must be a single one-byte character")
+    if delimiter in "\r\n":
+        raise SqlError("22023", "COPY delimiter cannot be newline or carriage return")
+    if not csv and delimiter in "\\.abcdefghijklmnopqrstuvwxyz0123456789":
+        raise SqlError("22023", f'COPY delimiter cannot be "{delimiter}"')
+
+
+def _check_csv_only(given: _Given, *, csv: bool) -> None:
+    if csv:
+        return
+    words = (
+        (given.quote, "QUOTE"),
+        (given.escape, "ESCAPE"),
+        (given.force_quote or given.force_all, "FORCE_QUOTE"),
+    )
+    for used, word in words:
+        if used:
+            raise SqlError("22023", f"COPY {word} requires CSV mode")
+
+
+def _check_quoting(delimiter: str, null: str, quote: str, escape: str) -> None:
+    if len(quote.encode()) != 1:
+        raise SqlError("0A000", "COPY quote must be a single one-byte character")
+    if delimiter == quote:
+        raise SqlError("22023", "COPY delimiter and quote must be different")
+    if len(escape.encode()) != 1:
+        raise SqlError("0A000", "COPY escape must be a single one-byte character")
+    if quote in null:
+        raise SqlError("22023", "CSV quote character must not appear in the NULL specification")

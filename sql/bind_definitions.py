@@ -1,0 +1,274 @@
+"""CREATE and DROP of tables and schemas."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from pglast import ast
+from pglast.enums import ConstrType, DropBehavior, ObjectType, OnCommitAction
+
+from sql.bind_modify import assigned
+from sql.binding import Binding
+from sql.catalog import Column, Table
+from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema
+from sql.names import type_of
+from sql.plan import Call, Const, Expr
+from sql.scope import Scope
+from sql.statements import CreateSchema, CreateTable, DropSchema, DropTable
+from sql.syntax import Node, at, position, strings, unsupported
+from sql.types import Value
+
+COLUMNS_MAX: Final = 1600
+"""PostgreSQL's limit; a larger one would make rows that its clients cannot describe."""
+
+_CONSTRAINTS: Final = {
+    ConstrType.CONSTR_PRIMARY: "PRIMARY KEY",
+    ConstrType.CONSTR_UNIQUE: "UNIQUE",
+    ConstrType.CONSTR_CHECK: "CHECK",
+    ConstrType.CONSTR_FOREIGN: "FOREIGN KEY",
+    ConstrType.CONSTR_EXCLUSION: "EXCLUDE",
+    ConstrType.CONSTR_IDENTITY: "GENERATED AS IDENTITY",
+    ConstrType.CONSTR_GENERATED: "a generated column",
+}
+
+
+# --- CREATE ------------------------------------------------------------------------------------
+
+
+def create_table(binding: Binding, node: Node) -> CreateTable:
+    """CREATE TABLE [IF NOT EXISTS]."""
+    relation = node.relation
+    _refuse_table_forms(node)
+    schema = _creation_schema(binding, relation)
+    exists = (schema, relation.relname) in binding.context.catalog.tables
+    if exists and not node.if_not_exists:
+        raise duplicate_table(relation.relname)
+    columns: list[Column] = []
+    for element in node.tableElts or ():
+        if isinstance(element, ast.Constraint):
+            what = _CONSTRAINTS.get(element.contype, "this constraint")
+            raise not_supported(what, at(element.location))
+        if not isinstance(element, ast.ColumnDef):
+            raise not_supported("LIKE in CREATE TABLE", at(element.relation.location))
+        columns.append(_column(binding, relation.relname, element))
+    _check_names(columns)
+    return CreateTable(schema, relation.relname, tuple(columns), exists)
+
+
+def _refuse_table_forms(node: Node) -> None:
+    place = at(node.relation.location)
+    refused = (
+        (node.relation.relpersistence == "t", "a temporary table"),
+        (node.relation.relpersistence == "u", "UNLOGGED"),
+        (node.inhRelations and not node.partbound, "INHERITS"),
+        (node.partspec or node.partbound, "partitioning"),
+        (node.ofTypename, "CREATE TABLE OF"),
+        (node.tablespacename, "TABLESPACE"),
+        (node.accessMethod, "USING in CREATE TABLE"),
+        (
+            node.oncommit not in (None, OnCommitAction.ONCOMMIT_NOOP),
+            "ON COMMIT",
+        ),
+    )
+    for used, what in refused:
+        if used:
+            raise not_supported(what, place)
+    for option in node.options or ():
+        raise not_supported(f"the storage parameter {option.defname}", at(option.location))
+
+
+def _creation_schema(binding: Binding, relation: Node) -> str:
+    context, place = binding.context, at(relation.location)
+    if relation.catalogname is not None and relation.catalogname != context.database:
+        shown = f"{relation.catalogname}.{relation.schemaname}.{relation.relname}"
+        message = f'cross-database references are not implemented: "{shown}"'
+        raise SqlError("0A000", message, place)
+    schema: str | None = relation.schemaname
+    if schema is None:
+        schema = context.catalog.creation_schema(context.search_path)
+        if schema is None:
+            raise SqlError("3F000", "no schema has been selected to create in", place)
+        return schema
+    if schema in ("pg_catalog", "information_schema"):
+        message = f'permission denied to create "{schema}.{relation.relname}"'
+        detail = "System catalog modifications are currently disallowed."
+        raise SqlError("42501", message, detail=detail)
+    if schema not in context.catalog.schemas:
+        raise undefined_schema(schema, place)
+    return schema
+
+
+def _check_names(columns: Sequence[Column]) -> None:
+    if len(columns) > COLUMNS_MAX:
+        raise SqlError("54011", f"tables can have at most {COLUMNS_MAX} columns")
+    seen: set[str] = set()
+    for column in columns:
+        if column.name in seen:
+            raise SqlError("42701", f'column "{column.name}" specified more than once')
+        if column.name in ("ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"):
+            message = f'column name "{column.name}" conflicts with a system column name'
+            raise SqlError("42701", message)
+        seen.add(column.name)
+
+
+def _column(binding: Binding, table: str, node: Node) -> Column:
+    type_ = type_of(node.typeName)
+    if type_.name in ("interval", "name", "oid"):
+        raise not_supported(f"a column of type {type_.name}", at(node.typeName.location))
+    for used, what in ((node.compression, "COMPRESSION"), (node.storage_name, "STORAGE")):
+        if used:
+            raise not_supported(what, at(node.location))
+    not_null: bool | None = None
+    default: Const | None = None
+    bare = Column(node.colname, type_)
+    for constraint in node.constraints or ():
+        place = at(constraint.location)
+        match constraint.contype:
+            case ConstrType.CONSTR_NULL | ConstrType.CONSTR_NOTNULL:
+                wanted = constraint.contype == ConstrType.CONSTR_NOTNULL
+                if not_null is not None and not_null is not wanted:
+                    message = (
+                        f'conflicting NULL/NOT NULL declarations for column "{node.colname}" '
+                        f'of table "{table}"'
+                    )
+                    raise SqlError("42601", message, place)
+                not_null = wanted
+            case ConstrType.CONSTR_DEFAULT:
+                if default is not None:
+                    message = (
+                        f'multiple default values specified for column "{node.colname}" '
+                        f'of table "{table}"'
+                    )
+                    raise SqlError("42601", message, place)
+                default = _default(binding, bare, constraint.raw_expr)
+            case kind:
+                raise not_supported(_CONSTRAINTS.get(kind, "this constraint"), place)
+    value: Value = None if default is None else default.value
+    return Column(node.colname, type_, bool(not_null), default is not None, value)
+
+
+def _default(binding: Binding, column: Column, node: Node) -> Const:
+    """A DEFAULT as a constant of the column's type."""
+    scope = Scope(clause="DEFAULT")
+    uses_now, binding.uses_now = binding.uses_now, False
+    if any(isinstance(part, ast.SubLink) for part in _parts(node)):
+        message = "cannot use subquery in DEFAULT expression"
+        raise SqlError("0A000", message, position(node))
+    expr = _assigned_default(binding, binding.expression(scope, node), node, column)
+    moving, binding.uses_now = binding.uses_now, uses_now
+    if not isinstance(expr, Const) or moving:
+        raise unsupported("a DEFAULT that is not a constant", node)
+    return expr
+
+
+def _assigned_default(binding: Binding, expr: Expr, node: Node, column: Column) -> Expr:
+    try:
+        done = assigned(binding, expr, node, column)
+    except SqlError as error:
+        if error.sqlstate != "42804":
+            raise
+        error.position = None
+        error.message = error.message.replace("but expression", "but default expression")
+        raise
+    if isinstance(done, Call) and done.function.name == "assign":
+        # The constant was too long; PostgreSQL finds out when the default is used.
+        length = column.type.length
+        shown = "character varying" if column.type.name == "varchar" else "character"
+        raise SqlError("22001", f"value too long for type {shown}({length})", position(node))
+    return done
+
+
+def _parts(node: Node) -> Sequence[Node]:
+    found: list[Node] = []
+    waiting: list[Node] = [node]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, tuple):
+            waiting.extend(part)
+        elif isinstance(part, ast.Node):
+            found.append(part)
+            waiting.extend(getattr(part, name) for name in part)
+    return found
+
+
+def create_schema(binding: Binding, node: Node) -> CreateSchema:
+    """CREATE SCHEMA [IF NOT EXISTS]."""
+    if node.schemaElts:
+        raise not_supported("CREATE SCHEMA with elements", None)
+    if node.schemaname is None:
+        raise not_supported("CREATE SCHEMA without a name", None)
+    if node.authrole is not None:
+        raise not_supported("AUTHORIZATION", at(node.authrole.location))
+    name: str = node.schemaname
+    if name.startswith("pg_"):
+        detail = 'The prefix "pg_" is reserved for system schemas.'
+        raise SqlError("42939", f'unacceptable schema name "{name}"', detail=detail)
+    exists = name in binding.context.catalog.schemas or name == "information_schema"
+    if exists and not node.if_not_exists:
+        raise SqlError("42P06", f'schema "{name}" already exists')
+    return CreateSchema(name, exists)
+
+
+# --- DROP --------------------------------------------------------------------------------------
+
+
+def drop(binding: Binding, node: Node) -> DropTable | DropSchema:
+    """DROP TABLE or DROP SCHEMA; other kinds are 0A000."""
+    match node.removeType:
+        case ObjectType.OBJECT_TABLE:
+            return _drop_tables(binding, node)
+        case ObjectType.OBJECT_SCHEMA:
+            return _drop_schemas(binding, node)
+        case kind:
+            what = kind.name.removeprefix("OBJECT_").replace("_", " ")
+            raise not_supported(f"DROP {what}", None)
+
+
+def _drop_tables(binding: Binding, node: Node) -> DropTable:
+    context = binding.context
+    found: dict[int, Table] = {}
+    missing: list[str] = []
+    for names in node.objects:
+        *qualifier, name = strings(names)
+        schema = qualifier[-1] if qualifier else None
+        table = context.catalog.find(name, schema=schema, search_path=context.search_path)
+        if table is not None:
+            found[table.oid] = table
+        elif node.missing_ok:
+            missing.append(name)
+        elif schema is not None and schema not in context.catalog.schemas:
+            raise undefined_schema(schema)
+        else:
+            shown = name if schema is None else f"{schema}.{name}"
+            raise SqlError("42P01", f'table "{shown}" does not exist')
+    return DropTable(tuple(found.values()), tuple(missing))
+
+
+def _drop_schemas(binding: Binding, node: Node) -> DropSchema:
+    catalog = binding.context.catalog
+    names: list[str] = []
+    missing: list[str] = []
+    tables: list[Table] = []
+    for item in node.objects:
+        name = item.sval
+        if name in catalog.schemas:
+            if name in names:
+                continue
+            names.append(name)
+            tables.extend(table for table in catalog.tables.values() if table.schema == name)
+        elif name in ("pg_catalog", "information_schema"):
+            message = f"cannot drop schema {name} because it is required by the database system"
+            raise SqlError("2BP01", message)
+        elif node.missing_ok:
+            missing.append(name)
+        else:
+            raise undefined_schema(name)
+    if tables and node.behavior != DropBehavior.DROP_CASCADE:
+        shown = ", ".join(names)
+        detail = "\n".join(
+            f"table {table.schema}.{table.name} depends on schema {table.schema}"
+            for table in tables
+        )
+        hint = "Use DROP ... CASCADE to drop the dependent objects too."
+        message = f"cannot drop schema {shown} because other objects depend on it"
+        raise SqlError("2BP01", message, detail=detail, hint=hint)
+    return DropSchema(tuple(names), tuple(tables), tuple(missing))

@@ -1,0 +1,316 @@
+"""Expressions: syntax trees to typed expressions (transformExpr).
+
+    expression(binding, scope, node) ──▶ Expr, every name resolved, every conversion explicit
+
+Operators, functions and subqueries have modules of their own; `_BINDERS` says which node goes where.
+"""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Final, TypeAlias
+
+from pglast import ast
+from pglast.enums import BoolExprType, BoolTestType, MinMaxOp, NullTestType, SQLValueFunctionOp
+
+from sql.bind_calls import cannot_cast
+from sql.bind_functions import function_call
+from sql.bind_operators import case_condition, operator_expression
+from sql.bind_subqueries import negated_subquery, subquery
+from sql.binding import Binding
+from sql.coerce import EXPLICIT, coerce, decimal_constant, to_boolean, to_common_type
+from sql.errors import SqlError, not_supported
+from sql.functions import cast
+from sql.names import type_of
+from sql.plan import (
+    BoolOp,
+    Call,
+    Case,
+    Coalesce,
+    Const,
+    Expr,
+    Extreme,
+    IsTest,
+    Logical,
+    Test,
+)
+from sql.scope import Scope, find_column, find_item, missing_column, qualified_column
+from sql.syntax import Node, at, location, position, unsupported, value_function_name
+from sql.types import BOOL, DATE, INT4, INT8, NAME, TEXT, TIMESTAMP, TIMESTAMPTZ, UNKNOWN
+
+Binder: TypeAlias = Callable[[Binding, Scope, Node], Expr]
+NULL_NODE: Final = ast.A_Const(isnull=True)
+_COLLATIONS: Final = frozenset({"C", "POSIX", "default", "ucs_basic", "C.utf8", "pg_c_utf8"})
+
+
+def expression(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """Bind one expression. An unknown literal and an untyped parameter stay what they are."""
+    binder = _BINDERS.get(type(node))
+    if binder is None:
+        raise unsupported(_describe(node), node)
+    return binder(binding, scope, node)
+
+
+def condition(binding: Binding, scope: Scope, node: Node, what: str) -> Expr:
+    """Bind a condition: boolean, or 42804 with the clause's name."""
+    return to_boolean(binding, expression(binding, scope, node), node, what)
+
+
+_CAMEL_NAMES: Final = {
+    ast.A_Indirection: "subscripting or selecting a field",
+    ast.A_ArrayExpr: "an array",
+    ast.RowExpr: "a row value",
+    ast.GroupingFunc: "GROUPING",
+    ast.CurrentOfExpr: "WHERE CURRENT OF",
+    ast.NamedArgExpr: "a named argument",
+}
+
+
+def _describe(node: Node) -> str:
+    name = type(node).__name__
+    return _CAMEL_NAMES.get(
+        type(node), "an XML expression" if "Xml" in name else "a JSON expression"
+    )
+
+
+# --- leaves ------------------------------------------------------------------------------------
+
+
+def _constant(_binding: Binding, _scope: Scope, node: Node) -> Expr:
+    value = node.val
+    match value:
+        case None:
+            return Const(None, UNKNOWN)
+        case ast.Integer():
+            return Const(value.ival or 0, INT4)
+        case ast.String():
+            return Const(value.sval or "", UNKNOWN)
+        case ast.Float():
+            return _number(value.fval, node)
+        case ast.Boolean():
+            return Const(bool(value.boolval), BOOL)
+        case _:
+            raise unsupported("a bit string", node)
+
+
+def _number(text: str, node: Node) -> Const:
+    try:
+        whole = int(text, 0) if text[:1].isdigit() or text[:1] == "-" else None
+    except ValueError:
+        whole = None
+    if whole is not None and -(1 << 63) <= whole < 1 << 63:
+        return Const(whole, INT8)
+    exact = Decimal(text.replace("_", "")) if whole is None else Decimal(whole)
+    if exact.adjusted() > 200 or exact.adjusted() < -200:
+        detail = "A numeric holds at most 38 digits."
+        raise SqlError("22003", "value overflows numeric format", position(node), detail=detail)
+    return decimal_constant(exact, position(node))
+
+
+def _parameter(binding: Binding, _scope: Scope, node: Node) -> Expr:
+    return binding.parameter(node.number or 0, node.location)
+
+
+def _column(binding: Binding, scope: Scope, node: Node) -> Expr:
+    fields = node.fields
+    if isinstance(fields[-1], ast.A_Star):
+        raise SqlError("0A000", 'row expansion via "*" is not supported here', at(node.location))
+    if scope.clause == "DEFAULT":
+        message = "cannot use column reference in DEFAULT expression"
+        raise SqlError("0A000", message, at(node.location))
+    if len(fields) > 1:
+        qualifier = [field.sval for field in fields[:-1]]
+        return qualified_column(binding, scope, qualifier, fields[-1].sval, node.location)
+    name = fields[0].sval
+    found = find_column(binding, scope, name, node.location)
+    if found is not None:
+        return found
+    if find_item(scope, None, name, node.location) is not None:
+        raise not_supported("a reference to a whole row", at(node.location))
+    raise missing_column(scope, name, node.location)
+
+
+def _value_function(binding: Binding, _scope: Scope, node: Node) -> Expr:
+    context = binding.context
+    match node.op:
+        case SQLValueFunctionOp.SVFOP_CURRENT_DATE:
+            return _local_now(binding, "date")
+        case SQLValueFunctionOp.SVFOP_CURRENT_TIMESTAMP:
+            binding.uses_now = True
+            return Const(context.now, TIMESTAMPTZ)
+        case SQLValueFunctionOp.SVFOP_LOCALTIMESTAMP:
+            return _local_now(binding, "timestamp")
+        case (
+            SQLValueFunctionOp.SVFOP_CURRENT_ROLE
+            | SQLValueFunctionOp.SVFOP_CURRENT_USER
+            | SQLValueFunctionOp.SVFOP_USER
+        ):
+            return Const(context.user, NAME)
+        case SQLValueFunctionOp.SVFOP_SESSION_USER:
+            return Const(context.session_user or context.user, NAME)
+        case SQLValueFunctionOp.SVFOP_CURRENT_CATALOG:
+            return Const(context.database, NAME)
+        case SQLValueFunctionOp.SVFOP_CURRENT_SCHEMA:
+            return Const(context.catalog.creation_schema(context.search_path), NAME)
+        case _:
+            raise unsupported(value_function_name(node).upper(), node)
+
+
+def _local_now(binding: Binding, target: str) -> Expr:
+    """The transaction's start in the session's zone."""
+    binding.uses_now = True
+    row = cast("timestamptz", target)
+    assert row is not None, "timestamptz casts to date and timestamp"
+    zone = Const(binding.context.timezone, TEXT)
+    type_ = DATE if target == "date" else TIMESTAMP
+    return Call(row, (Const(binding.context.now, TIMESTAMPTZ), zone), type_)
+
+
+def _default(_binding: Binding, _scope: Scope, node: Node) -> Expr:
+    raise SqlError("42601", "DEFAULT is not allowed in this context", at(node.location))
+
+
+# --- casts -------------------------------------------------------------------------------------
+
+
+def _cast(binding: Binding, scope: Scope, node: Node) -> Expr:
+    target = type_of(node.typeName)
+    expr = expression(binding, scope, node.arg)
+    done = coerce(binding, expr, node.arg, target, EXPLICIT)
+    if done is None:
+        # The place of a cast is that of `::`, or of the keyword CAST; without one, of the argument.
+        place = node.location if (node.location or -1) >= 0 else location(node.arg)
+        raise cannot_cast(expr.type, target, at(place))
+    return done
+
+
+def _collate(binding: Binding, scope: Scope, node: Node) -> Expr:
+    expr = expression(binding, scope, node.arg)
+    name = node.collname[-1].sval
+    if name not in _COLLATIONS:
+        raise not_supported(f'collation "{name}"', at(node.location))
+    if expr.type.category not in ("S", "X"):
+        shown = cannot_collate(expr)
+        raise SqlError("42804", f"collations are not supported by type {shown}", at(node.location))
+    return expr
+
+
+def cannot_collate(expr: Expr) -> str:
+    """The type's name in the message about COLLATE."""
+    from sql.types import display
+
+    return display(expr.type.bare())
+
+
+# --- logic -------------------------------------------------------------------------------------
+
+_BOOL_WORDS: Final = {
+    BoolExprType.AND_EXPR: (BoolOp.AND, "AND"),
+    BoolExprType.OR_EXPR: (BoolOp.OR, "OR"),
+    BoolExprType.NOT_EXPR: (BoolOp.NOT, "NOT"),
+}
+
+
+def _logical(binding: Binding, scope: Scope, node: Node) -> Expr:
+    op, word = _BOOL_WORDS[node.boolop]
+    if op is BoolOp.NOT:
+        negated = negated_subquery(binding, scope, node.args[0])
+        if negated is not None:
+            return negated
+        return Logical(op, (condition(binding, scope, node.args[0], word),), BOOL)
+    parts: list[Expr] = []
+    for arg in node.args:
+        part = condition(binding, scope, arg, word)
+        # Long chains stay flat, however they were nested in the text.
+        if isinstance(part, Logical) and part.op is op:
+            parts.extend(part.args)
+        else:
+            parts.append(part)
+    return Logical(op, tuple(parts), BOOL)
+
+
+_BOOL_TESTS: Final = {
+    BoolTestType.IS_TRUE: (Test.IS_TRUE, "IS TRUE"),
+    BoolTestType.IS_NOT_TRUE: (Test.IS_NOT_TRUE, "IS NOT TRUE"),
+    BoolTestType.IS_FALSE: (Test.IS_FALSE, "IS FALSE"),
+    BoolTestType.IS_NOT_FALSE: (Test.IS_NOT_FALSE, "IS NOT FALSE"),
+    BoolTestType.IS_UNKNOWN: (Test.IS_NULL, "IS UNKNOWN"),
+    BoolTestType.IS_NOT_UNKNOWN: (Test.IS_NOT_NULL, "IS NOT UNKNOWN"),
+}
+
+
+def _boolean_test(binding: Binding, scope: Scope, node: Node) -> Expr:
+    test, word = _BOOL_TESTS[node.booltesttype]
+    return IsTest(test, condition(binding, scope, node.arg, word), BOOL)
+
+
+def _null_test(binding: Binding, scope: Scope, node: Node) -> Expr:
+    arg = expression(binding, scope, node.arg)
+    if arg.type.name == "unknown" and isinstance(arg, Const):
+        arg = Const(arg.value, TEXT)
+    elif arg.type.name == "unknown":
+        # PostgreSQL leaves such a parameter undetermined, which is 42P18 in the end.
+        arg = binding.parameter(getattr(arg, "index", 0), location(node.arg) or 0)
+    test = Test.IS_NULL if node.nulltesttype == NullTestType.IS_NULL else Test.IS_NOT_NULL
+    return IsTest(test, arg, BOOL)
+
+
+# --- conditionals ------------------------------------------------------------------------------
+
+
+def _case(binding: Binding, scope: Scope, node: Node) -> Expr:
+    subject: Expr | None = None
+    if node.arg is not None:
+        subject = expression(binding, scope, node.arg)
+        if subject.type.name == "unknown" and isinstance(subject, Const):
+            subject = Const(subject.value, TEXT)
+    conditions: list[Expr] = []
+    results: list[Expr] = []
+    for when in node.args:
+        if subject is None:
+            conditions.append(condition(binding, scope, when.expr, "CASE/WHEN"))
+        else:
+            conditions.append(case_condition(binding, scope, subject, node.arg, when))
+        results.append(expression(binding, scope, when.result))
+    other_node = node.defresult if node.defresult is not None else NULL_NODE
+    otherwise = expression(binding, scope, other_node)
+    nodes = [other_node, *(when.result for when in node.args)]
+    exprs, type_ = to_common_type(binding, [otherwise, *results], nodes, "CASE")
+    return Case(tuple(zip(conditions, exprs[1:], strict=True)), exprs[0], type_)
+
+
+def _coalesce(binding: Binding, scope: Scope, node: Node) -> Expr:
+    args = [expression(binding, scope, arg) for arg in node.args]
+    exprs, type_ = to_common_type(binding, args, node.args, "COALESCE")
+    return Coalesce(tuple(exprs), type_)
+
+
+def _extreme(binding: Binding, scope: Scope, node: Node) -> Expr:
+    greatest = node.op == MinMaxOp.IS_GREATEST
+    args = [expression(binding, scope, arg) for arg in node.args]
+    exprs, type_ = to_common_type(binding, args, node.args, "GREATEST" if greatest else "LEAST")
+    return Extreme(greatest, tuple(exprs), type_)
+
+
+def _row(_binding: Binding, _scope: Scope, node: Node) -> Expr:
+    raise not_supported("a row value here", position(node))
+
+
+_BINDERS: Final[dict[type, Binder]] = {
+    ast.A_Const: _constant,
+    ast.ColumnRef: _column,
+    ast.ParamRef: _parameter,
+    ast.A_Expr: operator_expression,
+    ast.BoolExpr: _logical,
+    ast.FuncCall: function_call,
+    ast.TypeCast: _cast,
+    ast.NullTest: _null_test,
+    ast.BooleanTest: _boolean_test,
+    ast.CaseExpr: _case,
+    ast.CoalesceExpr: _coalesce,
+    ast.MinMaxExpr: _extreme,
+    ast.SubLink: subquery,
+    ast.SQLValueFunction: _value_function,
+    ast.CollateClause: _collate,
+    ast.SetToDefault: _default,
+    ast.RowExpr: _row,
+}

@@ -1,0 +1,324 @@
+"""FROM: tables, subqueries, CTEs and joins to a plan and the items that it makes visible (parse_clause.c)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from pglast import ast
+from pglast.enums import JoinType
+
+from sql.bind_calls import operator
+from sql.binding import Binding
+from sql.catalog import Table
+from sql.coerce import implicit, select_common_type, to_boolean, to_common_type
+from sql.errors import SqlError, not_supported, undefined_table
+from sql.plan import (
+    BoolOp,
+    Coalesce,
+    ColumnRef,
+    Expr,
+    Join,
+    JoinKind,
+    Logical,
+    Plan,
+    PlanColumn,
+    Project,
+    RelationId,
+    Scan,
+)
+from sql.scope import Item, Scope, check_conflicts
+from sql.syntax import Node, at, strings, unsupported
+from sql.types import BOOL, INT8, TEXT
+
+_SYSTEM_SCHEMAS: Final = frozenset({"pg_catalog", "information_schema"})
+_KINDS: Final = {
+    JoinType.JOIN_INNER: JoinKind.INNER,
+    JoinType.JOIN_LEFT: JoinKind.LEFT,
+    JoinType.JOIN_RIGHT: JoinKind.RIGHT,
+    JoinType.JOIN_FULL: JoinKind.FULL,
+}
+
+
+def from_clause(binding: Binding, scope: Scope, nodes: Sequence[Node]) -> Plan:
+    """Bind a FROM list into the scope; several entries are cross joined."""
+    plan: Plan | None = None
+    for node in nodes:
+        scope.lateral_used = False
+        right, items = from_item(binding, scope, node)
+        check_conflicts(scope.items, items)
+        # Later entries see these only through LATERAL.
+        scope.items.extend([replace(item, lateral_only=True, lateral_ok=True) for item in items])
+        if plan is None:
+            plan = right
+        else:
+            plan = Join(JoinKind.CROSS, plan, right, None, lateral=scope.lateral_used)
+    for item in scope.items:
+        item.lateral_only = False
+    assert plan is not None, "a FROM clause has an entry"
+    return plan
+
+
+def from_item(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]:
+    """One entry of FROM."""
+    binder = _ITEMS.get(type(node))
+    if binder is None:
+        what = "a function in FROM" if isinstance(node, ast.RangeFunction) else "this FROM item"
+        raise unsupported(what, _placed(node))
+    return binder(binding, scope, node)
+
+
+def _placed(node: Node) -> Node:
+    """A part of a FROM item that has a place."""
+    if isinstance(node, ast.RangeFunction):
+        return node.functions[0][0]
+    return node
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+def find_table(binding: Binding, node: Node) -> Table:
+    """The table of a RangeVar, or 42P01."""
+    context, place = binding.context, at(node.location)
+    schema = node.schemaname
+    if node.catalogname is not None and node.catalogname != context.database:
+        shown = f"{node.catalogname}.{schema}.{node.relname}"
+        message = f'cross-database references are not implemented: "{shown}"'
+        raise SqlError("0A000", message, place)
+    table = context.catalog.find(node.relname, schema=schema, search_path=context.search_path)
+    if table is None:
+        if schema in _SYSTEM_SCHEMAS:
+            raise not_supported(f"{schema}.{node.relname}", place)
+        shown = node.relname if schema is None else f"{schema}.{node.relname}"
+        raise undefined_table(shown, place)
+    return table
+
+
+def scan(
+    binding: Binding, table: Table, *, identity: bool = False, relation: str | None = None
+) -> Scan:
+    """All columns of a table; `relation` names the input if it is not the table's shard."""
+    columns: list[PlanColumn] = []
+    for number, column in enumerate(table.columns, 1):
+        made = binding.new_column(column.name, column.type)
+        binding.origins[made.id] = (table.oid, number)
+        columns.append(made)
+    who = None
+    if identity:
+        who = (binding.new_column("source", TEXT), binding.new_column("index", INT8))
+    return Scan(
+        RelationId(table.shard if relation is None else relation),
+        table.name,
+        tuple(columns),
+        tuple(range(len(columns))),
+        who,
+    )
+
+
+def table_item(scan_: Scan, table: Table, alias: Node | None) -> Item:
+    """What a scanned table makes visible."""
+    columns = [(column.name, _ref(column)) for column in scan_.columns]
+    if alias is None:
+        return Item(table.name, columns, schema=table.schema)
+    columns = _renamed(columns, alias, alias.aliasname)
+    return Item(alias.aliasname, columns, schema=table.schema, relation=table.name)
+
+
+def _ref(column: PlanColumn) -> Expr:
+    return ColumnRef(column.id, column.type)
+
+
+def _renamed(
+    columns: Sequence[tuple[str, Expr]], alias: Node, shown: str
+) -> list[tuple[str, Expr]]:
+    names = strings(alias.colnames)
+    if len(names) > len(columns):
+        message = (
+            f'table "{shown}" has {len(columns)} columns available but '
+            f"{len(names)} columns specified"
+        )
+        raise SqlError("42P10", message)
+    kept = [name for name, _ in columns[len(names) :]]
+    return [(name, expr) for name, (_, expr) in zip([*names, *kept], columns, strict=True)]
+
+
+def _table(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]:
+    if node.schemaname is None:
+        for level in scope.levels():
+            cte = level.ctes.get(node.relname)
+            if cte is not None:
+                return _cte(binding, scope, node, cte.plan, cte.columns)
+    table = find_table(binding, node)
+    binding.tables[table.schema, table.name] = table
+    scanned = scan(binding, table)
+    scope.ids.update([column.id for column in scanned.columns])
+    return scanned, [table_item(scanned, table, node.alias)]
+
+
+def _cte(
+    binding: Binding, scope: Scope, node: Node, plan: Plan, columns: Sequence[PlanColumn]
+) -> tuple[Plan, list[Item]]:
+    """A use of a CTE: its plan under a projection with ids of its own (P1)."""
+    made = tuple([binding.new_column(column.name, column.type) for column in columns])
+    for fresh, column in zip(made, columns, strict=True):
+        if column.id in binding.origins:
+            binding.origins[fresh.id] = binding.origins[column.id]
+        if column.id in binding.inexact:
+            binding.inexact.add(fresh.id)
+    wrapped = Project(plan, made, tuple([_ref(column) for column in columns]))
+    scope.ids.update([column.id for column in made])
+    name = node.relname if node.alias is None else node.alias.aliasname
+    named = [(column.name, _ref(column)) for column in made]
+    if node.alias is not None:
+        named = _renamed(named, node.alias, name)
+    return wrapped, [Item(name, named)]
+
+
+def _subselect(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]:
+    active, clause = scope.lateral_active, scope.clause
+    scope.lateral_active, scope.clause = bool(node.lateral), "FROM"
+    try:
+        result = binding.bind_query(binding, node.subquery, scope)
+    finally:
+        scope.lateral_active, scope.clause = active, clause
+    result.settle(binding)
+    scope.ids.update([column.id for column in result.columns])
+    named = [(column.name, _ref(column)) for column in result.columns]
+    if node.alias is None:
+        return result.plan, [Item(None, named, names_visible=False)]
+    named = _renamed(named, node.alias, node.alias.aliasname)
+    return result.plan, [Item(node.alias.aliasname, named)]
+
+
+# --- joins -------------------------------------------------------------------------------------
+
+
+def _join(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]:
+    kind = _KINDS[node.jointype]
+    left, left_items = from_item(binding, scope, node.larg)
+    right, right_items, lateral = _right_side(binding, scope, node, kind, left_items)
+    check_conflicts(left_items, right_items)
+    left_columns, right_columns = _columns(left_items), _columns(right_items)
+    using = _using_names(node, left_columns, right_columns)
+    condition: Expr | None = None
+    merged: list[tuple[str, Expr]] = []
+    if using:
+        condition, merged = _using(binding, kind, using, left_columns, right_columns)
+    elif node.quals is not None:
+        condition = _on(binding, scope, node, [*left_items, *right_items])
+    if condition is None and kind is JoinKind.INNER:
+        kind = JoinKind.CROSS
+    plan = Join(kind, left, right, condition, lateral=lateral)
+    rest = [pair for pair in (*left_columns, *right_columns) if pair[0] not in using]
+    return plan, _joined_items(node, [*left_items, *right_items], merged, [*merged, *rest])
+
+
+def _right_side(
+    binding: Binding, scope: Scope, node: Node, kind: JoinKind, left_items: Sequence[Item]
+) -> tuple[Plan, list[Item], bool]:
+    legal = kind in (JoinKind.INNER, JoinKind.LEFT)
+    saved, used = scope.items, scope.lateral_used
+    offered = [replace(item, lateral_only=True, lateral_ok=legal) for item in left_items]
+    scope.items = [*saved, *offered]
+    scope.lateral_used = False
+    try:
+        right, right_items = from_item(binding, scope, node.rarg)
+        lateral = scope.lateral_used
+    finally:
+        scope.items = saved
+        scope.lateral_used = used or scope.lateral_used
+    return right, right_items, lateral
+
+
+def _columns(items: Sequence[Item]) -> list[tuple[str, Expr]]:
+    return [pair for item in items if item.columns_visible for pair in item.columns]
+
+
+def _on(binding: Binding, scope: Scope, node: Node, items: list[Item]) -> Expr:
+    saved, clause = scope.items, scope.clause
+    scope.items, scope.clause = items, "JOIN/ON"
+    try:
+        return to_boolean(binding, binding.expression(scope, node.quals), node.quals, "JOIN/ON")
+    finally:
+        scope.items, scope.clause = saved, clause
+
+
+def _using_names(
+    node: Node, left: Sequence[tuple[str, Expr]], right: Sequence[tuple[str, Expr]]
+) -> tuple[str, ...]:
+    if node.isNatural:
+        there = {name for name, _ in right}
+        return tuple(dict.fromkeys(name for name, _ in left if name in there))
+    names = strings(node.usingClause)
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            message = f'column name "{name}" appears more than once in USING clause'
+            raise SqlError("42701", message)
+    return names
+
+
+def _using(
+    binding: Binding,
+    kind: JoinKind,
+    names: Sequence[str],
+    left: Sequence[tuple[str, Expr]],
+    right: Sequence[tuple[str, Expr]],
+) -> tuple[Expr, list[tuple[str, Expr]]]:
+    """The equalities of USING, and its merged columns."""
+    pairs = [(_side(left, name, "left"), _side(right, name, "right")) for name in names]
+    parts = [operator(binding, "=", pair, [None, None], None) for pair in pairs]
+    merged = [
+        (name, _merged(binding, kind, *pair)) for name, pair in zip(names, pairs, strict=True)
+    ]
+    whole = parts[0] if len(parts) == 1 else Logical(BoolOp.AND, tuple(parts), BOOL)
+    return whole, merged
+
+
+def _side(columns: Sequence[tuple[str, Expr]], name: str, side: str) -> Expr:
+    found = [expr for column, expr in columns if column == name]
+    if not found:
+        message = f'column "{name}" specified in USING clause does not exist in {side} table'
+        raise SqlError("42703", message)
+    if len(found) > 1:
+        message = f'common column name "{name}" appears more than once in {side} table'
+        raise SqlError("42702", message)
+    return found[0]
+
+
+def _merged(binding: Binding, kind: JoinKind, left: Expr, right: Expr) -> Expr:
+    """What a USING column is: the side that is never padded with NULLs (buildMergedJoinVar)."""
+    if kind is JoinKind.FULL:
+        both, type_ = to_common_type(binding, [left, right], [None, None], "JOIN/USING")
+        return Coalesce(tuple(both), type_)
+    common = select_common_type([left, right], [None, None], "JOIN/USING")
+    assert common is not None, "with a clause named a mismatch raises"
+    if kind is JoinKind.RIGHT:
+        return implicit(binding, right, None, common.bare())
+    if kind is JoinKind.INNER and left.type.name != common.name == right.type.name:
+        return right
+    return implicit(binding, left, None, common.bare())
+
+
+def _joined_items(
+    node: Node,
+    parts: Sequence[Item],
+    merged: Sequence[tuple[str, Expr]],
+    columns: Sequence[tuple[str, Expr]],
+) -> list[Item]:
+    if node.alias is not None:
+        named = _renamed(columns, node.alias, node.alias.aliasname)
+        return [Item(node.alias.aliasname, named)]
+    hidden = [replace(item, columns_visible=False) for item in parts]
+    items = [*hidden, Item(None, columns, names_visible=False)]
+    if node.join_using_alias is not None:
+        named = Item(node.join_using_alias.aliasname, merged, columns_visible=False)
+        check_conflicts(items, [named])
+        items.append(named)
+    return items
+
+
+_ITEMS: Final[dict[type, Callable[[Binding, Scope, Node], tuple[Plan, list[Item]]]]] = {
+    ast.RangeVar: _table,
+    ast.RangeSubselect: _subselect,
+    ast.JoinExpr: _join,
+}

@@ -1,0 +1,293 @@
+"""Function calls: session functions as constants, aggregates at the level they belong to, the rest by table."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from pglast import ast
+
+from sql.bind_calls import (
+    TYPES,
+    applied,
+    cast_by_name,
+    converted,
+    find_function,
+    function_signature,
+    numeric_call,
+)
+from sql.binding import BindContext, Binding
+from sql.coerce import implicit, to_boolean
+from sql.errors import SqlError, grouping_error, not_supported, undefined_function, undefined_schema
+from sql.functions import FunctionKind, functions
+from sql.overloads import Choice
+from sql.plan import Aggregate, Const, Expr, SortKey
+from sql.scope import Scope
+from sql.syntax import Node, at, position, strings
+from sql.traverse import column_ids
+from sql.types import BOOL, INT4, NAME, OID, TEXT, TIMESTAMPTZ
+
+AGGREGATE_CLAUSES: Final = frozenset({"SELECT", "HAVING", "ORDER BY"})
+_SET_RETURNING: Final = frozenset(
+    "generate_series unnest generate_subscripts regexp_matches regexp_split_to_table string_to_table "
+    "json_array_elements jsonb_array_elements json_each jsonb_each jsonb_object_keys".split()
+)
+_WINDOW: Final = frozenset(
+    "row_number rank dense_rank percent_rank cume_dist ntile lag lead first_value last_value "
+    "nth_value".split()
+)
+_INTERNAL: Final = frozenset({"narrow", "assign"})
+"""Rows of the function table that only the binder may call."""
+
+
+def function_call(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """A FuncCall: a plain function, an aggregate, or a constant of the session."""
+    names = strings(node.funcname)
+    name, place = names[-1], node.location
+    _check_forms(node, name)
+    _check_schema(binding, names, node)
+    if not node.args and not node.agg_star and name in _SESSION:
+        binding.uses_now = binding.uses_now or name in _CLOCK
+        return _SESSION[name](binding.context)
+    owner = scope if _is_aggregate(name) else None
+    if owner is not None:
+        return _aggregate(binding, scope, node, name)
+    _refuse_aggregate_forms(node, name)
+    nodes = node.args or ()
+    exprs = [binding.expression(scope, arg) for arg in nodes]
+    constant = _setting(binding, name, exprs, nodes)
+    if constant is not None:
+        return constant
+    if name in _INTERNAL:
+        raise undefined_function(function_signature(name, exprs), at(place))
+    if not functions(name) or _no_exact(name, exprs):
+        by_cast = cast_by_name(binding, name, exprs, nodes)
+        if by_cast is not None:
+            return by_cast
+    if name in _SET_RETURNING:
+        raise not_supported(f"the set-returning function {name}", at(place))
+    choice = find_function(name, exprs, ".".join(names), place)
+    return applied(binding, choice, exprs, nodes)
+
+
+def _no_exact(name: str, exprs: Sequence[Expr]) -> bool:
+    types = tuple([expr.type.name for expr in exprs])
+    return all(row.args != types for row in functions(name))
+
+
+def _check_forms(node: Node, name: str) -> None:
+    place = at(node.location)
+    if node.over is not None:
+        raise not_supported("a window function", place)
+    if node.agg_within_group:
+        raise not_supported("WITHIN GROUP", place)
+    if node.func_variadic:
+        raise not_supported("VARIADIC", place)
+    for arg in node.args or ():
+        if isinstance(arg, ast.NamedArgExpr):
+            raise not_supported("a named argument", at(arg.location))
+    if name in _WINDOW:
+        message = f"window function {name} requires an OVER clause"
+        raise SqlError("42809", message, place)
+
+
+def _check_schema(binding: Binding, names: Sequence[str], node: Node) -> None:
+    if len(names) == 1 or names[-2] == "pg_catalog":
+        return
+    if names[-2] not in binding.context.catalog.schemas and names[-2] != "information_schema":
+        raise undefined_schema(names[-2], at(node.location))
+    scope = Scope()
+    exprs = [binding.expression(scope, arg) for arg in node.args or () if _is_constant(arg)]
+    raise undefined_function(function_signature(".".join(names), exprs), at(node.location))
+
+
+def _is_constant(node: Node) -> bool:
+    return isinstance(node, ast.A_Const)
+
+
+def _is_aggregate(name: str) -> bool:
+    rows = functions(name)
+    return bool(rows) and rows[0].kind is FunctionKind.AGGREGATE
+
+
+def _refuse_aggregate_forms(node: Node, name: str) -> None:
+    forms = (
+        (node.agg_star, f"{name}(*) specified, but {name} is not an aggregate function"),
+        (node.agg_distinct, f"DISTINCT specified, but {name} is not an aggregate function"),
+        (node.agg_order, f"ORDER BY specified, but {name} is not an aggregate function"),
+        (node.agg_filter, f"FILTER specified, but {name} is not an aggregate function"),
+    )
+    for used, message in forms:
+        if used:
+            raise SqlError("42809", message, at(node.location))
+
+
+# --- session functions -------------------------------------------------------------------------
+
+
+def _now(context: BindContext) -> Const:
+    return Const(context.now, TIMESTAMPTZ)
+
+
+def _statement_now(context: BindContext) -> Const:
+    now = context.statement_now
+    return Const(context.now if now is None else now, TIMESTAMPTZ)
+
+
+_CLOCK: Final = frozenset(
+    {"now", "transaction_timestamp", "statement_timestamp", "clock_timestamp"}
+)
+_SESSION: Final[dict[str, Callable[[BindContext], Expr]]] = {
+    "now": _now,
+    "transaction_timestamp": _now,
+    "statement_timestamp": _statement_now,
+    "clock_timestamp": _statement_now,
+    "version": lambda context: Const(context.version, TEXT),
+    "current_database": lambda context: Const(context.database, NAME),
+    "current_schema": lambda context: Const(
+        context.catalog.creation_schema(context.search_path), NAME
+    ),
+    "pg_backend_pid": lambda context: Const(context.backend_pid, INT4),
+    "pg_is_in_recovery": lambda _: Const(False, BOOL),  # noqa: FBT003 - a value, not a flag
+    "pg_my_temp_schema": lambda _: Const(0, OID),
+    "getdatabaseencoding": lambda _: Const("UTF8", NAME),
+    "pg_client_encoding": lambda _: Const("UTF8", NAME),
+    # PostgreSQL's type is void, which prints as an empty string; asyncpg calls it on every reset.
+    "pg_advisory_unlock_all": lambda _: Const("", TEXT),
+}
+
+
+def _setting(
+    binding: Binding, name: str, exprs: Sequence[Expr], nodes: Sequence[Node]
+) -> Expr | None:
+    """`current_setting('name' [, missing_ok])` of a constant name."""
+    if name != "current_setting" or not 1 <= len(exprs) <= 2:
+        return None
+    first = exprs[0]
+    if not isinstance(first, Const) or not isinstance(first.value, str):
+        raise not_supported("current_setting of an expression", position(nodes[0]))
+    value = binding.context.settings.get(first.value.lower())
+    if value is not None:
+        return Const(value, TEXT)
+    second = exprs[1] if len(exprs) == 2 else None
+    if isinstance(second, Const) and second.value is True:
+        return Const(None, TEXT)
+    message = f'unrecognized configuration parameter "{first.value}"'
+    raise SqlError("42704", message)
+
+
+# --- aggregates --------------------------------------------------------------------------------
+
+
+def _aggregate(binding: Binding, scope: Scope, node: Node, name: str) -> Expr:
+    """An aggregate: registered with the query level it belongs to, where it is a column (check_agglevels)."""
+    nodes = node.args or ()
+    exprs, filter_, order = _aggregate_parts(binding, scope, node)
+    choice = _aggregate_choice(node, name, exprs)
+    level = _level(scope, [*exprs, *(key.expr for key in order)], filter_)
+    _check_level(level, node)
+    args = converted(binding, choice, exprs, nodes)
+    row = choice.function
+    type_, exact = TYPES[choice.result], True
+    if row.numeric is not None:
+        args, type_, exact = numeric_call(binding, row, args, choice.result)
+    distinct = bool(node.agg_distinct)
+    _check_distinct_order(args, order, distinct=distinct, node=node)
+    aggregate = Aggregate(row, args, distinct, filter_, tuple(order), type_)
+    column = level.aggregates.get(aggregate)
+    if column is None:
+        column = level.aggregates[aggregate] = binding.new_column(name, type_)
+        if not exact:
+            binding.inexact.add(column.id)
+    return binding.reference(column, node.location)
+
+
+def _aggregate_parts(
+    binding: Binding, scope: Scope, node: Node
+) -> tuple[list[Expr], Expr | None, list[SortKey]]:
+    outer = scope.in_aggregate
+    scope.in_aggregate = True
+    try:
+        exprs = [binding.expression(scope, arg) for arg in node.args or ()]
+        order = [_sort_key(binding, scope, item) for item in node.agg_order or ()]
+        filter_ = None
+        if node.agg_filter is not None:
+            clause, scope.clause = scope.clause, "FILTER"
+            filter_ = to_boolean(
+                binding, binding.expression(scope, node.agg_filter), node.agg_filter, "FILTER"
+            )
+            scope.clause = clause
+    finally:
+        scope.in_aggregate = outer
+    return exprs, filter_, order
+
+
+def _sort_key(binding: Binding, scope: Scope, item: Node) -> SortKey:
+    expr = binding.expression(scope, item.node)
+    if expr.type.name == "unknown":
+        expr = implicit(binding, expr, item.node, TEXT)
+    descending, nulls_first = sort_direction(item)
+    return SortKey(expr, descending, nulls_first)
+
+
+def sort_direction(item: Node) -> tuple[bool, bool]:
+    """DESC and NULLS FIRST of a SortBy, PostgreSQL's defaults filled in."""
+    from pglast.enums import SortByDir, SortByNulls
+
+    if item.sortby_dir == SortByDir.SORTBY_USING:
+        raise not_supported("ORDER BY .. USING", at(item.location))
+    descending = item.sortby_dir == SortByDir.SORTBY_DESC
+    if item.sortby_nulls == SortByNulls.SORTBY_NULLS_DEFAULT:
+        return descending, descending
+    return descending, item.sortby_nulls == SortByNulls.SORTBY_NULLS_FIRST
+
+
+def _aggregate_choice(node: Node, name: str, exprs: Sequence[Expr]) -> Choice:
+    if node.agg_star and name != "count":
+        raise undefined_function(f"{name}()", at(node.location))
+    if not exprs and not node.agg_star and name == "count":
+        message = f"{name}(*) must be used to call a parameterless aggregate function"
+        raise SqlError("42809", message, at(node.location))
+    return find_function(name, exprs, name, node.location)
+
+
+def _level(scope: Scope, exprs: Sequence[Expr], filter_: Expr | None) -> Scope:
+    """The innermost level whose columns the arguments use; this one if they use none."""
+    parts = exprs if filter_ is None else [*exprs, filter_]
+    used = {column for part in parts for column in column_ids(part)}
+    if used.isdisjoint(scope.ids):
+        for level in scope.levels():
+            if not used.isdisjoint(level.ids):
+                return level
+    return scope
+
+
+def _check_level(level: Scope, node: Node) -> None:
+    place = at(node.location)
+    if level.in_aggregate and level.clause != "FILTER":
+        raise grouping_error("aggregate function calls cannot be nested", place)
+    if level.clause not in AGGREGATE_CLAUSES:
+        what = "JOIN conditions" if level.clause == "JOIN/ON" else level.clause
+        if what == "DEFAULT":
+            what = "DEFAULT expressions"
+        raise grouping_error(f"aggregate functions are not allowed in {what}", place)
+
+
+def _check_distinct_order(
+    args: tuple[Expr, ...], order: Sequence[SortKey], *, distinct: bool, node: Node
+) -> None:
+    if distinct and not args:
+        message = "DISTINCT specified, but count has no arguments"
+        raise SqlError("42809", message, at(node.location))
+    if not distinct:
+        return
+    for key, item in zip(order, node.agg_order or (), strict=True):
+        if key.expr not in args:
+            message = (
+                "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list"
+            )
+            raise SqlError("42P10", message, at(_place(item.node)))
+
+
+def _place(node: Node) -> int | None:
+    from sql.syntax import location
+
+    return location(node)

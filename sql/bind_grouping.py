@@ -1,0 +1,91 @@
+"""Grouping: keys of GROUP BY, aggregates as columns, and the check that nothing else is used (parse_agg.c).
+
+Expressions are bound over the columns below the grouping; afterwards `Grouping.rewrite` replaces what equals
+a key by the key's column and refuses any other column of this level (42803).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sql.binding import Binding
+from sql.errors import grouping_error
+from sql.plan import ColumnId, ColumnRef, Expr, GroupBy, Plan, PlanColumn, Subquery
+from sql.scope import Scope
+from sql.traverse import rewritten_plan, with_children
+
+
+@dataclass(slots=True)
+class Grouping:
+    """The keys of one query level, and the rewrite of what stands above them."""
+
+    binding: Binding
+    scope: Scope
+    keys: Mapping[Expr, PlanColumn]
+
+    def plan(self, below: Plan) -> Plan:
+        """The grouping node: keys and aggregates as columns."""
+        aggregates = self.scope.aggregates
+        return GroupBy(
+            below,
+            tuple(self.keys.values()),
+            tuple(self.keys),
+            tuple(aggregates.values()),
+            tuple(aggregates),
+        )
+
+    def rewrite(self, expr: Expr) -> Expr:
+        """An expression over keys and aggregates; 42803 for any other column of this level."""
+        return self._rewrite(expr, inner=False)
+
+    def _rewrite(self, expr: Expr, *, inner: bool) -> Expr:
+        key = self.keys.get(expr) if self.keys else None
+        if key is not None:
+            return ColumnRef(key.id, expr.type)
+        if isinstance(expr, ColumnRef):
+            if expr.id in self.scope.ids:
+                raise self._ungrouped(expr, inner=inner)
+            return expr
+        if isinstance(expr, Subquery):
+            args = tuple([self._rewrite(arg, inner=inner) for arg in expr.args])
+            plan = rewritten_plan(expr.plan, lambda part: self._rewrite(part, inner=True))
+            return Subquery(expr.kind, plan, args, expr.type)
+        return with_children(expr, lambda part: self._rewrite(part, inner=inner))
+
+    def _ungrouped(self, expr: ColumnRef, *, inner: bool) -> Exception:
+        name = _shown(self.scope, expr.id)
+        place = self.binding.place(expr)
+        if inner:
+            return grouping_error(
+                f'subquery uses ungrouped column "{name}" from outer query', place
+            )
+        message = f'column "{name}" must appear in the GROUP BY clause or be used in an aggregate function'
+        return grouping_error(message, place)
+
+
+def _shown(scope: Scope, column: ColumnId) -> str:
+    for item in scope.items:
+        if item.name is None:
+            continue
+        for name, expr in item.columns:
+            if isinstance(expr, ColumnRef) and expr.id == column:
+                return f"{item.name}.{name}"
+    for item in scope.items:
+        for name, expr in item.columns:
+            if isinstance(expr, ColumnRef) and expr.id == column:
+                return name
+    return "?"
+
+
+def key_columns(binding: Binding, keys: Sequence[Expr]) -> dict[Expr, PlanColumn]:
+    """A column for each key; equal keys share one."""
+    columns: dict[Expr, PlanColumn] = {}
+    for key in keys:
+        if key in columns:
+            continue
+        column = binding.new_column("key", key.type)
+        if isinstance(key, ColumnRef) and key.id in binding.origins:
+            binding.origins[column.id] = binding.origins[key.id]
+        if isinstance(key, ColumnRef) and key.id in binding.inexact:
+            binding.inexact.add(column.id)
+        columns[key] = column
+    return columns

@@ -1,0 +1,459 @@
+"""Queries: SELECT, VALUES, set operations, WITH, ORDER BY and LIMIT (transformSelectStmt).
+
+    FROM ─▶ WHERE ─▶ GroupBy ─▶ HAVING ─▶ Project(targets, sort keys) ─▶ Distinct ─▶ Sort ─▶ Limit ─▶ drop sort keys
+
+Unknown literals in a target list stay unknown until someone decides: the other side of a UNION, the column
+of an INSERT, or `SelectResult.settle`, which makes them text.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pglast import ast
+from pglast.enums import LimitOption, SetOperation
+
+from sql import numeric
+from sql.bind_expressions import condition
+from sql.bind_from import from_clause
+from sql.bind_functions import sort_direction
+from sql.bind_grouping import Grouping, key_columns
+from sql.bind_targets import (
+    Target,
+    group_key,
+    is_unsettled,
+    settled,
+    sort_target,
+    target_list,
+)
+from sql.binding import Binding
+from sql.coerce import (
+    ASSIGNMENT,
+    coerce,
+    convert_common,
+    implicit,
+    is_exact,
+    reshaped,
+    select_common_type,
+    to_common_type,
+)
+from sql.errors import SqlError, mismatch, not_supported
+from sql.plan import (
+    ColumnRef,
+    Const,
+    DistinctRows,
+    Expr,
+    Filter,
+    Limit,
+    Param,
+    Plan,
+    PlanColumn,
+    Project,
+    SetOp,
+    SetOpKind,
+    Sort,
+    SortKey,
+    Values,
+)
+from sql.scope import Item, Scope
+from sql.syntax import Node, at, position, strings, unsupported
+from sql.traverse import column_ids
+from sql.types import INT8, NUMERIC, TEXT, SqlType, display
+
+ONE_ROW: Final = Values((), ((),))
+_SET_KINDS: Final = {
+    SetOperation.SETOP_UNION: (SetOpKind.UNION, "UNION"),
+    SetOperation.SETOP_INTERSECT: (SetOpKind.INTERSECT, "INTERSECT"),
+    SetOperation.SETOP_EXCEPT: (SetOpKind.EXCEPT, "EXCEPT"),
+}
+
+
+@dataclass(slots=True)
+class SelectResult:
+    """A bound query: its plan, columns, the node behind each column, and columns still unknown."""
+
+    plan: Plan
+    columns: tuple[PlanColumn, ...]
+    nodes: list[Node]
+    unknown: dict[int, Expr] = field(default_factory=dict[int, Expr])
+
+    def settle(self, binding: Binding) -> None:
+        """Make what is still unknown text (resolveTargetListUnknowns)."""
+        for index in tuple(self.unknown):
+            self.retype(binding, index, TEXT)
+
+    def retype(self, binding: Binding, index: int, target: SqlType) -> None:
+        """Give an unknown column a type, down where its literal stands."""
+        expr = implicit(binding, self.unknown.pop(index), self.nodes[index], target)
+        column = self.columns[index]
+        made = replace(column, type=expr.type)
+        self.plan = _redefined(self.plan, column, expr)
+        self.columns = (*self.columns[:index], made, *self.columns[index + 1 :])
+
+
+def _redefined(plan: Plan, column: PlanColumn, expr: Expr) -> Plan:
+    """The plan with the literal behind an output column replaced."""
+    match plan:
+        case Project():
+            index = next(i for i, made in enumerate(plan.columns) if made.id == column.id)
+            made = replace(plan.columns[index], type=expr.type)
+            columns = (*plan.columns[:index], made, *plan.columns[index + 1 :])
+            below, own = plan.input, plan.exprs[index]
+            if isinstance(own, ColumnRef):
+                below = _redefined(below, PlanColumn(own.id, made.name, own.type), expr)
+                expr = ColumnRef(own.id, expr.type)
+            exprs = (*plan.exprs[:index], expr, *plan.exprs[index + 1 :])
+            return Project(below, columns, exprs)
+        case Sort() | Limit() | DistinctRows() | Filter():
+            return replace(plan, input=_redefined(plan.input, column, expr))
+        case _:
+            raise AssertionError("an unknown column comes from a projection")
+
+
+def bind_query(binding: Binding, node: Node, parent: Scope | None) -> SelectResult:
+    """Bind a query below `parent`; unknown columns may remain."""
+    if not isinstance(node, ast.SelectStmt):
+        raise not_supported("a data-modifying statement here", None)
+    scope = Scope(parent)
+    if node.withClause is not None:
+        bind_with(binding, scope, node.withClause)
+    if node.lockingClause:
+        raise not_supported("SELECT FOR UPDATE or SHARE", None)
+    if node.valuesLists:
+        return _values(binding, scope, node)
+    if node.op != SetOperation.SETOP_NONE:
+        return _set_operation(binding, scope, node)
+    return _select(binding, scope, node)
+
+
+# --- WITH --------------------------------------------------------------------------------------
+
+
+def bind_with(binding: Binding, scope: Scope, node: Node) -> None:
+    """Bind the CTEs of a WITH clause into the scope, each seeing those before it."""
+    if node.recursive:
+        raise not_supported("WITH RECURSIVE", at(node.location))
+    for cte in node.ctes:
+        if cte.ctename in scope.ctes:
+            message = f'WITH query name "{cte.ctename}" specified more than once'
+            raise SqlError("42712", message, at(cte.location))
+        if not isinstance(cte.ctequery, ast.SelectStmt):
+            raise not_supported("a data-modifying statement in WITH", at(cte.location))
+        result = bind_query(binding, cte.ctequery, Scope(scope.parent, ctes=dict(scope.ctes)))
+        result.settle(binding)
+        names = strings(cte.aliascolnames)
+        if len(names) > len(result.columns):
+            message = (
+                f'WITH query "{cte.ctename}" has {len(result.columns)} columns available but '
+                f"{len(names)} columns specified"
+            )
+            raise SqlError("42P10", message, at(cte.location))
+        kept = [column.name for column in result.columns[len(names) :]]
+        result.columns = tuple(
+            [
+                replace(column, name=name)
+                for column, name in zip(result.columns, [*names, *kept], strict=True)
+            ]
+        )
+        scope.ctes[cte.ctename] = result
+
+
+# --- SELECT ------------------------------------------------------------------------------------
+
+
+def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
+    _refuse_clauses(node)
+    plan = from_clause(binding, scope, node.fromClause) if node.fromClause else ONE_ROW
+    targets = target_list(binding, scope, node.targetList or ())
+    if node.whereClause is not None:
+        scope.clause = "WHERE"
+        plan = Filter(plan, condition(binding, scope, node.whereClause, "WHERE"))
+    having: Expr | None = None
+    if node.havingClause is not None:
+        scope.clause = "HAVING"
+        having = condition(binding, scope, node.havingClause, "HAVING")
+    scope.clause = "ORDER BY"
+    order = _sort_keys(binding, scope, targets, node.sortClause or (), computed=True)
+    scope.clause = "GROUP BY"
+    keys = [group_key(binding, scope, targets, key) for key in node.groupClause or ()]
+    if node.distinctClause:
+        _check_distinct(binding, targets)
+    limit = _limit(binding, scope, node)
+    if keys or scope.aggregates or having is not None:
+        plan = _grouped(binding, scope, plan, keys, targets, having)
+    return _finished(binding, plan, targets, order, limit, distinct=bool(node.distinctClause))
+
+
+def _refuse_clauses(node: Node) -> None:
+    if node.intoClause is not None:
+        raise not_supported("SELECT INTO", at(node.intoClause.rel.location))
+    if node.windowClause:
+        raise not_supported("WINDOW", at(node.windowClause[0].location))
+    if node.distinctClause and node.distinctClause[0] is not None:
+        raise unsupported("DISTINCT ON", node.distinctClause[0])
+    for key in node.groupClause or ():
+        if isinstance(key, ast.GroupingSet):
+            raise not_supported("GROUPING SETS, CUBE or ROLLUP", at(key.location))
+
+
+def _sort_keys(
+    binding: Binding,
+    scope: Scope,
+    targets: list[Target],
+    nodes: Sequence[Node],
+    *,
+    computed: bool,
+) -> list[tuple[Target, bool, bool]]:
+    keys: list[tuple[Target, bool, bool]] = []
+    for item in nodes:
+        target = sort_target(binding, scope, targets, item.node, computed=computed)
+        settled(binding, target)
+        keys.append((target, *sort_direction(item)))
+    return keys
+
+
+def _check_distinct(binding: Binding, targets: list[Target]) -> None:
+    for target in targets:
+        if target.junk:
+            message = "for SELECT DISTINCT, ORDER BY expressions must appear in select list"
+            raise SqlError("42P10", message, position(target.node))
+        settled(binding, target)
+
+
+def _grouped(
+    binding: Binding,
+    scope: Scope,
+    plan: Plan,
+    keys: Sequence[Expr],
+    targets: list[Target],
+    having: Expr | None,
+) -> Plan:
+    grouping = Grouping(binding, scope, key_columns(binding, keys))
+    for target in targets:
+        target.expr = grouping.rewrite(target.expr)
+    above = None if having is None else grouping.rewrite(having)
+    grouped: Plan = grouping.plan(plan)
+    return grouped if above is None else Filter(grouped, above)
+
+
+def _finished(
+    binding: Binding,
+    plan: Plan,
+    targets: list[Target],
+    order: Sequence[tuple[Target, bool, bool]],
+    limit: tuple[Expr | None, Expr | None],
+    *,
+    distinct: bool,
+) -> SelectResult:
+    """Projection, DISTINCT, ORDER BY, LIMIT on top of the rows."""
+    columns = tuple([_target_column(binding, target) for target in targets])
+    made = {id(target): column for target, column in zip(targets, columns, strict=True)}
+    plan = Project(plan, columns, tuple([target.expr for target in targets]))
+    if distinct:
+        plan = DistinctRows(plan)
+    if order:
+        sort = [
+            SortKey(_ref(made[id(target)]), descending, first)
+            for target, descending, first in order
+        ]
+        plan = Sort(plan, tuple(sort))
+    if limit != (None, None):
+        plan = Limit(plan, *limit)
+    shown = [target for target in targets if not target.junk]
+    if len(shown) < len(targets):
+        kept = tuple([made[id(target)] for target in shown])
+        columns = tuple([_renewed(binding, column) for column in kept])
+        plan = Project(plan, columns, tuple([_ref(column) for column in kept]))
+    unknown = {
+        index: target.expr for index, target in enumerate(shown) if is_unsettled(target.expr)
+    }
+    return SelectResult(plan, columns, [target.node for target in shown], unknown)
+
+
+def _ref(column: PlanColumn) -> ColumnRef:
+    return ColumnRef(column.id, column.type)
+
+
+def _target_column(binding: Binding, target: Target) -> PlanColumn:
+    expr = target.expr
+    column = binding.new_column(target.name, expr.type)
+    if isinstance(expr, ColumnRef):
+        origin = binding.origins.get(expr.id)
+        if origin is not None:
+            binding.origins[column.id] = origin
+    if expr.type.name == "numeric" and not is_exact(binding, expr):
+        binding.inexact.add(column.id)
+    return column
+
+
+def _renewed(binding: Binding, column: PlanColumn) -> PlanColumn:
+    made = binding.new_column(column.name, column.type)
+    if column.id in binding.origins:
+        binding.origins[made.id] = binding.origins[column.id]
+    if column.id in binding.inexact:
+        binding.inexact.add(made.id)
+    return made
+
+
+# --- LIMIT -------------------------------------------------------------------------------------
+
+
+def _limit(binding: Binding, scope: Scope, node: Node) -> tuple[Expr | None, Expr | None]:
+    """LIMIT and OFFSET as int8 constants or parameters."""
+    if node.limitCount is None and node.limitOffset is None:
+        return None, None
+    if node.limitOption == LimitOption.LIMIT_OPTION_WITH_TIES:
+        raise unsupported("WITH TIES", node.limitCount)
+    offset = _limit_part(binding, scope, node.limitOffset, "OFFSET", "2201X")
+    return _limit_part(binding, scope, node.limitCount, "LIMIT", "2201W"), offset
+
+
+def _limit_part(
+    binding: Binding, scope: Scope, node: Node | None, clause: str, sqlstate: str
+) -> Expr | None:
+    if node is None:
+        return None
+    scope.clause = clause
+    expr = binding.expression(scope, node)
+    shown = display(expr.type.bare())
+    done = coerce(binding, expr, node, INT8, ASSIGNMENT)
+    if done is None:
+        message = f"argument of {clause} must be type bigint, not type {shown}"
+        raise mismatch(message, position(node))
+    if not scope.ids.isdisjoint(column_ids(done)):
+        raise SqlError("42P10", f"argument of {clause} must not contain variables", position(node))
+    if isinstance(done, Const):
+        if isinstance(done.value, int) and done.value < 0:
+            raise SqlError(sqlstate, f"{clause} must not be negative")
+        return None if done.value is None else done
+    if not isinstance(done, Param):
+        raise not_supported(f"{clause} with an expression", position(node))
+    return done
+
+
+# --- VALUES ------------------------------------------------------------------------------------
+
+
+def _values(binding: Binding, scope: Scope, node: Node) -> SelectResult:
+    scope.clause = "VALUES"
+    lists = node.valuesLists
+    width = len(lists[0])
+    for row in lists:
+        if len(row) != width:
+            message = "VALUES lists must all be the same length"
+            raise SqlError("42601", message, position(row[0]))
+    rows = [[binding.expression(scope, item) for item in row] for row in lists]
+    nodes = [[row[index] for row in lists] for index in range(width)]
+    columns: list[PlanColumn] = []
+    done: list[list[Expr]] = []
+    for index in range(width):
+        exprs, type_ = to_common_type(binding, [row[index] for row in rows], nodes[index], "VALUES")
+        done.append(exprs)
+        columns.append(binding.new_column(f"column{index + 1}", type_))
+    if scope.aggregates:
+        raise AssertionError("aggregates are refused in VALUES")
+    plan = Values(tuple(columns), tuple(zip(*done, strict=True)))
+    first = [column_nodes[0] for column_nodes in nodes]
+    return _ordered(binding, scope, node, SelectResult(plan, tuple(columns), first), computed=True)
+
+
+def _ordered(
+    binding: Binding, scope: Scope, node: Node, result: SelectResult, *, computed: bool
+) -> SelectResult:
+    """ORDER BY and LIMIT over the columns of VALUES or of a set operation."""
+    if not node.sortClause and node.limitCount is None and node.limitOffset is None:
+        return result
+    named = [(column.name, _ref(column)) for column in result.columns]
+    inner = Scope(scope.parent, [Item(None, named, names_visible=False)], dict(scope.ctes))
+    inner.ids.update([column.id for column in result.columns])
+    targets = [
+        Target(column.name, _ref(column), part)
+        for column, part in zip(result.columns, result.nodes, strict=True)
+    ]
+    inner.clause = "ORDER BY"
+    order = _sort_keys(binding, inner, targets, node.sortClause or (), computed=computed)
+    limit = _limit(binding, inner, node)
+    return _finished(binding, result.plan, targets, order, limit, distinct=False)
+
+
+# --- set operations ----------------------------------------------------------------------------
+
+
+def _set_operation(binding: Binding, scope: Scope, node: Node) -> SelectResult:
+    for part in (node.larg, node.rarg):
+        if part.intoClause is not None:
+            raise not_supported("SELECT INTO", at(part.intoClause.rel.location))
+    result = _combined(binding, scope, node)
+    return _ordered(binding, scope, node, result, computed=False)
+
+
+def _side(binding: Binding, scope: Scope, node: Node) -> SelectResult:
+    nested = (
+        node.op != SetOperation.SETOP_NONE
+        and node.withClause is None
+        and not node.sortClause
+        and node.limitCount is None
+        and node.limitOffset is None
+        and not node.lockingClause
+    )
+    if nested:
+        return _combined(binding, scope, node)
+    return bind_query(binding, node, Scope(scope.parent, ctes=dict(scope.ctes)))
+
+
+def _combined(binding: Binding, scope: Scope, node: Node) -> SelectResult:
+    kind, word = _SET_KINDS[node.op]
+    left = _side(binding, scope, node.larg)
+    right = _side(binding, scope, node.rarg)
+    if len(left.columns) != len(right.columns):
+        message = f"each {word} query must have the same number of columns"
+        raise SqlError("42601", message, position(right.nodes[0]) if right.nodes else None)
+    types = [_common(binding, left, right, index, word) for index in range(len(left.columns))]
+    columns = tuple(
+        [
+            binding.new_column(column.name, type_)
+            for column, type_ in zip(left.columns, types, strict=True)
+        ]
+    )
+    for made, one, other in zip(columns, left.columns, right.columns, strict=True):
+        if one.id in binding.inexact or other.id in binding.inexact:
+            binding.inexact.add(made.id)
+    plans = [_as_types(binding, side, types, word) for side in (left, right)]
+    plan = SetOp(kind, bool(node.all), plans[0], plans[1], columns)
+    # In messages a column of a set operation stands where the left side's does.
+    return SelectResult(plan, columns, list(left.nodes))
+
+
+def _common(
+    binding: Binding, left: SelectResult, right: SelectResult, index: int, word: str
+) -> SqlType:
+    sides = (left, right)
+    exprs: list[Expr] = [side.unknown.get(index, _ref(side.columns[index])) for side in sides]
+    nodes = [side.nodes[index] for side in sides]
+    chosen = select_common_type(exprs, nodes, word)
+    assert chosen is not None, "with a clause named a mismatch raises"
+    bare = NUMERIC if chosen.name == "numeric" else SqlType(chosen.name)
+    for side in sides:
+        if index in side.unknown:
+            side.retype(binding, index, bare)
+    types = [side.columns[index].type for side in sides]
+    if types[0] == types[1]:
+        return types[0]
+    if chosen.name == "numeric":
+        return numeric.unify([numeric.of_cast(type_) for type_ in types])
+    return bare
+
+
+def _as_types(binding: Binding, side: SelectResult, types: Sequence[SqlType], word: str) -> Plan:
+    """The side's plan, converted to the common types where it differs."""
+    if all(column.type == type_ for column, type_ in zip(side.columns, types, strict=True)):
+        return side.plan
+    exprs: list[Expr] = []
+    for column, type_, node in zip(side.columns, types, side.nodes, strict=True):
+        expr = convert_common(binding, _ref(column), node, type_.bare(), word)
+        exprs.append(reshaped(binding, expr, type_) if type_.name == "numeric" else expr)
+    columns = [
+        binding.new_column(column.name, type_)
+        for column, type_ in zip(side.columns, types, strict=True)
+    ]
+    return Project(side.plan, tuple(columns), tuple(exprs))

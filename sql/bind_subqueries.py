@@ -1,0 +1,107 @@
+"""Subqueries in expressions: EXISTS, scalar, IN, NOT IN and what is written with ANY and ALL (SubLink)."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pglast import ast
+from pglast.enums import SubLinkType
+
+from sql.bind_calls import operator
+from sql.binding import Binding
+from sql.coerce import to_common_type
+from sql.errors import SqlError, not_supported
+from sql.plan import Call, ColumnRef, Expr, Plan, Project, Subquery, SubqueryKind
+from sql.scope import Scope
+from sql.syntax import Node, at
+from sql.types import BOOL
+
+if TYPE_CHECKING:
+    from sql.bind_queries import SelectResult
+
+
+def subquery(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """Any SubLink."""
+    match node.subLinkType:
+        case SubLinkType.EXISTS_SUBLINK:
+            result = binding.bind_query(binding, node.subselect, scope)
+            return Subquery(SubqueryKind.EXISTS, result.plan, (), BOOL)
+        case SubLinkType.EXPR_SUBLINK:
+            return _scalar(binding, scope, node)
+        case SubLinkType.ANY_SUBLINK if _operator(node) == "=":
+            return _membership(binding, scope, node, SubqueryKind.IN)
+        case SubLinkType.ALL_SUBLINK if _operator(node) == "<>":
+            return _membership(binding, scope, node, SubqueryKind.NOT_IN)
+        case SubLinkType.ANY_SUBLINK | SubLinkType.ALL_SUBLINK:
+            what = f"{_operator(node)} with ANY or ALL over a subquery"
+            raise not_supported(what, at(node.location))
+        case _:
+            raise not_supported("ARRAY over a subquery", at(node.location))
+
+
+def negated_subquery(binding: Binding, scope: Scope, node: Node) -> Expr | None:
+    """`NOT (x IN (SELECT ..))` as NOT IN; None if the node is something else."""
+    if (
+        isinstance(node, ast.SubLink)
+        and node.subLinkType == SubLinkType.ANY_SUBLINK
+        and _operator(node) == "="
+    ):
+        return _membership(binding, scope, node, SubqueryKind.NOT_IN)
+    return None
+
+
+def _operator(node: Node) -> str:
+    return node.operName[-1].sval if node.operName else "="
+
+
+def _scalar(binding: Binding, scope: Scope, node: Node) -> Expr:
+    result = binding.bind_query(binding, node.subselect, scope)
+    result.settle(binding)
+    columns = result.columns
+    if len(columns) != 1:
+        raise SqlError("42601", "subquery must return only one column", at(node.location))
+    expr = Subquery(SubqueryKind.SCALAR, result.plan, (), columns[0].type)
+    binding.places[id(expr)] = (expr, node.location)
+    return expr
+
+
+def _membership(binding: Binding, scope: Scope, node: Node, kind: SubqueryKind) -> Expr:
+    test = node.testexpr
+    nodes: Sequence[Node] = test.args or () if isinstance(test, ast.RowExpr) else (test,)
+    lefts = [binding.expression(scope, part) for part in nodes]
+    result = binding.bind_query(binding, node.subselect, scope)
+    result.settle(binding)
+    if len(result.columns) != len(lefts):
+        amount = "few" if len(result.columns) < len(lefts) else "many"
+        raise SqlError("42601", f"subquery has too {amount} columns", at(node.location))
+    name = "=" if kind is SubqueryKind.IN else "<>"
+    args, plan = _matched(binding, lefts, nodes, result, name, node.location)
+    return Subquery(kind, plan, args, BOOL)
+
+
+def _matched(
+    binding: Binding,
+    lefts: list[Expr],
+    nodes: Sequence[Node],
+    result: "SelectResult",
+    name: str,
+    place: int,
+) -> tuple[tuple[Expr, ...], Plan]:
+    """Both sides converted to what the operator compares, column by column."""
+    args: list[Expr] = []
+    rights: list[Expr] = []
+    for left, node, column in zip(lefts, nodes, result.columns, strict=True):
+        right = ColumnRef(column.id, column.type)
+        call = operator(binding, name, [left, right], [node, node], place)
+        assert isinstance(call, Call), "an operator yields a call"
+        pair, _ = to_common_type(binding, list(call.args[:2]), [node, node], "IN")
+        args.append(pair[0])
+        rights.append(pair[1])
+    if all(isinstance(right, ColumnRef) for right in rights):
+        return tuple(args), result.plan
+    columns = tuple(
+        [
+            binding.new_column(column.name, right.type)
+            for column, right in zip(result.columns, rights, strict=True)
+        ]
+    )
+    return tuple(args), Project(result.plan, columns, tuple(rights))

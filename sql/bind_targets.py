@@ -1,0 +1,166 @@
+"""Target lists, and how ORDER BY and GROUP BY refer to them (findTargetlistEntry)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pglast import ast
+
+from sql.binding import Binding
+from sql.coerce import implicit
+from sql.errors import SqlError, grouping_error, not_supported
+from sql.plan import Const, Expr, Param
+from sql.scope import Scope, in_item, referred, required_item
+from sql.syntax import Node, at, column_name, position
+from sql.types import TEXT
+
+
+@dataclass(slots=True)
+class Target:
+    """An entry of a target list. `junk`: only there to sort by."""
+
+    name: str
+    expr: Expr
+    node: Node
+    junk: bool = False
+
+
+def target_list(binding: Binding, scope: Scope, nodes: Sequence[Node]) -> list[Target]:
+    """The targets of SELECT or RETURNING, stars expanded."""
+    targets: list[Target] = []
+    for node in nodes:
+        value = node.val
+        if isinstance(value, ast.ColumnRef) and isinstance(value.fields[-1], ast.A_Star):
+            targets.extend(_star(binding, scope, value))
+            continue
+        if isinstance(value, ast.A_Indirection) and isinstance(value.indirection[-1], ast.A_Star):
+            raise not_supported("expanding a composite value", position(value))
+        name = node.name if node.name is not None else column_name(value)
+        targets.append(Target(name, binding.expression(scope, value), value))
+    return targets
+
+
+def _star(binding: Binding, scope: Scope, node: Node) -> list[Target]:
+    place = node.location
+    if len(node.fields) > 1:
+        qualifier = [field.sval for field in node.fields[:-1]]
+        item = required_item(binding, scope, qualifier, "*", place)
+        pairs = list(item.columns)
+    else:
+        visible = [item for item in scope.items if item.columns_visible]
+        if not visible:
+            raise SqlError("42601", "SELECT * with no tables specified is not valid", at(place))
+        pairs = [pair for item in visible for pair in item.columns]
+    return [Target(name, referred(binding, expr, place), node) for name, expr in pairs]
+
+
+def settled(binding: Binding, target: Target) -> Expr:
+    """The target's expression; an unknown literal becomes text now."""
+    if target.expr.type.name == "unknown":
+        target.expr = implicit(binding, target.expr, target.node, TEXT)
+    return target.expr
+
+
+def sort_target(
+    binding: Binding, scope: Scope, targets: list[Target], node: Node, *, computed: bool
+) -> Target:
+    """What an ORDER BY entry sorts by: a target, or a junk one added to the list.
+
+    `computed`: an expression over input columns is allowed (not after UNION).
+    """
+    found = _by_name_or_number(targets, node, "ORDER BY")
+    if found is not None:
+        return found
+    expr = binding.expression(scope, node)
+    if expr.type.name == "unknown":
+        expr = implicit(binding, expr, node, TEXT)
+    for target in targets:
+        if target.expr == expr:
+            return target
+    if not computed:
+        raise SqlError(
+            "0A000",
+            "invalid UNION/INTERSECT/EXCEPT ORDER BY clause",
+            position(node),
+            detail="Only result column names can be used, not expressions or functions.",
+            hint="Add the expression/function to every SELECT, or move the UNION into a FROM clause.",
+        )
+    target = Target("sort", expr, node, junk=True)
+    targets.append(target)
+    return target
+
+
+def group_key(binding: Binding, scope: Scope, targets: list[Target], node: Node) -> Expr:
+    """What a GROUP BY entry groups by; a column of the input hides an alias of the same name."""
+    hidden = False
+    if isinstance(node, ast.ColumnRef) and len(node.fields) == 1:
+        hidden = _is_input_column(scope, node)
+    found = None if hidden else _by_name_or_number(targets, node, "GROUP BY")
+    if found is not None:
+        expr = settled(binding, found)
+        _refuse_aggregates(binding, scope, expr)
+        return expr
+    expr = binding.expression(scope, node)
+    if expr.type.name == "unknown":
+        expr = implicit(binding, expr, node, TEXT)
+    return expr
+
+
+def _is_input_column(scope: Scope, node: Node) -> bool:
+    field = node.fields[0]
+    if not isinstance(field, ast.String):
+        return False
+    name = field.sval
+    return any(
+        item.columns_visible and in_item(item, name, node.location) is not None
+        for item in scope.items
+    )
+
+
+def _refuse_aggregates(binding: Binding, scope: Scope, expr: Expr) -> None:
+    from sql.plan import ColumnRef
+    from sql.traverse import children
+
+    ids = {column.id for column in scope.aggregates.values()}
+    waiting: list[Expr] = [expr]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, ColumnRef) and part.id in ids:
+            message = "aggregate functions are not allowed in GROUP BY"
+            raise grouping_error(message, binding.place(part))
+        waiting.extend(children(part))
+
+
+def _by_name_or_number(targets: list[Target], node: Node, clause: str) -> Target | None:
+    """A target by its name or its number (the SQL92 rules)."""
+    if (
+        isinstance(node, ast.ColumnRef)
+        and len(node.fields) == 1
+        and isinstance(node.fields[0], ast.String)
+    ):
+        return _by_name(targets, node.fields[0].sval, node, clause)
+    if not isinstance(node, ast.A_Const):
+        return None
+    if not isinstance(node.val, ast.Integer):
+        raise SqlError("42601", f"non-integer constant in {clause}", position(node))
+    number = node.val.ival or 0
+    visible = [target for target in targets if not target.junk]
+    if not 1 <= number <= len(visible):
+        message = f"{clause} position {number} is not in select list"
+        raise SqlError("42P10", message, position(node))
+    return visible[number - 1]
+
+
+def _by_name(targets: list[Target], name: str, node: Node, clause: str) -> Target | None:
+    found: Target | None = None
+    for target in targets:
+        if target.junk or target.name != name:
+            continue
+        if found is not None and found.expr != target.expr:
+            raise SqlError("42702", f'{clause} "{name}" is ambiguous', at(node.location))
+        found = found or target
+    return found
+
+
+def is_unsettled(expr: Expr) -> bool:
+    """An unknown literal or an untyped parameter."""
+    return expr.type.name == "unknown" and isinstance(expr, Const | Param)

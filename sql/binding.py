@@ -1,0 +1,126 @@
+"""What binding one statement carries along: identifiers, parameters, places, what was read.
+
+INVARIANTS
+  B1  column ids are given out once in a statement (P1).
+  B2  a parameter has one type in a statement; the first use that needs a type decides (42P08 after it).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from sql.catalog import Catalog, Table
+from sql.errors import SqlError
+from sql.plan import ColumnId, ColumnRef, Expr, Param, PlanColumn
+from sql.syntax import at
+from sql.types import UNKNOWN, SqlType, display
+
+if TYPE_CHECKING:
+    from sql.bind_queries import SelectResult
+    from sql.scope import Scope
+    from sql.syntax import Node
+
+PARAMETERS_MAX: Final = 65_535
+
+
+@dataclass(frozen=True, slots=True)
+class BindContext:
+    """What a statement's meaning depends on besides its text.
+
+    `now`: microseconds, the transaction's start: now() and its kin become constants, so a statement that
+    uses it must be bound again in every transaction (`Prepared.uses_now`). `settings`: what
+    `current_setting(name)` of a constant name answers, lower-case names.
+    """
+
+    catalog: Catalog
+    search_path: Sequence[str]
+    now: int
+    timezone: str = "UTC"
+    user: str = "meridian"
+    database: str = "meridian"
+    session_user: str | None = None
+    backend_pid: int = 0
+    version: str = "PostgreSQL 18.0 (Meridian)"
+    statement_now: int | None = None
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(slots=True)
+class Binding:
+    """The mutable state of one call of `bind`."""
+
+    context: BindContext
+    bind_expression: "Callable[[Binding, Scope, Node], Expr]"
+    bind_query: "Callable[[Binding, Node, Scope | None], SelectResult]"
+    parameters: list[SqlType | None]
+    next_id: int = 0
+    uses_now: bool = False
+    tables: dict[tuple[str, str], Table] = field(default_factory=dict[tuple[str, str], Table])
+    origins: dict[ColumnId, tuple[int, int]] = field(
+        default_factory=dict[ColumnId, tuple[int, int]]
+    )
+    """Columns that are a plain column of a table: its oid and number."""
+    inexact: set[ColumnId] = field(default_factory=set[ColumnId])
+    """Numeric columns that were rounded already (N2)."""
+    places: dict[int, tuple[Expr, int]] = field(default_factory=dict[int, tuple[Expr, int]])
+    """Where an expression stands in the text, by its identity; the expression is kept alive."""
+    parameter_places: dict[int, int] = field(default_factory=dict[int, int])
+
+    def expression(self, scope: "Scope", node: "Node") -> Expr:
+        """`bind_expressions.expression`, reached from the modules that it calls."""
+        return self.bind_expression(self, scope, node)
+
+    def new_id(self) -> ColumnId:
+        """A fresh column id (B1)."""
+        self.next_id += 1
+        return ColumnId(self.next_id)
+
+    def new_column(self, name: str, type_: SqlType) -> PlanColumn:
+        """A fresh column."""
+        self.next_id += 1
+        return PlanColumn(ColumnId(self.next_id), name, type_)
+
+    def reference(self, column: PlanColumn, place: int) -> ColumnRef:
+        """An expression for a column, remembered with its place."""
+        ref = ColumnRef(column.id, column.type)
+        self.places[id(ref)] = (ref, place)
+        return ref
+
+    def place(self, expr: Expr) -> int | None:
+        """Where the expression was written, as a position."""
+        found = self.places.get(id(expr))
+        return None if found is None else at(found[1])
+
+    def parameter(self, index: int, place: int) -> Param:
+        """`$index` as far as its type is known."""
+        if not 1 <= index <= PARAMETERS_MAX:
+            raise SqlError("42P02", f"there is no parameter ${index}", at(place))
+        while len(self.parameters) < index:
+            self.parameters.append(None)
+        self.parameter_places.setdefault(index, place)
+        known = self.parameters[index - 1]
+        return Param(index, known if known is not None else UNKNOWN)
+
+    def resolve_parameter(self, param: Param, type_: SqlType) -> Param:
+        """Give an untyped parameter its type (B2)."""
+        known = self.parameters[param.index - 1]
+        if known is None:
+            self.parameters[param.index - 1] = known = type_
+        elif known.name != type_.name:
+            raise SqlError(
+                "42P08",
+                f"inconsistent types deduced for parameter ${param.index}",
+                at(self.parameter_places[param.index]),
+                detail=f"{display(known)} versus {display(type_)}",
+            )
+        return Param(param.index, known)
+
+    def parameter_types(self) -> tuple[SqlType, ...]:
+        """All parameters' types. Raises 42P18 for one that nothing decided."""
+        types: list[SqlType] = []
+        for index, type_ in enumerate(self.parameters, 1):
+            if type_ is None:
+                message = f"could not determine data type of parameter ${index}"
+                raise SqlError("42P18", message, at(self.parameter_places.get(index)))
+            types.append(type_)
+        return tuple(types)

@@ -1,0 +1,341 @@
+"""Conversions: which are allowed where, and expressions that perform them.
+
+    unknown literal   parsed here and now into a constant of the target type
+    untyped $n        gets the target type
+    anything else     a `Call` of the cast's row; casts of constants that cannot fail are folded
+
+Follows parse_coerce.c: contexts (implicit, assignment, explicit), common types of CASE, UNION, VALUES.
+
+INVARIANTS
+  K1  what `coerce` returns has the target's type name and, if the target has a modifier, its modifier.
+  K2  a numeric keeps its computed precision and scale unless the target has a modifier; `store` alone
+      gives it the exact shape of a column.
+  K3  folding never raises for a typed constant: what would fail is left to run time, as in PostgreSQL.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from decimal import ROUND_HALF_UP, Context, Decimal
+from functools import cache
+from typing import Final
+
+from sql import numeric
+from sql.binding import Binding
+from sql.errors import SqlError, mismatch
+from sql.functions import CastContext, Function, cast, function_by_id
+from sql.plan import Call, Case, Coalesce, ColumnRef, Const, Expr, Extreme, Param
+from sql.syntax import Node, at, location, position
+from sql.text_input import parse_text
+from sql.types import CATEGORIES, NUMERIC, PREFERRED, TEXT, SqlType, Value, display
+
+IMPLICIT: Final = CastContext.IMPLICIT
+ASSIGNMENT: Final = CastContext.ASSIGNMENT
+EXPLICIT: Final = CastContext.EXPLICIT
+_RANK: Final = {IMPLICIT: 0, ASSIGNMENT: 1, EXPLICIT: 2}
+_POLYMORPHIC: Final = frozenset(
+    {"any", "anyelement", "anycompatible", "anynonarray", "anycompatiblenonarray"}
+)
+_INTEGERS: Final = {"int2": 1 << 15, "int4": 1 << 31, "int8": 1 << 63}
+_WIDE: Final = Context(prec=80)
+
+
+@cache
+def can_coerce(source: str, target: str, context: CastContext) -> bool:
+    """Whether a value of one type may become another in that context."""
+    if source in (target, "unknown") or target in _POLYMORPHIC:
+        return True
+    row = cast(source, target)
+    return row is not None and row.context is not None and _RANK[row.context] <= _RANK[context]
+
+
+def coerce(
+    binding: Binding, expr: Expr, node: Node, target: SqlType, context: CastContext
+) -> Expr | None:
+    """The expression as `target` (K1), or None if the context does not allow it."""
+    source = expr.type
+    if source.name == "unknown":
+        expr = _typed(binding, expr, node, target)
+    elif source.name != target.name:
+        if not can_coerce(source.name, target.name, context):
+            return None
+        row = cast(source.name, target.name)
+        assert row is not None, "can_coerce found a row"
+        expr = _converted(binding, expr, row, target)
+    return modified(expr, target, context)
+
+
+def implicit(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
+    """`coerce` where an overload or a common type has already been found to fit."""
+    done = coerce(binding, expr, node, target, IMPLICIT)
+    assert done is not None, f"no implicit cast from {expr.type.name} to {target.name}"
+    return done
+
+
+def _typed(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
+    bare = NUMERIC if target.name == "numeric" else SqlType(target.name)
+    if isinstance(expr, Param):
+        return binding.resolve_parameter(expr, bare)
+    if isinstance(expr, ColumnRef):
+        # A column of a subquery is never unknown; only a literal seen through a set operation is.
+        raise AssertionError("a column of type unknown")
+    assert isinstance(expr, Const), f"an unknown expression that is no literal: {expr}"
+    if expr.value is None:
+        return Const(None, bare)
+    assert isinstance(expr.value, str), "an unknown literal is text"
+    return literal(binding, expr.value, bare.name, at(location(node)))
+
+
+def literal(binding: Binding, text: str, type_name: str, place: int | None) -> Const:
+    """A text constant as a constant of a type, by the type's input function."""
+    try:
+        value = parse_text(type_name, text, timezone=binding.context.timezone)
+    except SqlError as error:
+        raise error.at(place) from None
+    if isinstance(value, Decimal):
+        return decimal_constant(value, place)
+    return Const(value, SqlType(type_name))
+
+
+def decimal_constant(value: Decimal, place: int | None) -> Const:
+    """A numeric constant with exactly its own digits."""
+    type_ = numeric.of_constant(value)
+    if not numeric.fits(type_):
+        detail = "A numeric holds at most 38 digits."
+        raise SqlError("22003", "value overflows numeric format", place, detail=detail)
+    return Const(value, type_)
+
+
+def _converted(binding: Binding, expr: Expr, row: Function, target: SqlType) -> Expr:
+    type_ = numeric.of_cast(expr.type) if target.name == "numeric" else SqlType(target.name)
+    if isinstance(expr, Const):
+        folded = _folded(expr.value, expr.type.name, type_)
+        if folded is not None:
+            return folded
+    return Call(row, (expr, *zone_arguments(binding, row)), type_)
+
+
+def zone_arguments(binding: Binding, row: Function) -> tuple[Const, ...]:
+    """The session's zone for a row that depends on it (F3)."""
+    return (Const(binding.context.timezone, TEXT),) if row.zone else ()
+
+
+def _folded(value: Value, source: str, target: SqlType) -> Const | None:
+    if value is None:
+        return Const(None, target)
+    name = target.name
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int) and source in _INTEGERS:
+        return _folded_integer(value, target)
+    if isinstance(value, Decimal):
+        if name == "float8":
+            return Const(float(value), target)
+        if name in _INTEGERS:
+            whole = int(value.quantize(Decimal(1), ROUND_HALF_UP, _WIDE))
+            return Const(whole, target) if _in_range(whole, name) else None
+    if isinstance(value, str) and name in ("text", "varchar") and source in ("text", "varchar"):
+        return Const(value, target)
+    return None
+
+
+def _folded_integer(value: int, target: SqlType) -> Const | None:
+    name = target.name
+    if name in _INTEGERS:
+        return Const(value, target) if _in_range(value, name) else None
+    if name == "numeric":
+        return Const(Decimal(value), numeric.of_constant(Decimal(value)))
+    if name == "float8":
+        return Const(float(value), target)
+    return None
+
+
+def _in_range(value: int, name: str) -> bool:
+    return -_INTEGERS[name] <= value < _INTEGERS[name]
+
+
+# --- modifiers and shapes ----------------------------------------------------------------------
+
+
+def modified(expr: Expr, target: SqlType, context: CastContext) -> Expr:
+    """Apply the target's modifier to an expression that has the target's type (K1)."""
+    if target.typmod < 0 or expr.type.typmod == target.typmod:
+        return expr
+    if isinstance(expr, Const):
+        folded = _fitted(expr.value, target, context)
+        if folded is not None:
+            return folded
+    if target.name in ("timestamp", "timestamptz"):
+        return expr
+    return Call(_modifier_row(target.name, context), (expr,), target)
+
+
+def _modifier_row(name: str, context: CastContext) -> Function:
+    if name == "numeric" or context is EXPLICIT:
+        row = cast(name, name)
+        assert row is not None, f"no row applies a modifier of {name}"
+        return row
+    return function_by_id(f"assign({name})")
+
+
+def _fitted(value: Value, target: SqlType, context: CastContext) -> Const | None:
+    if value is None:
+        return Const(None, target)
+    if isinstance(value, Decimal):
+        assert target.scale is not None, "Y1"
+        rounded = value.quantize(Decimal(1).scaleb(-target.scale), ROUND_HALF_UP, _WIDE)
+        shape = numeric.of_constant(rounded)
+        fits = (shape.precision or 0) <= (target.precision or 0) or rounded == 0
+        return Const(rounded, target) if fits else None
+    length = target.length
+    if isinstance(value, str) and length is not None:
+        return _fitted_text(value, length, target, context)
+    return Const(value, target) if target.name in ("timestamp", "timestamptz") else None
+
+
+def _fitted_text(value: str, length: int, target: SqlType, context: CastContext) -> Const | None:
+    kept = value[:length]
+    if len(value) > length and context is not EXPLICIT and value[length:].strip(" "):
+        return None
+    return Const(kept.rstrip(" ") if target.name == "bpchar" else kept, target)
+
+
+def same_shape(left: SqlType, right: SqlType) -> bool:
+    """Whether two types are stored alike."""
+    return left.name == right.name and (
+        left.name != "numeric" or (left.precision, left.scale) == (right.precision, right.scale)
+    )
+
+
+def reshaped(binding: Binding, expr: Expr, target: SqlType) -> Expr:
+    """A numeric as another precision and scale, losing no digit of an exact value (N2)."""
+    if same_shape(expr.type, target):
+        return expr
+    if isinstance(expr, Const):
+        moved = _moved(expr.value, target)
+        if moved is not None:
+            return moved
+    narrower = (target.scale or 0) < (expr.type.scale or 0)
+    if narrower and is_exact(binding, expr):
+        return Call(function_by_id("narrow(numeric)"), (expr,), target)
+    row = cast("numeric", "numeric")
+    assert row is not None, "the row that changes precision and scale (F4)"
+    return Call(row, (expr,), target)
+
+
+def _moved(value: Value, target: SqlType) -> Const | None:
+    if value is None:
+        return Const(None, target)
+    assert isinstance(value, Decimal), "a numeric constant"
+    own = numeric.of_constant(value)
+    digits = (target.precision or 0) - (target.scale or 0)
+    fits = (own.scale or 0) <= (target.scale or 0) and (own.precision or 0) - (
+        own.scale or 0
+    ) <= digits
+    return Const(value, target) if fits else None
+
+
+def is_exact(binding: Binding, expr: Expr) -> bool:
+    """Whether a numeric value has not been rounded by the engine yet (N2)."""
+    match expr:
+        case Call():
+            if expr.function.numeric in ("divide", "inexact"):
+                return False
+            numerics = [arg for arg in expr.args if arg.type.name == "numeric"]
+            if not numerics and expr.args and expr.args[0].type.name in ("float4", "float8"):
+                return False
+            return all(is_exact(binding, arg) for arg in numerics)
+        case ColumnRef():
+            return expr.id not in binding.inexact
+        case Case():
+            branches: Iterable[Expr] = (result for _, result in expr.whens)
+            return all(is_exact(binding, arg) for arg in (*branches, expr.otherwise))
+        case Coalesce() | Extreme():
+            return all(is_exact(binding, arg) for arg in expr.args)
+        case _:
+            return True
+
+
+def stored(binding: Binding, expr: Expr, target: SqlType) -> Expr:
+    """Give an assigned value the exact shape of its column (K2)."""
+    return reshaped(binding, expr, target) if target.name == "numeric" else expr
+
+
+# --- common types ------------------------------------------------------------------------------
+
+
+def select_common_type(
+    exprs: Sequence[Expr], nodes: Sequence[Node], what: str | None
+) -> SqlType | None:
+    """The type all expressions get (select_common_type). Without `what`: None instead of 42804."""
+    chosen = exprs[0].type
+    if chosen.name != "unknown" and all(expr.type.name == chosen.name for expr in exprs):
+        return chosen
+    for expr, node in zip(exprs[1:], nodes[1:], strict=True):
+        type_ = expr.type
+        if type_.name in ("unknown", chosen.name):
+            continue
+        if chosen.name == "unknown":
+            chosen = type_
+        elif CATEGORIES[type_.name] != CATEGORIES[chosen.name]:
+            if what is None:
+                return None
+            names = f"{_bare(chosen)} and {_bare(type_)}"
+            raise mismatch(f"{what} types {names} cannot be matched", position(node))
+        elif (
+            chosen.name not in PREFERRED
+            and can_coerce(chosen.name, type_.name, IMPLICIT)
+            and not can_coerce(type_.name, chosen.name, IMPLICIT)
+        ):
+            chosen = type_
+    return TEXT if chosen.name == "unknown" else chosen
+
+
+def _bare(type_: SqlType) -> str:
+    return display(SqlType(type_.name))
+
+
+def to_common_type(
+    binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node], what: str
+) -> tuple[list[Expr], SqlType]:
+    """All expressions with one type, numerics with one shape, and that type."""
+    chosen = select_common_type(exprs, nodes, what)
+    assert chosen is not None, "with `what` a mismatch raises"
+    return as_common_type(binding, exprs, nodes, chosen, what)
+
+
+def as_common_type(
+    binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node], chosen: SqlType, what: str
+) -> tuple[list[Expr], SqlType]:
+    """All expressions as the chosen type; the modifier survives if all have it."""
+    target = chosen.bare() if chosen.name != "numeric" else NUMERIC
+    typmods = {expr.type.typmod if expr.type.name == chosen.name else -1 for expr in exprs}
+    done = [
+        convert_common(binding, expr, node, target, what)
+        for expr, node in zip(exprs, nodes, strict=True)
+    ]
+    if chosen.name == "numeric":
+        common = numeric.unify([expr.type for expr in done])
+        return [reshaped(binding, expr, common) for expr in done], common
+    typmod = typmods.pop() if len(typmods) == 1 else -1
+    return done, replace(target, typmod=typmod)
+
+
+def convert_common(binding: Binding, expr: Expr, node: Node, target: SqlType, what: str) -> Expr:
+    """One expression as the common type; 42846 if there is no implicit way."""
+    done = coerce(binding, expr, node, target, IMPLICIT)
+    if done is None:
+        names = f"{_bare(expr.type)} to {_bare(target)}"
+        raise SqlError("42846", f"{what} could not convert type {names}", position(node))
+    return done
+
+
+def to_boolean(binding: Binding, expr: Expr, node: Node, what: str) -> Expr:
+    """A condition, or 42804."""
+    if expr.type.name == "bool":
+        return expr
+    done = coerce(binding, expr, node, SqlType("bool"), ASSIGNMENT)
+    if done is None:
+        shown = _bare(expr.type)
+        message = f"argument of {what} must be type boolean, not type {shown}"
+        raise mismatch(message, position(node))
+    return done

@@ -1,0 +1,335 @@
+"""EXPLAIN: its options, and plans as indented lines of text."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, assert_never
+
+from pglast import ast
+
+from sql.errors import SqlError, not_supported
+from sql.functions import FunctionKind
+from sql.plan import (
+    Aggregate,
+    Call,
+    Case,
+    Coalesce,
+    ColumnId,
+    ColumnRef,
+    Const,
+    Distinct,
+    DistinctRows,
+    Expr,
+    Extreme,
+    Filter,
+    GroupBy,
+    InList,
+    IsTest,
+    Join,
+    JoinKind,
+    Limit,
+    Logical,
+    Param,
+    Plan,
+    PlanColumn,
+    Project,
+    Scan,
+    SetOp,
+    Sort,
+    SortKey,
+    Subquery,
+    SubqueryKind,
+    Values,
+)
+from sql.statements import Modify, Query
+from sql.syntax import Node, at
+from sql.traverse import inputs, plan_expressions
+from sql.types import display
+
+_OPTIONS: Final = frozenset(
+    {
+        "analyze", "verbose", "costs", "settings", "generic_plan", "buffers", "serialize", "wal",
+        "timing", "summary", "memory", "format",
+    }
+)  # fmt: skip
+_FORMATS: Final = frozenset({"text", "json", "xml", "yaml"})
+
+
+def explain_options(node: Node) -> Mapping[str, str]:
+    """The options of EXPLAIN, lower case; a bare name means `true`."""
+    options: dict[str, str] = {}
+    for option in node.options or ():
+        name = option.defname
+        if name not in _OPTIONS:
+            message = f'unrecognized EXPLAIN option "{name}"'
+            raise SqlError("42601", message, at(option.location))
+        value = _option_value(option)
+        if name == "format":
+            if value not in _FORMATS:
+                message = f'unrecognized value for EXPLAIN option "format": "{value}"'
+                raise SqlError("22023", message, at(option.location))
+            if value != "text":
+                raise not_supported(f"EXPLAIN in {value}", at(option.location))
+        options[name] = value
+    return options
+
+
+def _option_value(option: Node) -> str:
+    match option.arg:
+        case None:
+            return "true"
+        case ast.Boolean():
+            return "true" if option.arg.boolval else "false"
+        case ast.Integer():
+            return str(option.arg.ival or 0)
+        case _:
+            return str(option.arg.sval).lower()
+
+
+# --- plans -------------------------------------------------------------------------------------
+
+
+def explain_lines(statement: Query | Modify) -> list[str]:
+    """The plan as lines, indented two more blanks a level, PostgreSQL's arrows in front of inputs."""
+    match statement:
+        case Query():
+            lines = _rendered(statement.plan)
+            if statement.as_of is not None:
+                word = "As Of At Least" if statement.as_of_at_least else "As Of"
+                lines.insert(1, f"  {word}: {_Names(statement.plan).expr(statement.as_of)}")
+            return lines
+        case Modify():
+            table = statement.table
+            head = f"{statement.kind.value.capitalize()} on {table.schema}.{table.name}"
+            return [head, *_indented(_rendered(statement.source))]
+        case _:
+            assert_never(statement)
+
+
+def _rendered(plan: Plan) -> list[str]:
+    names = _Names(plan)
+    return list(_lines(plan, names))
+
+
+def _lines(plan: Plan, names: "_Names") -> Iterator[str]:
+    yield _head(plan)
+    for detail in _details(plan, names):
+        yield f"  {detail}"
+    for expr in plan_expressions(plan):
+        for subplan in _subplans(expr):
+            yield "  SubPlan"
+            yield from _indented(list(_lines(subplan, names)), 4)
+    for below in inputs(plan):
+        yield from _indented(list(_lines(below, names)))
+
+
+def _indented(lines: Sequence[str], width: int = 2) -> list[str]:
+    first, *rest = lines
+    return [f"{' ' * width}->  {first}", *(f"{' ' * (width + 4)}{line}" for line in rest)]
+
+
+def _head(plan: Plan) -> str:
+    match plan:
+        case Scan():
+            return f"Scan on {plan.name}"
+        case Values():
+            return "Result" if not plan.columns else "Values Scan"
+        case Project():
+            return "Project"
+        case Filter():
+            return "Filter"
+        case Join():
+            kind = "" if plan.kind is JoinKind.INNER else f"{plan.kind.value.capitalize()} "
+            return f"{kind}Join{' Lateral' if plan.lateral else ''}"
+        case GroupBy():
+            return "GroupAggregate" if plan.keys else "Aggregate"
+        case DistinctRows():
+            return "Unique"
+        case SetOp():
+            return f"{plan.kind.value.capitalize()}{' All' if plan.all else ''}"
+        case Sort():
+            return "Sort"
+        case Limit():
+            return "Limit"
+        case _:
+            assert_never(plan)
+
+
+def _details(plan: Plan, names: "_Names") -> Iterator[str]:
+    match plan:
+        case Scan():
+            columns = plan.columns + (plan.identity or ())
+            yield f"Output: {', '.join(column.name for column in columns)}"
+        case Values():
+            if plan.columns:
+                yield f"Rows: {len(plan.rows)}"
+        case Project():
+            shown = [
+                _output(column, expr, names)
+                for column, expr in zip(plan.columns, plan.exprs, strict=True)
+            ]
+            yield f"Output: {', '.join(shown)}"
+        case Filter():
+            yield f"Filter: {names.expr(plan.predicate)}"
+        case Join():
+            if plan.condition is not None:
+                yield f"Join Filter: {names.expr(plan.condition)}"
+        case GroupBy():
+            yield from _grouping_details(plan, names)
+        case Sort():
+            yield f"Sort Key: {', '.join(names.sort_key(key) for key in plan.keys)}"
+        case Limit():
+            if plan.limit is not None:
+                yield f"Limit: {names.expr(plan.limit)}"
+            if plan.offset is not None:
+                yield f"Offset: {names.expr(plan.offset)}"
+        case DistinctRows() | SetOp():
+            return
+
+
+def _output(column: PlanColumn, expr: Expr, names: "_Names") -> str:
+    shown = names.expr(expr)
+    return shown if shown == column.name else f"{shown} AS {column.name}"
+
+
+def _grouping_details(plan: GroupBy, names: "_Names") -> Iterator[str]:
+    if plan.keys:
+        yield f"Group Key: {', '.join(names.expr(key) for key in plan.keys)}"
+    if plan.aggregates:
+        shown = [names.aggregate(aggregate) for aggregate in plan.aggregates]
+        yield f"Aggregates: {', '.join(shown)}"
+
+
+def _subplans(expr: Expr) -> Iterator[Plan]:
+    from sql.traverse import children
+
+    if isinstance(expr, Subquery):
+        yield expr.plan
+    for child in children(expr):
+        yield from _subplans(child)
+
+
+class _Names:
+    """Expressions as text, columns by the names that the plan gives them."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._columns: dict[ColumnId, str] = {}
+        self._learn(plan)
+
+    def _learn(self, plan: Plan) -> None:
+        match plan:
+            case Scan():
+                columns = plan.columns + (plan.identity or ())
+                self._columns.update((col.id, f"{plan.name}.{col.name}") for col in columns)
+            case Values() | Project() | SetOp():
+                self._columns.update((column.id, column.name) for column in plan.columns)
+            case GroupBy():
+                self._learn_grouping(plan)
+            case _:
+                pass
+        for below in inputs(plan):
+            self._learn(below)
+        for expr in plan_expressions(plan):
+            for subplan in _subplans(expr):
+                self._learn(subplan)
+
+    def _learn_grouping(self, plan: GroupBy) -> None:
+        self._learn(plan.input)
+        for column, key in zip(plan.key_columns, plan.keys, strict=True):
+            self._columns[column.id] = self.expr(key)
+        for column, aggregate in zip(plan.aggregate_columns, plan.aggregates, strict=True):
+            self._columns[column.id] = self.aggregate(aggregate)
+
+    def sort_key(self, key: SortKey) -> str:
+        direction = " DESC" if key.descending else ""
+        usual = key.nulls_first == key.descending
+        nulls = "" if usual else f" NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+        return f"{self.expr(key.expr)}{direction}{nulls}"
+
+    def aggregate(self, aggregate: Aggregate) -> str:
+        inside = ", ".join(map(self.expr, aggregate.args)) or "*"
+        distinct = "DISTINCT " if aggregate.distinct else ""
+        order = ""
+        if aggregate.order:
+            order = f" ORDER BY {', '.join(map(self.sort_key, aggregate.order))}"
+        kept = "" if aggregate.filter is None else f" FILTER (WHERE {self.expr(aggregate.filter)})"
+        return f"{aggregate.function.name}({distinct}{inside}{order}){kept}"
+
+    def expr(self, expr: Expr) -> str:
+        """One expression, operators in parentheses."""
+        match expr:
+            case Const():
+                return _constant(expr)
+            case Param():
+                return f"${expr.index}"
+            case ColumnRef():
+                return self._columns.get(expr.id, f"#{expr.id}")
+            case Call():
+                return self._call(expr)
+            case Logical():
+                if len(expr.args) == 1:
+                    return f"(NOT {self.expr(expr.args[0])})"
+                return f"({f' {expr.op.value.upper()} '.join(map(self.expr, expr.args))})"
+            case IsTest():
+                return f"({self.expr(expr.arg)} {expr.test.value.upper()})"
+            case Distinct():
+                word = "IS NOT DISTINCT FROM" if expr.negated else "IS DISTINCT FROM"
+                return f"({self.expr(expr.left)} {word} {self.expr(expr.right)})"
+            case Coalesce():
+                return f"COALESCE({', '.join(map(self.expr, expr.args))})"
+            case Extreme():
+                word = "GREATEST" if expr.greatest else "LEAST"
+                return f"{word}({', '.join(map(self.expr, expr.args))})"
+            case Case() | InList() | Subquery():
+                return self._compound(expr)
+            case _:
+                assert_never(expr)
+
+    def _compound(self, expr: Case | InList | Subquery) -> str:
+        match expr:
+            case Case():
+                whens = [f"WHEN {self.expr(a)} THEN {self.expr(b)}" for a, b in expr.whens]
+                return f"CASE {' '.join(whens)} ELSE {self.expr(expr.otherwise)} END"
+            case InList():
+                word = "NOT IN" if expr.negated else "IN"
+                items = ", ".join(map(self.expr, expr.items))
+                return f"({self.expr(expr.arg)} {word} ({items}))"
+            case Subquery(kind=SubqueryKind.SCALAR):
+                return "(SubPlan)"
+            case Subquery(kind=SubqueryKind.EXISTS):
+                return "EXISTS(SubPlan)"
+            case Subquery():
+                left = ", ".join(map(self.expr, expr.args))
+                return f"({left} {expr.kind.value.upper()} (SubPlan))"
+
+    def _call(self, expr: Call) -> str:
+        row = expr.function
+        args = [self.expr(arg) for arg in expr.args[: len(expr.args) - int(row.zone)]]
+        if row.kind is FunctionKind.CAST or row.name in ("narrow", "assign"):
+            return f"({args[0]})::{_shown_type(expr)}"
+        if row.kind is FunctionKind.OPERATOR:
+            return (
+                f"({row.name} {args[0]})" if len(args) == 1 else f"({f' {row.name} '.join(args)})"
+            )
+        return f"{row.name}({', '.join(args)})"
+
+
+def _shown_type(expr: Call) -> str:
+    type_ = expr.type
+    if type_.name == "numeric" and type_.typmod < 0:
+        return f"numeric({type_.precision},{type_.scale})"
+    return display(type_)
+
+
+def _constant(expr: Const) -> str:
+    value = expr.value
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        text = value.replace("'", "''")
+        return f"'{text}'"
+    if isinstance(value, bytes):
+        return f"'\\x{value.hex()}'"
+    if expr.type.name in ("date", "timestamp", "timestamptz", "interval", "float4", "float8"):
+        return f"'{value}'::{expr.type.name}"
+    return str(value)

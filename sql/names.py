@@ -1,0 +1,100 @@
+"""Names of types as the grammar gives them, and identifiers as messages quote them."""
+
+from typing import Final
+
+from pglast import ast
+
+from sql.errors import SqlError, not_supported
+from sql.syntax import Node, at, strings
+from sql.types import NUMERIC, NUMERIC_PRECISION_MAX, OIDS, SqlType, bpchar, numeric, varchar
+
+_FOREIGN: Final = frozenset(
+    "json jsonb time timetz money xml inet cidr macaddr macaddr8 bit varbit point line lseg box path "
+    "polygon circle tsvector tsquery jsonpath regclass regproc regprocedure regoper regoperator regtype "
+    "regrole regnamespace regconfig regdictionary regcollation xid xid8 cid tid pg_lsn int4range "
+    "int8range numrange tsrange tstzrange daterange int2vector oidvector refcursor record char "
+    "serial serial4 serial2 serial8 smallserial bigserial hstore citext cstring anyelement anyarray "
+    "int4multirange int8multirange nummultirange datemultirange tsmultirange tstzmultirange".split()
+)
+_LENGTH_MAX: Final = 10_485_760
+_PLAIN: Final = {
+    name: SqlType(name) for name in OIDS if name not in ("numeric", "unknown", "void")
+} | {"numeric": NUMERIC}
+
+
+def type_of(node: Node) -> SqlType:
+    """The type that a TypeName means. Raises 42704, 42601, 22023, 0A000."""
+    place = at(node.location)
+    names = strings(node.names)
+    if node.arrayBounds:
+        raise not_supported(f"type {names[-1]}[]", place)
+    if node.setof or node.pct_type:
+        raise not_supported("this form of type name", place)
+    name = names[-1]
+    if len(names) > 1 and names[0] != "pg_catalog":
+        raise SqlError("42704", f'type "{".".join(names)}" does not exist', place)
+    type_ = _PLAIN.get(name)
+    if type_ is None:
+        raise _unknown_type(name, place)
+    return type_ if not node.typmods else _modified(name, node)
+
+
+def _unknown_type(name: str, place: int | None) -> SqlError:
+    if name in _FOREIGN or name in ("unknown", "void"):
+        return not_supported(f"type {name}", place)
+    return SqlError("42704", f'type "{name}" does not exist', place)
+
+
+def _modified(name: str, node: Node) -> SqlType:
+    place = at(node.location)
+    if not all(
+        isinstance(item, ast.A_Const) and isinstance(item.val, ast.Integer) for item in node.typmods
+    ):
+        raise SqlError("42601", "type modifiers must be simple constants or identifiers", place)
+    modifiers = [item.val.ival or 0 for item in node.typmods]
+    match name:
+        case "varchar" | "bpchar":
+            return _with_length(name, modifiers, place)
+        case "numeric":
+            return _with_precision(modifiers, place)
+        case "timestamp" | "timestamptz" if len(modifiers) == 1 and modifiers[0] >= 6:
+            return SqlType(name, 6)
+        case "timestamp" | "timestamptz" | "interval":
+            raise not_supported(f"a precision of type {name}", place)
+        case _:
+            message = f'type modifier is not allowed for type "{name}"'
+            raise SqlError("42601", message, place)
+
+
+def _with_length(name: str, modifiers: list[int], place: int | None) -> SqlType:
+    if len(modifiers) != 1:
+        raise SqlError("22023", "invalid type modifier", place)
+    length = modifiers[0]
+    shown = "varchar" if name == "varchar" else "char"
+    if length < 1:
+        raise SqlError("22023", f"length for type {shown} must be at least 1", place)
+    if length > _LENGTH_MAX:
+        message = f"length for type {shown} cannot exceed {_LENGTH_MAX}"
+        raise SqlError("22023", message, place)
+    return varchar(length) if name == "varchar" else bpchar(length)
+
+
+def _with_precision(modifiers: list[int], place: int | None) -> SqlType:
+    if len(modifiers) > 2:
+        raise SqlError("22023", "invalid NUMERIC type modifier", place)
+    precision, scale = modifiers[0], modifiers[1] if len(modifiers) == 2 else 0
+    if not 1 <= precision <= 1000:
+        message = f"NUMERIC precision {precision} must be between 1 and 1000"
+        raise SqlError("22023", message, place)
+    if not -1000 <= scale <= 1000:
+        message = f"NUMERIC scale {scale} must be between -1000 and 1000"
+        raise SqlError("22023", message, place)
+    if precision > NUMERIC_PRECISION_MAX or not 0 <= scale <= precision:
+        hint = f"The precision is at most {NUMERIC_PRECISION_MAX}, the scale at most the precision."
+        raise not_supported(f"type numeric({precision},{scale})", place, hint=hint)
+    return numeric(precision, scale)
+
+
+def quoted(name: str) -> str:
+    """A name in double quotes, as most messages write it."""
+    return f'"{name}"'

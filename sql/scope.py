@@ -1,0 +1,225 @@
+"""Names in a query: what a FROM clause makes visible, and how a column reference finds it.
+
+    Scope (one per query level) ──parent──▶ Scope of the query around it
+      └ items: one per table, subquery, join; each has named columns
+
+Follows parse_relation.c: lookup goes outwards level by level, the first level that knows a name decides,
+two matches in one level are 42702.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from sql.binding import Binding
+from sql.errors import SqlError, not_supported, undefined_column
+from sql.plan import Aggregate, ColumnId, ColumnRef, Expr, PlanColumn
+
+if TYPE_CHECKING:
+    from sql.bind_queries import SelectResult
+
+SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"})
+
+
+@dataclass(slots=True)
+class Item:
+    """Something in FROM. `columns` are expressions over the plan's columns: a merged column of FULL JOIN
+    USING is a COALESCE. A join without alias has no name; its parts then lend their names only.
+    """
+
+    name: str | None
+    columns: Sequence[tuple[str, Expr]]
+    schema: str | None = None
+    relation: str | None = None
+    """The table's own name, when an alias hides it."""
+    names_visible: bool = True
+    columns_visible: bool = True
+    lateral_only: bool = False
+    lateral_ok: bool = True
+    """Whether a LATERAL reference to it is legal; not from the right side of RIGHT and FULL joins."""
+
+
+@dataclass(slots=True)
+class Scope:
+    """One query level. `clause` names the part being bound, as messages call it."""
+
+    parent: "Scope | None" = None
+    items: list[Item] = field(default_factory=list[Item])
+    ctes: dict[str, "SelectResult"] = field(default_factory=dict[str, "SelectResult"])
+    ids: set[ColumnId] = field(default_factory=set[ColumnId])
+    clause: str = "SELECT"
+    aggregates: dict[Aggregate, PlanColumn] = field(default_factory=dict[Aggregate, PlanColumn])
+    in_aggregate: bool = False
+    lateral_active: bool = False
+    lateral_used: bool = False
+
+    def levels(self) -> Iterator["Scope"]:
+        """This level, then those around it."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
+
+    def visible(self) -> Iterator[Item]:
+        """Items that expressions of this level may use now."""
+        for item in self.items:
+            if not item.lateral_only or self.lateral_active:
+                yield item
+
+    def add(self, items: Sequence[Item]) -> None:
+        """Make items visible; 42712 when a name is there already."""
+        check_conflicts(self.items, items)
+        self.items.extend(items)
+
+
+def check_conflicts(left: Sequence[Item], right: Sequence[Item]) -> None:
+    """42712 when both sides have an item of one name (two tables of different schemas may share it)."""
+    for item in right:
+        if not item.names_visible or item.name is None:
+            continue
+        for other in left:
+            if other.names_visible and other.name == item.name and not _distinct(other, item):
+                raise SqlError("42712", f'table name "{item.name}" specified more than once')
+
+
+def _distinct(left: Item, right: Item) -> bool:
+    return (
+        left.schema is not None
+        and right.schema is not None
+        and left.relation is None
+        and right.relation is None
+        and left.schema != right.schema
+    )
+
+
+def find_column(binding: Binding, scope: Scope, name: str, place: int) -> Expr | None:
+    """An unqualified column (colNameToVar); None if no level has it."""
+    for level in scope.levels():
+        found: Expr | None = None
+        for item in level.visible():
+            if not item.columns_visible:
+                continue
+            match = in_item(item, name, place)
+            if match is None:
+                continue
+            if found is not None:
+                raise SqlError("42702", f'column reference "{name}" is ambiguous', place + 1)
+            found = match
+            _use(level, item, name, place)
+        if found is not None:
+            return referred(binding, found, place)
+    return None
+
+
+def in_item(item: Item, name: str, place: int) -> Expr | None:
+    """The item's column of that name; 42702 if it has two."""
+    found: Expr | None = None
+    for column, expr in item.columns:
+        if column == name:
+            if found is not None:
+                raise SqlError("42702", f'column reference "{name}" is ambiguous', place + 1)
+            found = expr
+    return found
+
+
+def _use(level: Scope, item: Item, name: str, place: int) -> None:
+    if not item.lateral_only:
+        return
+    if not item.lateral_ok:
+        raise SqlError(
+            "42P10",
+            f'invalid reference to FROM-clause entry for table "{item.name or name}"',
+            place + 1,
+            detail="The combining JOIN type must be INNER or LEFT for a LATERAL reference.",
+        )
+    level.lateral_used = True
+
+
+def referred(binding: Binding, expr: Expr, place: int) -> Expr:
+    """An item's column as an expression of its own, with its place."""
+    if isinstance(expr, ColumnRef):
+        ref = ColumnRef(expr.id, expr.type)
+        binding.places[id(ref)] = (ref, place)
+        return ref
+    return expr
+
+
+def find_item(scope: Scope, schema: str | None, name: str, place: int) -> Item | None:
+    """The item that `name.` or `schema.name.` means (refnameNamespaceItem)."""
+    for level in scope.levels():
+        found: Item | None = None
+        for item in level.visible():
+            if not item.names_visible or item.name != name:
+                continue
+            if schema is not None and (item.schema != schema or item.relation is not None):
+                continue
+            if found is not None:
+                raise SqlError("42P09", f'table reference "{name}" is ambiguous', place + 1)
+            found = item
+        if found is not None:
+            _use(level, found, name, place)
+            return found
+    return None
+
+
+def qualified_column(
+    binding: Binding, scope: Scope, qualifier: Sequence[str], name: str, place: int
+) -> Expr:
+    """`t.c` or `s.t.c`; 42P01 without such an item, 42703 without such a column."""
+    item = required_item(binding, scope, qualifier, name, place)
+    found = in_item(item, name, place)
+    if found is not None:
+        return referred(binding, found, place)
+    if name in SYSTEM_COLUMNS and item.schema is not None:
+        raise not_supported(f"the system column {name}", place + 1)
+    raise undefined_column(f"{qualifier[-1]}.{name}", place + 1)
+
+
+def required_item(
+    binding: Binding, scope: Scope, qualifier: Sequence[str], name: str, place: int
+) -> Item:
+    """The item of a qualified reference, or the error PostgreSQL gives."""
+    if len(qualifier) > 2:
+        _check_database(binding, (*qualifier, name), place)
+    schema = qualifier[-2] if len(qualifier) > 1 else None
+    item = find_item(scope, schema, qualifier[-1], place)
+    if item is None:
+        raise missing_item(scope, qualifier[-1], place)
+    return item
+
+
+def _check_database(binding: Binding, names: Sequence[str], place: int) -> None:
+    shown = ".".join(names)
+    if len(names) > 4:
+        message = f"improper qualified name (too many dotted names): {shown}"
+        raise SqlError("42601", message, place + 1)
+    if names[0] != binding.context.database:
+        message = f"cross-database references are not implemented: {shown}"
+        raise SqlError("0A000", message, place + 1)
+
+
+def missing_item(scope: Scope, name: str, place: int) -> SqlError:
+    """42P01, with a word about an item that is there but hidden (errorMissingRTE)."""
+    for level in scope.levels():
+        for item in level.items:
+            if name not in (item.name, item.relation):
+                continue
+            message = f'invalid reference to FROM-clause entry for table "{name}"'
+            if item.name == name:
+                detail = (
+                    f'There is an entry for table "{name}", but it cannot be referenced from this '
+                    "part of the query."
+                )
+                return SqlError("42P01", message, place + 1, detail=detail)
+            hint = f'Perhaps you meant to reference the table alias "{item.name}".'
+            return SqlError("42P01", message, place + 1, hint=hint)
+    return SqlError("42P01", f'missing FROM-clause entry for table "{name}"', place + 1)
+
+
+def missing_column(scope: Scope, name: str, place: int) -> SqlError:
+    """42703 for an unqualified name, or 0A000 for a system column of a table in sight."""
+    if name in SYSTEM_COLUMNS and any(
+        item.schema is not None for level in scope.levels() for item in level.visible()
+    ):
+        return not_supported(f"the system column {name}", place + 1)
+    return undefined_column(f'"{name}"', place + 1)

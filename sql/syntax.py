@@ -1,0 +1,184 @@
+"""The parser's tree as the binder sees it: where a node stands, and what PostgreSQL calls its column.
+
+The tree comes from pglast; this module and the `bind_*` modules are the adapter to it (STYLE §5), so a
+node is `Node` (dynamic) there and nowhere else.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final, TypeAlias
+
+from pglast import ast
+from pglast.enums import A_Expr_Kind, MinMaxOp, SubLinkType, SQLValueFunctionOp
+
+from sql.errors import SqlError, not_supported
+
+# pglast types every attribute as optional, also those the grammar always sets; checking each would drown
+# the rules of the binder. Nothing but syntax trees is a Node.
+Node: TypeAlias = Any
+
+_VALUE_FUNCTIONS: Final = {
+    SQLValueFunctionOp.SVFOP_CURRENT_DATE: "current_date",
+    SQLValueFunctionOp.SVFOP_CURRENT_TIME: "current_time",
+    SQLValueFunctionOp.SVFOP_CURRENT_TIME_N: "current_time",
+    SQLValueFunctionOp.SVFOP_CURRENT_TIMESTAMP: "current_timestamp",
+    SQLValueFunctionOp.SVFOP_CURRENT_TIMESTAMP_N: "current_timestamp",
+    SQLValueFunctionOp.SVFOP_LOCALTIME: "localtime",
+    SQLValueFunctionOp.SVFOP_LOCALTIME_N: "localtime",
+    SQLValueFunctionOp.SVFOP_LOCALTIMESTAMP: "localtimestamp",
+    SQLValueFunctionOp.SVFOP_LOCALTIMESTAMP_N: "localtimestamp",
+    SQLValueFunctionOp.SVFOP_CURRENT_ROLE: "current_role",
+    SQLValueFunctionOp.SVFOP_CURRENT_USER: "current_user",
+    SQLValueFunctionOp.SVFOP_USER: "user",
+    SQLValueFunctionOp.SVFOP_SESSION_USER: "session_user",
+    SQLValueFunctionOp.SVFOP_CURRENT_CATALOG: "current_catalog",
+    SQLValueFunctionOp.SVFOP_CURRENT_SCHEMA: "current_schema",
+}
+
+
+def value_function_name(node: Node) -> str:
+    """The keyword behind a SQLValueFunction, lower case."""
+    return _VALUE_FUNCTIONS[node.op]
+
+
+def strings(names: Iterable[Node] | None) -> tuple[str, ...]:
+    """The texts of a list of String nodes."""
+    return tuple(name.sval for name in names or ())
+
+
+# pglast's tree leaves out where constants stand. Only errors ask for it: when one is raised, the statement is
+# bound once more with the places at hand (`sql/bind.py`), found by `sql/constant_places.py`.
+_constant_places: ContextVar[Mapping[int, int]] = ContextVar("constant_places", default={})  # noqa: B039
+
+
+@contextmanager
+def constant_places(places: Mapping[int, int]) -> Iterator[None]:
+    """Let `location` know where constants stand, by the identity of their nodes."""
+    token = _constant_places.set(places)
+    try:
+        yield
+    finally:
+        _constant_places.reset(token)
+
+
+def location(node: Node) -> int | None:
+    """Where the expression begins, as an offset: the leftmost of its parts (exprLocation)."""
+    places = _places(node)
+    known = [place for place in places if place is not None and place >= 0]
+    return min(known, default=None)
+
+
+def _places(node: Node) -> Iterable[int | None]:
+    match node:
+        case None:
+            return ()
+        case tuple():
+            return (location(node[0]),) if node else ()
+        case ast.A_Const():
+            return (_constant_places.get().get(id(node)),)
+        case ast.A_Expr():
+            return (node.location, location(node.lexpr))
+        case ast.TypeCast():
+            return (node.location, location(node.arg), location(node.typeName))
+        case ast.FuncCall():
+            return (node.location, *(location(arg) for arg in (node.args or ())[:1]))
+        case ast.NullTest() | ast.BooleanTest() | ast.CollateClause() | ast.A_Indirection():
+            return (getattr(node, "location", None), location(node.arg))
+        case ast.BoolExpr():
+            return (node.location, location(node.args[0]))
+        case ast.SubLink():
+            return (node.location, location(node.testexpr))
+        case ast.ResTarget():
+            return (location(node.val),)
+        case ast.NamedArgExpr():
+            return (node.location, location(node.arg))
+        case _:
+            return (getattr(node, "location", None),)
+
+
+def position(node: Node) -> int | None:
+    """The place of a node as an error reports it: counted from 1."""
+    place = location(node)
+    return None if place is None else place + 1
+
+
+def at(place: int | None) -> int | None:
+    """An offset as a position; the parser's -1 is no position."""
+    return None if place is None or place < 0 else place + 1
+
+
+def unsupported(what: str, node: Node) -> SqlError:
+    """0A000 at a node."""
+    return not_supported(what, position(node))
+
+
+def column_name(node: Node) -> str:
+    """What PostgreSQL calls the column of an expression without an alias (FigureColname)."""
+    return _figure(node)[0] or "?column?"
+
+
+def _figure(node: Node) -> tuple[str | None, int]:
+    """A name, and how good it is: 2 certain, 1 a fallback, 0 none."""
+    match node:
+        case ast.ColumnRef() | ast.A_Indirection():
+            return _figure_reference(node)
+        case ast.FuncCall():
+            return node.funcname[-1].sval, 2
+        case ast.A_Expr(kind=A_Expr_Kind.AEXPR_NULLIF):
+            return "nullif", 2
+        case ast.TypeCast():
+            name, strength = _figure(node.arg)
+            return (name, strength) if strength > 1 else (node.typeName.names[-1].sval, 1)
+        case ast.CollateClause():
+            return _figure(node.arg)
+        case ast.CaseExpr():
+            name, strength = _figure(node.defresult)
+            return (name, strength) if strength > 1 else ("case", 1)
+        case ast.SubLink():
+            return _figure_sublink(node)
+        case ast.SQLValueFunction():
+            return value_function_name(node), 2
+        case ast.CoalesceExpr():
+            return "coalesce", 2
+        case ast.MinMaxExpr():
+            return ("greatest" if node.op == MinMaxOp.IS_GREATEST else "least"), 2
+        case ast.A_ArrayExpr():
+            return "array", 2
+        case ast.RowExpr():
+            return "row", 2
+        case ast.GroupingFunc():
+            return "grouping", 2
+        case _:
+            return None, 0
+
+
+def _figure_reference(node: Node) -> tuple[str | None, int]:
+    fields = node.fields if isinstance(node, ast.ColumnRef) else node.indirection
+    names = [field.sval for field in fields if isinstance(field, ast.String)]
+    if names:
+        return names[-1], 2
+    return _figure(node.arg) if isinstance(node, ast.A_Indirection) else (None, 0)
+
+
+def _figure_sublink(node: Node) -> tuple[str | None, int]:
+    match node.subLinkType:
+        case SubLinkType.EXISTS_SUBLINK:
+            return "exists", 2
+        case SubLinkType.ARRAY_SUBLINK:
+            return "array", 2
+        case SubLinkType.EXPR_SUBLINK:
+            return _first_column(node.subselect), 2
+        case _:
+            return None, 0
+
+
+def _first_column(select: Node) -> str:
+    while select.larg is not None:
+        select = select.larg
+    if select.valuesLists:
+        return "column1"
+    if not select.targetList:
+        return "?column?"
+    target = select.targetList[0]
+    return target.name or column_name(target.val)

@@ -1,0 +1,254 @@
+"""Walking and rewriting expressions and plans; every other module leaves recursion over them to this one."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TypeAlias, assert_never
+
+from sql.plan import (
+    Aggregate,
+    Call,
+    Case,
+    Coalesce,
+    ColumnId,
+    ColumnRef,
+    Const,
+    Distinct,
+    DistinctRows,
+    Expr,
+    Extreme,
+    Filter,
+    GroupBy,
+    InList,
+    IsTest,
+    Join,
+    Limit,
+    Logical,
+    Param,
+    Plan,
+    Project,
+    Scan,
+    SetOp,
+    Sort,
+    SortKey,
+    Subquery,
+    Values,
+    output_columns,
+)
+
+Rewrite: TypeAlias = Callable[[Expr], Expr]
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """The direct parts of an expression; of a subquery only its arguments."""
+    match expr:
+        case Const() | Param() | ColumnRef():
+            return ()
+        case Call() | Logical() | Coalesce() | Extreme() | Subquery():
+            return expr.args
+        case IsTest():
+            return (expr.arg,)
+        case Distinct():
+            return (expr.left, expr.right)
+        case Case():
+            pairs = (part for when in expr.whens for part in when)
+            return (*pairs, expr.otherwise)
+        case InList():
+            return (expr.arg, *expr.items)
+        case _:
+            assert_never(expr)
+
+
+def with_children(expr: Expr, rewrite: Rewrite) -> Expr:
+    """The expression with its direct parts rewritten; a subquery's plan too."""
+    match expr:
+        case Const() | Param() | ColumnRef():
+            return expr
+        case Call() | Logical() | Coalesce() | Extreme():
+            return replace(expr, args=tuple([rewrite(arg) for arg in expr.args]))
+        case Subquery():
+            args = tuple([rewrite(arg) for arg in expr.args])
+            return replace(expr, args=args, plan=rewritten_plan(expr.plan, rewrite))
+        case IsTest():
+            return replace(expr, arg=rewrite(expr.arg))
+        case Distinct():
+            return replace(expr, left=rewrite(expr.left), right=rewrite(expr.right))
+        case Case():
+            whens = tuple([(rewrite(when), rewrite(then)) for when, then in expr.whens])
+            return replace(expr, whens=whens, otherwise=rewrite(expr.otherwise))
+        case InList():
+            items = tuple([rewrite(item) for item in expr.items])
+            return replace(expr, arg=rewrite(expr.arg), items=items)
+        case _:
+            assert_never(expr)
+
+
+def plan_expressions(plan: Plan) -> tuple[Expr, ...]:
+    """The expressions of one node, not of its inputs."""
+    match plan:
+        case Scan() | DistinctRows() | SetOp():
+            return ()
+        case Values():
+            return tuple([expr for row in plan.rows for expr in row])
+        case Project():
+            return plan.exprs
+        case Filter():
+            return (plan.predicate,)
+        case Join():
+            return () if plan.condition is None else (plan.condition,)
+        case GroupBy():
+            return (*plan.keys, *(part for agg in plan.aggregates for part in _parts(agg)))
+        case Sort():
+            return tuple([key.expr for key in plan.keys])
+        case Limit():
+            return tuple([expr for expr in (plan.limit, plan.offset) if expr is not None])
+        case _:
+            assert_never(plan)
+
+
+def _parts(aggregate: Aggregate) -> Iterator[Expr]:
+    yield from aggregate.args
+    if aggregate.filter is not None:
+        yield aggregate.filter
+    for key in aggregate.order:
+        yield key.expr
+
+
+def inputs(plan: Plan) -> tuple[Plan, ...]:
+    """The plans below one node."""
+    match plan:
+        case Scan() | Values():
+            return ()
+        case Join() | SetOp():
+            return (plan.left, plan.right)
+        case _:
+            return (plan.input,)
+
+
+def rewritten_plan(plan: Plan, rewrite: Rewrite) -> Plan:
+    """The plan with every expression rewritten, at every depth."""
+    match plan:
+        case Scan():
+            return plan
+        case Values():
+            return replace(plan, rows=tuple([tuple(map(rewrite, row)) for row in plan.rows]))
+        case Join() | SetOp():
+            left, right = rewritten_plan(plan.left, rewrite), rewritten_plan(plan.right, rewrite)
+            if isinstance(plan, SetOp) or plan.condition is None:
+                return replace(plan, left=left, right=right)
+            return replace(plan, left=left, right=right, condition=rewrite(plan.condition))
+        case _:
+            return _rewritten_unary(plan, rewrite)
+
+
+def _rewritten_unary(
+    plan: Project | Filter | GroupBy | DistinctRows | Sort | Limit, rewrite: Rewrite
+) -> Plan:
+    below = rewritten_plan(plan.input, rewrite)
+    match plan:
+        case Project():
+            return replace(plan, input=below, exprs=tuple(map(rewrite, plan.exprs)))
+        case Filter():
+            return replace(plan, input=below, predicate=rewrite(plan.predicate))
+        case GroupBy():
+            keys = tuple(map(rewrite, plan.keys))
+            aggregates = tuple([rewritten_aggregate(agg, rewrite) for agg in plan.aggregates])
+            return replace(plan, input=below, keys=keys, aggregates=aggregates)
+        case Sort():
+            return replace(plan, input=below, keys=_rewritten_keys(plan.keys, rewrite))
+        case DistinctRows() | Limit():
+            return replace(plan, input=below)
+        case _:
+            assert_never(plan)
+
+
+def rewritten_aggregate(aggregate: Aggregate, rewrite: Rewrite) -> Aggregate:
+    """The aggregate with its arguments, filter and order rewritten."""
+    return replace(
+        aggregate,
+        args=tuple(map(rewrite, aggregate.args)),
+        filter=None if aggregate.filter is None else rewrite(aggregate.filter),
+        order=_rewritten_keys(aggregate.order, rewrite),
+    )
+
+
+def _rewritten_keys(keys: tuple[SortKey, ...], rewrite: Rewrite) -> tuple[SortKey, ...]:
+    return tuple([replace(key, expr=rewrite(key.expr)) for key in keys])
+
+
+def column_ids(expr: Expr) -> Iterator[ColumnId]:
+    """Every column that an expression uses, those inside its subqueries too."""
+    if isinstance(expr, ColumnRef):
+        yield expr.id
+        return
+    for child in children(expr):
+        yield from column_ids(child)
+    if isinstance(expr, Subquery):
+        yield from plan_column_ids(expr.plan)
+
+
+def plan_column_ids(plan: Plan) -> Iterator[ColumnId]:
+    """Every column that expressions of a plan use, at every depth."""
+    for expr in plan_expressions(plan):
+        yield from column_ids(expr)
+    for below in inputs(plan):
+        yield from plan_column_ids(below)
+
+
+def scans(plan: Plan) -> Iterator[Scan]:
+    """Every scan of a plan, also in subqueries of its expressions."""
+    if isinstance(plan, Scan):
+        yield plan
+    for expr in plan_expressions(plan):
+        yield from _expression_scans(expr)
+    for below in inputs(plan):
+        yield from scans(below)
+
+
+def _expression_scans(expr: Expr) -> Iterator[Scan]:
+    for child in children(expr):
+        yield from _expression_scans(child)
+    if isinstance(expr, Subquery):
+        yield from scans(expr.plan)
+
+
+def identity_columns(plan: Plan) -> tuple[ColumnRef, ...]:
+    """References to all columns that a plan makes."""
+    return tuple([ColumnRef(column.id, column.type) for column in output_columns(plan)])
+
+
+# --- pruning -----------------------------------------------------------------------------------
+
+
+def pruned(plan: Plan) -> Plan:
+    """The plan with scans that read only the columns somebody uses."""
+    used = set(plan_uses(plan))
+    used.update(column.id for column in output_columns(plan))
+    return _without(plan, used)
+
+
+def plan_uses(plan: Plan) -> Iterator[ColumnId]:
+    """`plan_column_ids`, and what nodes take from their inputs by position."""
+    yield from plan_column_ids(plan)
+    waiting: list[Plan] = [plan]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, SetOp | DistinctRows):
+            for below in inputs(node):
+                yield from (column.id for column in output_columns(below))
+        waiting.extend(inputs(node))
+
+
+def _without(plan: Plan, used: set[ColumnId]) -> Plan:
+    match plan:
+        case Scan():
+            kept = [index for index, column in enumerate(plan.columns) if column.id in used]
+            if len(kept) == len(plan.columns):
+                return plan
+            columns = tuple([plan.columns[index] for index in kept])
+            return replace(plan, columns=columns, ordinals=tuple([plan.ordinals[i] for i in kept]))
+        case Values():
+            return plan
+        case Join() | SetOp():
+            return replace(plan, left=_without(plan.left, used), right=_without(plan.right, used))
+        case _:
+            return replace(plan, input=_without(plan.input, used))
