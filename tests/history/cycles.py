@@ -93,15 +93,11 @@ def real_time_edges(
     frontier: list[Transaction] = []
     for _, is_end, transaction in sorted(moments, key=lambda moment: moment[0]):
         if is_end:
-            frontier = [t for t in frontier if not _before(t, transaction)]
+            frontier = [t for t in frontier if not t.ended_before(transaction)]
             frontier.append(transaction)
         else:
             edges += [(before, transaction) for before in frontier]
     return edges
-
-
-def _before(first: Transaction, second: Transaction) -> bool:
-    return first.ended is not None and first.ended < second.began
 
 
 def knots(successors: Mapping[int, Sequence[int]]) -> list[list[int]]:

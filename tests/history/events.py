@@ -116,6 +116,10 @@ class Transaction:
         """The client was told that it happened."""
         return self.status is Kind.OK
 
+    def ended_before(self, other: "Transaction") -> bool:
+        """This one was over before the other one began (E1)."""
+        return self.ended is not None and self.ended < other.began
+
     @property
     def writes(self) -> bool:
         """It changes something."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
+from tests.history import black_box
 from tests.history.black_box import check_list_append, check_real_time_set
 from tests.history.events import (
     Add,
@@ -142,6 +143,15 @@ def test_truthful_histories_pass_both_judges(model: str) -> None:
         assert _is_serializable(history), f"the generator lies at seed {seed}"
         assert JUDGES[model](history) == [], f"seed {seed}"
         assert check_replay(history) == [], f"seed {seed}"
+
+
+def test_leaving_out_what_real_time_implies_changes_no_verdict(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    histories = [_random_history(random.Random(seed), "set", lie=0.4) for seed in range(600)]
+    full = [bool(check_real_time_set(history)) for history in histories]
+    monkeypatch.setattr(black_box, "FULL_EDGES_MAX", 0)
+    assert [bool(check_real_time_set(history)) for history in histories] == full
 
 
 @pytest.mark.parametrize("model", ["set", "list", "register"])
