@@ -96,7 +96,12 @@ async def _adopt(
     # The two versions in the log become one here. Files that came with the first must still be
     # there after the second, even dead ones: readers between the cuts need them (G2).
     rest = await _flush(store, after, cut, keep | {*found.added}, run_blocking)
-    return replace(rest, added=(*found.added, *rest.added), deletes=(*found.deletes, *rest.deletes))
+    return replace(
+        rest,
+        added=(*found.added, *rest.added),
+        deletes=(*found.deletes, *rest.deletes),
+        merged_from=found.number,
+    )
 
 
 def _writes(version: Version) -> set[tuple[Timestamp, Source | int]]:

@@ -43,7 +43,8 @@ class Version:
     """A Delta version: all writes up to `cut`.
 
     `added` are the files that the version before had not; `deletes` are the deletes of
-    (previous cut, cut] by time, all resolved to files.
+    (previous cut, cut] by time, all resolved to files. `merged_from` is the first of several
+    versions in the log that this one stands for (`cuts.py`).
     """
 
     number: int
@@ -51,6 +52,12 @@ class Version:
     files: FileMap
     added: tuple[Source, ...] = ()
     deletes: tuple[tuple[Timestamp, Deletes], ...] = ()
+    merged_from: int | None = None
+
+    @property
+    def begins_table(self) -> bool:
+        """True if nothing came before: all that it holds is `added` or deleted by `deletes`."""
+        return 0 in (self.number, self.merged_from)
 
     def wrote_between(self, after: Timestamp, upto: Timestamp) -> bool:
         """True if a commit with after < ts <= upto came with this version."""
@@ -156,9 +163,8 @@ class ShardState:
         """The shard at `as_of`, with a transaction's own writes on top (V1)."""
         following = bisect_right(self.versions, as_of, key=_version_cut)
         base = self.versions[following - 1] if following else None
-        assert base is not None or not self.versions or self.versions[0].number == 0, (
-            f"V1: {as_of} is before since"
-        )
+        if base is None and self.versions:
+            assert self.versions[0].begins_table, f"V1: {as_of} is before since"
         builder = ViewBuilder(base.files if base is not None else FileMap())
         if following < len(self.versions):
             _add_part(builder, self.versions[following], as_of)
@@ -181,7 +187,7 @@ class ShardState:
             return True
         first = bisect_right(self.versions, after, key=_version_cut)
         # A pruned history cannot say what happened before its base: a conflict is the safe answer.
-        if first == 0 and self.versions and self.versions[0].number > 0:
+        if first == 0 and self.versions and not self.versions[0].begins_table:
             return True
         return any(version.wrote_between(after, upto) for version in self.versions[first:])
 

@@ -7,7 +7,6 @@ with the runs (H1), and removed files for as long as foreign readers may travel 
 
 INVARIANTS
   K1  a checkpoint has every live file with all its tags, and the transaction marker of its version.
-  K2  `_last_checkpoint` is a hint: while it is replaced it may be missing, never torn.
 """
 
 from collections.abc import Iterable, Sequence
@@ -103,7 +102,7 @@ class LogState:
         protocol, metadata, txn = self.protocol, self.metadata, self.txn
         adds, removes = dict(self.adds), dict(self.removes)
         for actions in commits:
-            before = {a.path: adds.pop(a.path, None) for a in actions if isinstance(a, RemoveFile)}
+            before = {a.path: adds.get(a.path) for a in actions if isinstance(a, RemoveFile)}
             for action in actions:
                 match action:
                     case Protocol():
@@ -117,6 +116,9 @@ class LogState:
                         removes.pop(_identity(action), None)
                     case RemoveFile():
                         removes[_identity(action)] = action
+                        add = adds.get(action.path)
+                        if add is not None and _identity(add) == _identity(action):
+                            del adds[action.path]
                     case CommitInfo():
                         pass
         return LogState(protocol, metadata, txn, adds, removes)
@@ -140,7 +142,7 @@ class LogState:
 
 def encode_checkpoint(state: LogState) -> tuple[bytes, int]:
     """The content of a checkpoint file, and how many actions it has."""
-    rows = [_checkpoint_row(encode_action(action)) for action in state.actions()]
+    rows = [encode_action(action) for action in state.actions()]
     sink = BytesIO()
     pq.write_table(
         pa.Table.from_pylist(rows, schema=_SCHEMA), sink, compression="snappy", store_schema=False
@@ -166,20 +168,6 @@ def decode_checkpoint(content: bytes) -> LogState:
     if not whole or any(RUNS_TAG not in add.tags for add in state.adds.values()):
         raise Corrupt("checkpoint that Meridian did not write")
     return state
-
-
-def _checkpoint_row(line: Fields) -> Fields:
-    """A log line as a row: its objects become maps, which Arrow takes as lists of pairs."""
-    ((kind, fields),) = line.items()
-    assert isinstance(fields, dict), "a line of the log holds one object"
-    row: Fields = dict(fields)
-    for name in ("partitionValues", "tags", "configuration"):
-        value = row.get(name)
-        if isinstance(value, dict):
-            row[name] = [[key, text] for key, text in value.items()]
-    if kind == "metaData":
-        row["format"] = {"provider": "parquet", "options": []}
-    return {kind: row}
 
 
 def _with_tags(add: AddFile, before: AddFile | None) -> AddFile:

@@ -1,11 +1,12 @@
 """What one flush writes: data file, deletion vectors, log entry, and the version they make.
 
-    tail up to cut ─┬─ inline rows ──▶ part-<cut>-<digest>.parquet  in commit order, dead ones too
+    tail up to cut ─┬─ inline rows ──▶ part-<ts>-<digest>.parquet   in commit order, dead ones too
                     ├─ staged files ─▶ add                          already durable
                     └─ deletes ──────▶ deletion vectors             remove the add, add with vector
 
 INVARIANTS
   G1  the plan is a function of state and cut: a second attempt makes the same names and bytes.
+      Files are named after their rows and not after the cut, so that a later cut finds them too.
   G2  a file that is dead as a whole leaves the table, but not in the version that brings it:
       readers between the cuts still need its rows.
 """
@@ -49,7 +50,7 @@ def plan_flush(
     previous = state.versions[-1] if state.versions else None
     before = previous.files if previous is not None else FileMap()
     objects: dict[str, bytes] = {}
-    new = {live.file.name: live for live in _new_files(state, tail, cut, objects)}
+    new = {live.file.name: live for live in _new_files(state, tail, objects)}
     deletes = _deletes_by_time(tail, new)
     dead = _union(deletes)
     changed = {
@@ -81,13 +82,13 @@ def plan_flush(
 
 
 def _new_files(
-    state: ShardState, tail: tuple[Committed, ...], cut: Timestamp, objects: dict[str, bytes]
+    state: ShardState, tail: tuple[Committed, ...], objects: dict[str, bytes]
 ) -> Iterable[LiveFile]:
     """The file of the inline rows, whose content goes to `objects`, and the staged ones."""
     inline = [(commit.ts, commit.inline.rows) for commit in tail if commit.inline is not None]
     if inline:
         rows = pa.concat_tables([rows for _, rows in inline]).combine_chunks()
-        encoded = encode_file(rows, f"part-{cut}")
+        encoded = encode_file(rows, f"part-{inline[-1][0]}")
         objects[data_path(state.shard, encoded.file.name)] = encoded.content
         yield LiveFile(encoded.file, BitMap64(), _runs(inline))
     for commit in tail:
