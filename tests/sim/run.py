@@ -12,7 +12,7 @@ from tests.history.events import Finding, History, Kind, Recorder
 from tests.history.registers import check_registers
 from tests.history.replay import check_replay
 from tests.sim.loop import run
-from tests.sim.workload import Client, Values, create_tables
+from tests.sim.workload import Client, Memory, Values, create_tables
 from tests.sim.world import CALM, Odds, World
 
 KEYS = ("s1", "s2", "r1", "r2", "l1", "l2")
@@ -52,22 +52,23 @@ async def _work(world: World, recorder: Recorder, odds: Odds) -> None:
     await create_tables(await world.server(), KEYS)
     world.odds = odds
     values = Values(CLIENTS)
+    memory = Memory()
     clients = [
-        Client(world, recorder, KEYS, world.random).run(number, TRANSACTIONS, values)
+        Client(world, recorder, KEYS, memory).run(number, TRANSACTIONS, values)
         for number in range(CLIENTS)
     ]
     await asyncio.gather(*clients)
     world.odds = CALM
-    await _read_everything(world, recorder, values.process())
+    await _read_everything(world, recorder, memory, values.process())
     await world.end()
 
 
-async def _read_everything(world: World, recorder: Recorder, process: int) -> None:
+async def _read_everything(world: World, recorder: Recorder, memory: Memory, process: int) -> None:
     """The last word: after one more crash, everything acknowledged must still be there."""
     world.crash()
     await asyncio.sleep(0.001)
     for _ in range(3):
-        client = Client(world, recorder, KEYS, world.random)
+        client = Client(world, recorder, KEYS, memory)
         await client.read_all(process)
 
 

@@ -8,6 +8,7 @@ A client records what it asked and what it was told; what a crash left open is u
 """
 
 import asyncio
+import contextlib
 import io
 import random
 from collections.abc import Sequence
@@ -99,16 +100,34 @@ async def create_tables(driver: Driver, keys: Sequence[str]) -> None:
     await driver.commit(txn)
 
 
+class Memory:
+    """Answers by timestamp: AS OF the same timestamp they must be the same for ever."""
+
+    def __init__(self) -> None:
+        self._answers: list[tuple[Timestamp, Operation]] = []
+        self.checked = 0
+
+    def keep(self, ts: Timestamp, operations: Sequence[Operation]) -> None:
+        """Remember the reads of a transaction that only read."""
+        if all(isinstance(operation, (ReadSet, ReadList, Read)) for operation in operations):
+            self._answers += [(ts, operation) for operation in operations]
+
+    def choose(self, rng: random.Random) -> tuple[Timestamp, Operation] | None:
+        """One of them."""
+        return rng.choice(self._answers) if self._answers else None
+
+
 class Client:
     """One process of the history."""
 
     def __init__(
-        self, world: World, recorder: Recorder, keys: Sequence[str], rng: random.Random
+        self, world: World, recorder: Recorder, keys: Sequence[str], memory: Memory
     ) -> None:
         self._world = world
         self._recorder = recorder
         self._keys = keys
-        self._random = rng
+        self._memory = memory
+        self._random = world.random
 
     async def run(self, first_process: int, transactions: int, values: "Values") -> None:
         """Some transactions one after the other; a new process number after an unknown outcome."""
@@ -123,6 +142,10 @@ class Client:
             except Crashed:
                 self._recorder.info(process)
                 process = values.process()
+                continue
+            if self._random.random() < 0.3:
+                with contextlib.suppress(Crashed):
+                    await self._world.surviving(self._ask_again(await self._world.server()))
 
     async def read_all(self, process: int) -> None:
         """Read every key in one transaction."""
@@ -131,6 +154,43 @@ class Client:
         driver = await self._world.server()
         self._recorder.invoke(process, *operations)
         await self._once(driver, process, operations)
+
+    async def _ask_again(self, driver: Driver) -> None:
+        """An old answer, AS OF its timestamp, between cuts and after crashes."""
+        if self._random.random() < 0.3:
+            await self._read_now(driver)
+            return
+        chosen = self._memory.choose(self._random)
+        if chosen is None:
+            return
+        ts, told = chosen
+        txn = driver.begin(ConnectionId(0))
+        try:
+            snapshot = await driver.snapshot(txn, as_of=ts)
+            assert snapshot.ts == ts, "AS OF is exact"
+            again = await self._perform(driver, txn, ts, snapshot.catalog, told)
+        except RequestRefused as refused:
+            if refused.sqlstate != "72000":
+                raise
+            return
+        finally:
+            driver.abort(txn)
+        assert again == told, f"AS OF {ts} said {told}, and now {again}"
+        self._memory.checked += 1
+
+    async def _read_now(self, driver: Driver) -> None:
+        """AS OF the clock: a timestamp that no commit has had, and that none may have later."""
+        key = self._random.choice(self._keys)
+        operation = {"s": ReadSet, "r": Read, "l": ReadList}[key[0]](key)
+        txn = driver.begin(ConnectionId(0))
+        try:
+            snapshot = await driver.snapshot(txn, as_of=self._world.clock.now())
+            if ("public", key) not in snapshot.catalog.tables:
+                return  # a clock that stepped back to before the table's creation
+            told = await self._perform(driver, txn, snapshot.ts, snapshot.catalog, operation)
+        finally:
+            driver.abort(txn)
+        self._memory.keep(snapshot.ts, [told])
 
     def _choose(self, values: "Values") -> tuple[Operation, ...]:
         chosen: list[Operation] = []
@@ -172,6 +232,7 @@ class Client:
             self._recorder.fail(process)
             return
         self._recorder.ok(process, *told, ts=ts)
+        self._memory.keep(ts, told)
 
     async def _perform(
         self,
