@@ -1,0 +1,177 @@
+"""Aggregates of the reference evaluator: from the list of a group's values to one value.
+
+INVARIANTS
+  R1  floats are added in the order of the input; all other aggregates do not depend on it, unless
+      they have an ORDER BY.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from functools import reduce
+from typing import Final, TypeAlias
+
+from compute import reference_numbers as numbers
+from compute.reference_ordering import ordering_key
+from sql.errors import SqlError
+from sql.plan import Aggregate
+from sql.types import SqlType, Value
+
+Rows: TypeAlias = Sequence[tuple[Value, ...]]
+"""The arguments of each row of the group that the aggregate sees."""
+Folder: TypeAlias = Callable[[Rows], Value]
+
+
+def folder(call: Aggregate) -> Folder | None:
+    """What computes this aggregate, or None. NULLs, DISTINCT, FILTER and order are the caller's."""
+    name, type_ = call.function.name, call.type
+    if name == "count":
+        return len
+    maker = _MAKERS.get(name)
+    if maker is None:
+        return None
+    fold = maker(call.args[0].type, type_)
+
+    def run(rows: Rows) -> Value:
+        return fold(rows) if rows else None
+
+    return run
+
+
+def _sum(source: SqlType, target: SqlType) -> Folder:
+    if target.name == "numeric":
+        return lambda rows: numbers.fit(_total([_decimal(row[0]) for row in rows]), target)
+    if target.name == "int8":
+        return lambda rows: numbers.in_range(sum(_integer(row[0]) for row in rows), "int8")
+    return lambda rows: _float_sum([_float(row[0]) for row in rows], single=source.name == "float4")
+
+
+def _total(values: Sequence[Decimal]) -> Decimal:
+    return reduce(numbers.EXACT.add, values, Decimal(0))
+
+
+def _float_sum(values: Sequence[float], *, single: bool) -> float:
+    total = 0.0
+    for value in values:
+        before = total
+        total += value
+        if math.isinf(total) and not math.isinf(before) and not math.isinf(value):
+            raise SqlError("22003", "value out of range: overflow")
+    return numbers.single(total) if single else total
+
+
+def _average(_source: SqlType, target: SqlType) -> Folder:
+    if target.name == "numeric":
+        return lambda rows: numbers.fit(numbers.average([_decimal(row[0]) for row in rows]), target)
+    return lambda rows: _float_sum([_float(row[0]) for row in rows], single=False) / len(rows)
+
+
+def _extreme(*, greatest: bool) -> "Callable[[SqlType, SqlType], Folder]":
+    def make(source: SqlType, _target: SqlType) -> Folder:
+        key = ordering_key(source)
+        choose = max if greatest else min
+        return lambda rows: choose((row[0] for row in rows), key=key)
+
+    return make
+
+
+def _fold_bits(combine: Callable[[int, int], int]) -> "Callable[[SqlType, SqlType], Folder]":
+    return lambda _source, _target: lambda rows: reduce(combine, [_integer(row[0]) for row in rows])
+
+
+def _string_agg(_source: SqlType, target: SqlType) -> Folder:
+    """The delimiter of each row but the first stands before its value; NULL is nothing."""
+    empty: str | bytes = b"" if target.name == "bytea" else ""
+
+    def run(rows: Rows) -> Value:
+        parts: list[str | bytes] = []
+        for position, (value, delimiter) in enumerate(rows):
+            if position and isinstance(delimiter, str | bytes):
+                parts.append(delimiter)
+            assert isinstance(value, str | bytes), "string_agg takes text or bytea"
+            parts.append(value)
+        return empty.join(parts)  # type: ignore[arg-type]
+
+    return run
+
+
+def _deviation(*, sample: bool, root: bool) -> "Callable[[SqlType, SqlType], Folder]":
+    def make(_source: SqlType, target: SqlType) -> Folder:
+        def run(rows: Rows) -> Value:
+            if sample and len(rows) < 2:
+                return None
+            divisor = len(rows) - 1 if sample else len(rows)
+            if target.name == "numeric":
+                variance = _exact_variance([_decimal(row[0]) for row in rows], divisor)
+                result = numbers.sqrt_numeric(variance) if root else variance
+                return numbers.fit(result, target)
+            spread = _spread([_float(row[0]) for row in rows]) / divisor
+            return math.sqrt(spread) if root else spread
+
+        return run
+
+    return make
+
+
+def _exact_variance(values: Sequence[Decimal], divisor: int) -> Decimal:
+    exact, count = numbers.EXACT, Decimal(len(values))
+    squares = _total([exact.multiply(value, value) for value in values])
+    total = _total(values)
+    spread = exact.subtract(exact.multiply(count, squares), exact.multiply(total, total))
+    return exact.divide(spread, exact.multiply(count, Decimal(divisor)))
+
+
+def _spread(values: Sequence[float]) -> float:
+    """The sum of squared distances from the mean, by Youngs and Cramer as PostgreSQL does."""
+    total = spread = 0.0
+    for count, value in enumerate(values, 1):
+        total += value
+        if count > 1:
+            distance = value * count - total
+            spread += distance * distance / (count * (count - 1))
+        elif not math.isfinite(value):
+            spread = math.nan
+    return spread
+
+
+def _decimal(value: Value) -> Decimal:
+    return value if isinstance(value, Decimal) else Decimal(_integer(value))
+
+
+def _integer(value: Value) -> int:
+    assert isinstance(value, int), "an integer aggregate takes integers"
+    return value
+
+
+def _float(value: Value) -> float:
+    assert isinstance(value, float), "a float aggregate takes floats"
+    return value
+
+
+def _all(_source: SqlType, _target: SqlType) -> Folder:
+    return lambda rows: all(row[0] for row in rows)
+
+
+def _any(_source: SqlType, _target: SqlType) -> Folder:
+    return lambda rows: any(row[0] for row in rows)
+
+
+_MAKERS: Final[dict[str, Callable[[SqlType, SqlType], Folder]]] = {
+    "sum": _sum,
+    "avg": _average,
+    "min": _extreme(greatest=False),
+    "max": _extreme(greatest=True),
+    "bool_and": _all,
+    "every": _all,
+    "bool_or": _any,
+    "bit_and": _fold_bits(lambda a, b: a & b),
+    "bit_or": _fold_bits(lambda a, b: a | b),
+    "bit_xor": _fold_bits(lambda a, b: a ^ b),
+    "string_agg": _string_agg,
+    "stddev": _deviation(sample=True, root=True),
+    "stddev_samp": _deviation(sample=True, root=True),
+    "stddev_pop": _deviation(sample=False, root=True),
+    "variance": _deviation(sample=True, root=False),
+    "var_samp": _deviation(sample=True, root=False),
+    "var_pop": _deviation(sample=False, root=False),
+}

@@ -1,0 +1,369 @@
+"""Which Python function computes each row of the function table; built once, on first use.
+
+INVARIANTS
+  W1  every row of `sql/data/` has an implementation here or, if it is an aggregate, in
+      `reference_aggregates.py`; `tests/emit/test_table.py` says so.
+"""
+
+import hashlib
+import math
+import operator
+import random
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from functools import cache
+from typing import Final
+
+from compute import reference_numbers as numbers
+from compute import reference_text as text
+from compute import reference_times as times
+from compute.reference_numbers import Function, Maker
+from sql import functions as table
+from sql.errors import out_of_range
+from sql.functions import FunctionKind
+from sql.plan import Call
+from sql.text_output import format_text
+from sql.types import Value
+
+_TEXTS: Final = frozenset({"text", "varchar", "bpchar", "name"})
+_INTEGERS: Final = frozenset({"int2", "int4", "int8"})
+_FLOATS: Final = frozenset({"float4", "float8"})
+_RANDOM: Final = random.Random(0)
+"""For random(): seeded, because this evaluator is deterministic."""
+
+_COMPARISONS: Final[dict[str, Function]] = {
+    "=": operator.eq, "<>": operator.ne, "<": operator.lt,
+    "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+
+def plain(function: Function) -> Maker:
+    """A function that does not look at types."""
+    return lambda _call: function
+
+
+@cache
+def makers() -> dict[str, Maker]:
+    """The implementation of every row that is no aggregate, by id."""
+    found: dict[str, Maker] = {}
+    for row in table.all_functions():
+        if row.kind is FunctionKind.AGGREGATE:
+            continue
+        maker = _maker(row)
+        if maker is not None:
+            found[row.id] = maker
+    return found
+
+
+def _maker(row: table.Function) -> Maker | None:
+    if row.kind is FunctionKind.CAST:
+        return _cast(row)
+    by_id = _BY_ID.get(row.id)
+    if by_id is not None:
+        return by_id
+    if row.kind is FunctionKind.OPERATOR:
+        return _operator(row)
+    named = _NAMED.get(row.name)
+    if named is None:
+        return None
+    return numbers.numeric_result(named) if row.result == "numeric" else plain(named)
+
+
+# --- operators ---------------------------------------------------------------------------------
+
+
+def _operator(row: table.Function) -> Maker | None:
+    if row.name in _COMPARISONS:
+        return _comparison(row)
+    kinds = frozenset(row.args)
+    if kinds <= _INTEGERS:
+        return _integer_operator(row)
+    if kinds <= _FLOATS and row.name in _FLOAT_OPERATORS:
+        return numbers.float_operator(row.name) if len(row.args) == 2 else None
+    if "numeric" in kinds:
+        return _NUMERIC_OPERATORS.get(row.name)
+    if row.name in _PATTERNS and kinds <= _TEXTS:
+        return plain(_PATTERNS[row.name])
+    if "interval" in kinds:
+        return _interval_operator(row)
+    return None
+
+
+_FLOAT_OPERATORS: Final = frozenset("+-*/")
+
+
+def _comparison(row: table.Function) -> Maker:
+    compare = _COMPARISONS[row.name]
+    kinds = frozenset(row.args)
+    if "timestamptz" in kinds and len(kinds) == 2:
+        return _zoned_comparison(compare)
+    if kinds == {"date", "timestamp"}:
+        return _date_comparison(compare)
+    if kinds == {"interval"}:
+        return plain(lambda a, b: compare(times.length(a), times.length(b)))
+    return plain(float_comparison(compare)) if kinds & _FLOATS else plain(compare)
+
+
+def float_comparison(compare: Function) -> Function:
+    """NaN equals itself and is greater than everything else."""
+
+    def run(a: float, b: float) -> bool:
+        if math.isnan(a) or math.isnan(b):
+            return compare(math.isnan(a), math.isnan(b))
+        return compare(a, b)
+
+    return run
+
+
+def _zoned_comparison(compare: Function) -> Maker:
+    def make(call: Call) -> Function:
+        left, right = call.args[0].type, call.args[1].type
+        return lambda a, b, zone: compare(
+            times.as_instant(a, left, zone), times.as_instant(b, right, zone)
+        )
+
+    return make
+
+
+def _date_comparison(compare: Function) -> Maker:
+    def make(call: Call) -> Function:
+        if call.args[0].type.name == "date":
+            return lambda a, b: compare(times.date_to_timestamp(a), b)
+        return lambda a, b: compare(a, times.date_to_timestamp(b))
+
+    return make
+
+
+def _integer_operator(row: table.Function) -> Maker | None:
+    if len(row.args) == 1:
+        prefix = _INTEGER_PREFIXES.get(row.name)
+        return None if prefix is None else numbers.ranged(prefix)
+    if row.name == "<<":
+        return numbers.shift_left
+    if row.name == ">>":
+        return numbers.shift_right
+    binary = _INTEGER_OPERATORS.get(row.name)
+    return None if binary is None else numbers.ranged(binary)
+
+
+_INTEGER_PREFIXES: Final[dict[str, Callable[..., int]]] = {
+    "+": operator.pos, "-": operator.neg, "@": abs, "~": operator.invert,
+}  # fmt: skip
+_INTEGER_OPERATORS: Final[dict[str, Callable[..., int]]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul,
+    "/": numbers.whole_division, "%": numbers.remainder,
+    "&": operator.and_, "|": operator.or_, "#": operator.xor,
+}  # fmt: skip
+_NUMERIC_OPERATORS: Final[dict[str, Maker]] = {
+    "+": numbers.numeric_result(lambda a, b=0: numbers.EXACT.add(a, b)),
+    "*": numbers.numeric_result(numbers.EXACT.multiply),
+    "/": numbers.make_divide,
+    "%": numbers.numeric_result(numbers.modulo),
+    "^": numbers.numeric_result(numbers.power_numeric),
+    "@": numbers.numeric_result(numbers.EXACT.abs),
+}
+_PATTERNS: Final[dict[str, Function]] = {
+    "~~": text.like,
+    "!~~": text.negated(text.like),
+    "~~*": text.ilike,
+    "!~~*": text.negated(text.ilike),
+    "~": text.regex(ignore_case=False),
+    "!~": text.negated(text.regex(ignore_case=False)),
+    "~*": text.regex(ignore_case=True),
+    "!~*": text.negated(text.regex(ignore_case=True)),
+}
+
+
+def _interval_operator(row: table.Function) -> Maker | None:
+    if row.name in "*/":
+        return plain(times.scaled)
+    if row.args == ("interval",):
+        return plain(times.negative)
+    if row.args == ("interval", "interval"):
+        return plain(times.plus if row.name == "+" else times.minus)
+    swapped = row.args[0] == "interval"
+    time = row.args[1] if swapped else row.args[0]
+    minus = row.name == "-"
+
+    def run(a: Value, b: Value, zone: str = "UTC") -> Value:
+        moment, span = (b, a) if swapped else (a, b)
+        span = times.negative(span) if minus else span  # type: ignore[arg-type]
+        if time == "date":
+            moment = times.date_to_timestamp(moment)  # type: ignore[arg-type]
+        if time == "timestamptz":
+            return times.plus_interval_zoned(moment, span, zone)  # type: ignore[arg-type]
+        return times.plus_interval(moment, span)  # type: ignore[arg-type]
+
+    return plain(run)
+
+
+# --- casts -------------------------------------------------------------------------------------
+
+
+def _cast(row: table.Function) -> Maker | None:
+    source, target = row.args[0], row.result
+    by_id = _CASTS.get(row.id)
+    if by_id is not None:
+        return by_id
+    if target in _TEXTS:
+        return text.make_text_to_text if source in _TEXTS else text.make_to_text
+    if source in _TEXTS:
+        return text.make_parse
+    if source in _INTEGERS and target in _INTEGERS:
+        return numbers.ranged(operator.pos)
+    if target in _INTEGERS and source in _FLOATS:
+        return numbers.float_to_integer
+    if target in _INTEGERS and source == "numeric":
+        return numbers.numeric_to_integer
+    if target == "numeric" and source in _FLOATS:
+        return numbers.float_to_numeric
+    if target == "numeric":
+        return numbers.numeric_result(numbers.EXACT.create_decimal)
+    if target == "float4" and source != "float8":
+        return plain(numbers.to_float4)
+    return plain(float) if target == "float8" else None
+
+
+def _to_oid(value: int) -> int:
+    if not 0 <= value < 1 << 32:
+        raise out_of_range("OID")
+    return value
+
+
+_CASTS: Final[dict[str, Maker]] = {
+    "float8::float4": plain(numbers.float8_to_float4),
+    "bool::int4": plain(int),
+    "int4::bool": plain(bool),
+    # PostgreSQL reads a negative smallint or integer as the oid with the same bits.
+    "int2::oid": plain(lambda x: x & 0xFFFF_FFFF),
+    "int4::oid": plain(lambda x: x & 0xFFFF_FFFF),
+    "int8::oid": plain(_to_oid),
+    "oid::int8": plain(int),
+    "oid::int4": plain(lambda x: numbers.wrapped(x, 32)),
+    "date::timestamp": plain(times.date_to_timestamp),
+    "date::timestamptz": plain(lambda x, zone: times.to_instant(times.date_to_timestamp(x), zone)),
+    "timestamp::timestamptz": plain(times.to_instant),
+    "timestamp::date": plain(times.timestamp_to_date),
+    "timestamptz::timestamp": plain(times.to_local),
+    "timestamptz::date": plain(lambda x, zone: times.timestamp_to_date(times.to_local(x, zone))),
+}
+
+
+# --- functions ---------------------------------------------------------------------------------
+
+
+def _time_functions() -> dict[str, Maker]:
+    return {
+        "date + int4": plain(times.date_plus),
+        "int4 + date": plain(lambda n, d: times.date_plus(d, n)),
+        "date - int4": plain(lambda d, n: times.date_plus(d, -n)),
+        "date - date": plain(operator.sub),
+        "timestamp - timestamp": plain(times.difference),
+        "timestamptz - timestamptz": plain(times.difference),
+        "date_trunc(text,timestamp)": plain(times.date_trunc),
+        "date_trunc(text,timestamptz)": plain(times.date_trunc_zoned),
+        "date_trunc(text,timestamptz,text)": plain(times.date_trunc_zoned),
+        "timezone(text,timestamp)": plain(lambda zone, x: times.to_instant(x, zone)),
+        "timezone(text,timestamptz)": plain(lambda zone, x: times.to_local(x, zone)),
+        **{
+            f"{name}(text,{type_})": times.make_extract
+            for name in ("extract", "date_part")
+            for type_ in ("date", "timestamp", "timestamptz", "interval")
+        },
+    }
+
+
+def _float_functions() -> dict[str, Maker]:
+    names: Sequence[tuple[str, Function]] = (
+        ("sqrt", numbers.sqrt), ("exp", numbers.exp), ("ln", numbers.ln),
+        ("log", numbers.log10), ("log10", numbers.log10), ("cbrt", numbers.cbrt),
+        ("ceil", numbers.toward(math.ceil)), ("ceiling", numbers.toward(math.ceil)),
+        ("floor", numbers.toward(math.floor)), ("trunc", numbers.toward(math.trunc)),
+        ("round", numbers.toward(round)), ("sign", numbers.sign), ("abs", abs),
+        ("degrees", numbers.degrees), ("radians", numbers.radians),
+        ("sin", numbers.circular(math.sin)), ("cos", numbers.circular(math.cos)),
+        ("tan", numbers.circular(math.tan)), ("asin", numbers.circular(math.asin)),
+        ("acos", numbers.circular(math.acos)), ("atan", math.atan),
+    )  # fmt: skip
+    return {f"{name}(float8)": plain(function) for name, function in names}
+
+
+def _integer_functions() -> dict[str, Maker]:
+    found: dict[str, Maker] = {}
+    for type_ in ("int2", "int4", "int8"):
+        found[f"abs({type_})"] = numbers.ranged(abs)
+        found[f"mod({type_},{type_})"] = plain(numbers.remainder)
+        found[f"gcd({type_},{type_})"] = numbers.ranged(math.gcd)
+        found[f"lcm({type_},{type_})"] = numbers.ranged(math.lcm)
+    return found
+
+
+_BY_ID: Final[dict[str, Maker]] = {
+    **_time_functions(),
+    **_float_functions(),
+    **_integer_functions(),
+    "abs(float4)": plain(abs),
+    "+ float4": plain(operator.pos),
+    "+ float8": plain(operator.pos),
+    "- float4": plain(operator.neg),
+    "- float8": plain(operator.neg),
+    "@ float4": plain(abs),
+    "@ float8": plain(abs),
+    "float8 ^ float8": plain(numbers.power),
+    "|/ float8": plain(numbers.sqrt),
+    "||/ float8": plain(numbers.cbrt),
+    "numeric - numeric": numbers.numeric_result(numbers.EXACT.subtract),
+    # The unary minus of a context would round; copying the sign cannot.
+    "- numeric": numbers.numeric_result(lambda x: x.copy_negate()),
+    "text || text": plain(operator.add),
+    "bytea || bytea": plain(operator.add),
+    "text || anynonarray": text.make_concatenate,
+    "anynonarray || text": text.make_concatenate,
+    "bytea ~~ bytea": plain(text.bytes_like),
+    "bytea !~~ bytea": plain(text.negated(text.bytes_like)),
+    "text ^@ text": plain(str.startswith),
+    "concat(any)": text.make_concat,
+    "concat_ws(text,any)": text.make_concat_ws,
+    "octet_length(text)": plain(lambda x: len(x.encode())),
+    "bit_length(text)": plain(lambda x: len(x.encode()) * 8),
+    "bit_length(bytea)": plain(lambda x: len(x) * 8),
+    "octet_length(bpchar)": lambda call: lambda x: len(format_text(x, call.args[0].type).encode()),
+    "btrim(text)": plain(lambda x: x.strip(" ")),
+    "ltrim(text)": plain(lambda x: x.lstrip(" ")),
+    "rtrim(text)": plain(lambda x: x.rstrip(" ")),
+    "btrim(text,text)": plain(lambda x, c: x.strip(c) if c else x),
+    "ltrim(text,text)": plain(lambda x, c: x.lstrip(c) if c else x),
+    "rtrim(text,text)": plain(lambda x, c: x.rstrip(c) if c else x),
+    "to_hex(int4)": plain(text.to_hex(32)),
+    "to_hex(int8)": plain(text.to_hex(64)),
+    "power(float8,float8)": plain(numbers.power),
+    "pow(float8,float8)": plain(numbers.power),
+    "atan2(float8,float8)": plain(math.atan2),
+    "log(numeric,numeric)": numbers.numeric_result(numbers.log_numeric),
+    "narrow(numeric)": lambda call: lambda x: numbers.narrow(x, call.type),
+    "assign(varchar)": text.make_assign,
+    "assign(bpchar)": text.make_assign,
+}
+
+_NAMED: Final[dict[str, Function]] = {
+    "length": len, "char_length": len, "character_length": len, "octet_length": len,
+    "lower": text.lower, "upper": text.upper, "initcap": text.initcap,
+    "substr": text.substr, "substring": text.substr, "left": text.left, "right": text.right,
+    "lpad": text.lpad, "rpad": text.rpad, "repeat": text.repeat, "replace": text.replace,
+    "strpos": lambda x, part: x.find(part) + 1, "position": lambda x, part: x.find(part) + 1,
+    "reverse": lambda x: x[::-1], "split_part": text.split_part,
+    "starts_with": str.startswith, "translate": text.translate, "overlay": text.overlay,
+    "ascii": text.ascii_, "chr": text.chr_, "md5": text.md5, "encode": text.encode,
+    "sha256": lambda x: hashlib.sha256(x).digest(), "decode": text.decode,
+    "quote_literal": text.quote_literal,
+    "abs": abs, "ceil": numbers.ceil_numeric, "ceiling": numbers.ceil_numeric,
+    "floor": numbers.floor_numeric, "round": numbers.round_numeric,
+    "trunc": numbers.trunc_numeric, "sqrt": numbers.sqrt_numeric, "exp": numbers.exp_numeric,
+    "ln": numbers.ln_numeric, "log": numbers.log10_numeric, "log10": numbers.log10_numeric,
+    "sign": lambda x: Decimal((x > 0) - (x < 0)),
+    "power": numbers.power_numeric, "pow": numbers.power_numeric,
+    "mod": numbers.modulo, "div": numbers.whole_quotient,
+    "pi": lambda: math.pi, "random": _RANDOM.random,
+    "make_date": times.make_date, "make_timestamp": times.make_timestamp,
+    "to_timestamp": times.to_timestamp, "isfinite": lambda _value: True,
+}  # fmt: skip

@@ -1,0 +1,48 @@
+"""How values order and when they are the same: PostgreSQL's default operator classes in Python.
+
+NaN = NaN, NaN > everything else; -0.0 = 0.0; intervals by length; text by bytes (collation C)
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from compute.reference_times import length
+from sql.types import Interval, SqlType, Value
+
+# A key of any comparable Python type: values of one column have keys of one type.
+Key: TypeAlias = Any
+_NAN = (1, 0.0)
+
+
+def ordering_key(type_: SqlType) -> Callable[[Value], Key]:
+    """A function from values (not NULL) to keys that compare and hash as PostgreSQL compares."""
+    if type_.name in ("float4", "float8"):
+        return _float_key
+    if type_.name == "interval":
+        return _interval_key
+    return _identity
+
+
+def _float_key(value: Value) -> Key:
+    assert isinstance(value, float), "a float"
+    return _NAN if math.isnan(value) else (0, value)
+
+
+def _interval_key(value: Value) -> Key:
+    assert isinstance(value, Interval), "an interval"
+    return length(value)
+
+
+def _identity(value: Value) -> Key:
+    return value
+
+
+def row_key(types: Sequence[SqlType]) -> Callable[[Sequence[Value]], Key]:
+    """Rows to keys that are equal when the rows are not distinct, NULLs being equal."""
+    keys = [ordering_key(type_) for type_ in types]
+    if all(key is _identity for key in keys):
+        return tuple
+    return lambda row: tuple(
+        [None if value is None else key(value) for key, value in zip(keys, row, strict=True)]
+    )

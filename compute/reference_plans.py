@@ -1,0 +1,374 @@
+"""Plans as Python iterators over rows.
+
+    compile_plan(plan, frame) ─▶ source; source() ─▶ a new iterator of rows, in the plan's column order
+
+Joins are nested loops and groups are lists: this evaluator is for small inputs and for proofs.
+
+INVARIANTS
+  J1  a source can be run again and again (correlated subqueries, inner sides of joins); inputs are read once.
+  J2  order is kept wherever nothing reorders, and is the same for the same input.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TypeAlias, assert_never
+
+from compute.reference_aggregates import Rows, folder
+from compute.reference_expressions import (
+    DEPTH_MAX,
+    Cell,
+    Evaluator,
+    Frame,
+    Row,
+    Source,
+    compile_expression,
+    nested,
+    too_deep,
+)
+from compute.reference_ordering import Key, ordering_key, row_key
+from sql.errors import SqlError, not_supported
+from sql.plan import (
+    Aggregate,
+    ColumnId,
+    Const,
+    DistinctRows,
+    Expr,
+    Filter,
+    GroupBy,
+    Join,
+    JoinKind,
+    Limit,
+    Plan,
+    PlanColumn,
+    Project,
+    Scan,
+    SetOp,
+    SetOpKind,
+    Sort,
+    SortKey,
+    Values,
+    output_columns,
+)
+from sql.types import SqlType, Value
+
+ReadScan: TypeAlias = Callable[[Scan], Sequence[Row]]
+"""All rows of a scan: its columns, then the identity if it wants one."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCompiler:
+    """Compiles plans over inputs that `read` provides."""
+
+    read: ReadScan
+    parameters: Sequence[Value]
+
+    def compile(self, plan: Plan) -> Source:
+        """The whole plan of a run."""
+        return self._plan(plan, Frame({}, self.parameters, self._plan))
+
+    def expression(self, expr: Expr) -> Evaluator:
+        """An expression without columns."""
+        return compile_expression(expr, Frame({}, self.parameters, self._plan))
+
+    def _plan(self, plan: Plan, frame: Frame) -> Source:
+        if frame.depth >= DEPTH_MAX:
+            raise too_deep()
+        frame = replace(frame, depth=frame.depth + 1)
+        match plan:
+            case Scan():
+                return self._scan(plan)
+            case Values():
+                return _values(plan, frame)
+            case Project():
+                return self._project(plan, frame)
+            case Filter():
+                return self._filter(plan, frame)
+            case Join():
+                return self._join(plan, frame)
+            case GroupBy():
+                return self._group_by(plan, frame)
+            case DistinctRows():
+                return self._distinct(plan, frame)
+            case SetOp():
+                return self._set_operation(plan, frame)
+            case Sort():
+                return self._sort(plan, frame)
+            case Limit():
+                return self._limit(plan, frame)
+            case _:
+                assert_never(plan)
+
+    def _scan(self, plan: Scan) -> Source:
+        rows: list[Sequence[Row]] = []
+
+        def run() -> Iterator[Row]:
+            if not rows:
+                rows.append(self.read(plan))
+            return iter(rows[0])
+
+        return run
+
+    def _project(self, plan: Project, frame: Frame) -> Source:
+        source = self._plan(plan.input, frame)
+        exprs = _compiled(plan.exprs, _over(frame, plan.input))
+        return lambda: (tuple([expr(row) for expr in exprs]) for row in source())
+
+    def _filter(self, plan: Filter, frame: Frame) -> Source:
+        source = self._plan(plan.input, frame)
+        predicate = compile_expression(plan.predicate, _over(frame, plan.input))
+        return lambda: (row for row in source() if predicate(row) is True)
+
+    def _join(self, plan: Join, frame: Frame) -> Source:
+        left = self._plan(plan.left, frame)
+        cell = Cell()
+        right_frame = nested(_over(frame, plan.left), cell) if plan.lateral else frame
+        right = self._plan(plan.right, right_frame)
+        both = _layout((*output_columns(plan.left), *output_columns(plan.right)))
+        condition: Evaluator = lambda _row: True  # noqa: E731
+        if plan.condition is not None:
+            condition = compile_expression(plan.condition, replace(frame, columns=both))
+        if plan.lateral and plan.kind in (JoinKind.RIGHT, JoinKind.FULL):
+            raise not_supported(f"LATERAL in a {plan.kind.value} join")
+        sides = _Sides(
+            left,
+            right,
+            condition,
+            (None,) * len(output_columns(plan.left)),
+            (None,) * len(output_columns(plan.right)),
+            cell if plan.lateral else None,
+        )
+        return lambda: _joined(plan.kind, sides)
+
+    def _group_by(self, plan: GroupBy, frame: Frame) -> Source:
+        source = self._plan(plan.input, frame)
+        inside = _over(frame, plan.input)
+        keys = _compiled(plan.keys, inside)
+        key_of = row_key([key.type for key in plan.keys])
+        folds = [_aggregate(call, inside) for call in plan.aggregates]
+
+        def run() -> Iterator[Row]:
+            groups: dict[Key, tuple[Row, list[Row]]] = {}
+            for row in source():
+                values = tuple([key(row) for key in keys])
+                groups.setdefault(key_of(values), (values, []))[1].append(row)
+            if not groups and not keys:
+                groups[()] = ((), [])
+            for values, rows in groups.values():
+                yield (*values, *[fold(rows) for fold in folds])
+
+        return run
+
+    def _distinct(self, plan: DistinctRows, frame: Frame) -> Source:
+        source = self._plan(plan.input, frame)
+        key_of = row_key(_types(output_columns(plan.input)))
+
+        def run() -> Iterator[Row]:
+            seen: set[Key] = set()
+            for row in source():
+                key = key_of(row)
+                if key not in seen:
+                    seen.add(key)
+                    yield row
+
+        return run
+
+    def _set_operation(self, plan: SetOp, frame: Frame) -> Source:
+        left, right = self._plan(plan.left, frame), self._plan(plan.right, frame)
+        key_of = row_key(_types(plan.columns))
+        return lambda: _combined(plan, left(), right(), key_of)
+
+    def _sort(self, plan: Sort, frame: Frame) -> Source:
+        source = self._plan(plan.input, frame)
+        keys = _sort_keys(plan.keys, _over(frame, plan.input))
+        return lambda: iter(_sorted(list(source()), keys))
+
+    def _limit(self, plan: Limit, frame: Frame) -> Source:
+        source = self._plan(plan.input, frame)
+        limit, offset = (
+            None if expr is None else compile_expression(expr, frame)
+            for expr in (plan.limit, plan.offset)
+        )
+
+        def run() -> Iterator[Row]:
+            count = None if limit is None else _count(limit(()), "2201W", "LIMIT")
+            skipped = None if offset is None else _count(offset(()), "2201X", "OFFSET")
+            first = skipped or 0
+            return islice(source(), first, None if count is None else first + count)
+
+        return run
+
+
+# --- rows --------------------------------------------------------------------------------------
+
+
+def _layout(columns: Sequence[PlanColumn]) -> dict[ColumnId, int]:
+    return {column.id: index for index, column in enumerate(columns)}
+
+
+def _over(frame: Frame, plan: Plan) -> Frame:
+    """The frame of expressions over the rows of a plan."""
+    return replace(frame, columns=_layout(output_columns(plan)))
+
+
+def _types(columns: Sequence[PlanColumn]) -> list[SqlType]:
+    return [column.type for column in columns]
+
+
+def _compiled(exprs: Sequence[Expr], frame: Frame) -> list[Evaluator]:
+    return [compile_expression(expr, frame) for expr in exprs]
+
+
+def _values(plan: Values, frame: Frame) -> Source:
+    """Rows of constants, by far the most common, are not compiled."""
+    rows: list[Row | list[Evaluator]] = []
+    for exprs in plan.rows:
+        constants = [expr.value for expr in exprs if isinstance(expr, Const)]
+        complete = len(constants) == len(exprs)
+        rows.append(tuple(constants) if complete else _compiled(exprs, frame))
+
+    def run() -> Iterator[Row]:
+        for row in rows:
+            yield row if isinstance(row, tuple) else tuple([expr(()) for expr in row])
+
+    return run
+
+
+def _count(value: Value, sqlstate: str, clause: str) -> int | None:
+    assert value is None or isinstance(value, int), f"{clause} is an int8"
+    if value is not None and value < 0:
+        raise SqlError(sqlstate, f"{clause} must not be negative")
+    return value
+
+
+# --- joins -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    left: Source
+    right: Source
+    condition: Evaluator
+    left_nulls: Row
+    right_nulls: Row
+    cell: Cell | None
+    """Holds the left row while the right side runs, for LATERAL."""
+
+
+def _joined(kind: JoinKind, sides: _Sides) -> Iterator[Row]:
+    if sides.cell is not None:
+        return _lateral(kind, sides, sides.cell)
+    return _nested_loop(kind, sides)
+
+
+def _nested_loop(kind: JoinKind, sides: _Sides) -> Iterator[Row]:
+    rights = list(sides.right())
+    matched = [False] * len(rights)
+    for left in sides.left():
+        found = False
+        for index, right in enumerate(rights):
+            row = left + right
+            if sides.condition(row) is True:
+                found = matched[index] = True
+                yield row
+        if not found and kind in (JoinKind.LEFT, JoinKind.FULL):
+            yield left + sides.right_nulls
+    if kind in (JoinKind.RIGHT, JoinKind.FULL):
+        for right, was_matched in zip(rights, matched, strict=True):
+            if not was_matched:
+                yield sides.left_nulls + right
+
+
+def _lateral(kind: JoinKind, sides: _Sides, cell: Cell) -> Iterator[Row]:
+    for left in sides.left():
+        cell.row = left
+        rows = [row for right in sides.right() if sides.condition(row := left + right) is True]
+        yield from rows
+        if not rows and kind is JoinKind.LEFT:
+            yield left + sides.right_nulls
+
+
+# --- groups, sets, order -----------------------------------------------------------------------
+
+
+def _aggregate(call: Aggregate, frame: Frame) -> Callable[[Sequence[Row]], Value]:
+    fold = folder(call)
+    if fold is None:
+        raise not_supported(f"aggregate {call.function.id}")
+    args = _compiled(call.args, frame)
+    condition = None if call.filter is None else compile_expression(call.filter, frame)
+    order = _sort_keys(call.order, frame)
+    key_of = row_key([arg.type for arg in call.args])
+
+    def run(rows: Sequence[Row]) -> Value:
+        if condition is not None:
+            rows = [row for row in rows if condition(row) is True]
+        inputs: Rows = [tuple([arg(row) for arg in args]) for row in _sorted(list(rows), order)]
+        if args:
+            # Every aggregate of the table ignores NULLs of its first argument.
+            inputs = [values for values in inputs if values[0] is not None]
+        if call.distinct:
+            inputs = list({key_of(values): values for values in reversed(inputs)}.values())[::-1]
+        return fold(inputs)
+
+    return run
+
+
+@dataclass(frozen=True, slots=True)
+class _SortKey:
+    value: Evaluator
+    key: Callable[[Value], Key]
+    descending: bool
+    nulls_first: bool
+
+
+def _sort_keys(keys: Sequence[SortKey], frame: Frame) -> list[_SortKey]:
+    return [
+        _SortKey(
+            compile_expression(key.expr, frame),
+            ordering_key(key.expr.type),
+            key.descending,
+            key.nulls_first,
+        )
+        for key in keys
+    ]
+
+
+def _sorted(rows: list[Row], keys: Sequence[_SortKey]) -> list[Row]:
+    """Stable, so sorting by the last key first sorts by all."""
+    for sort_key in reversed(keys):
+        decorated = [(sort_key.value(row), row) for row in rows]
+        nulls = [row for value, row in decorated if value is None]
+        others = [(sort_key.key(value), row) for value, row in decorated if value is not None]
+        others.sort(key=lambda pair: pair[0], reverse=sort_key.descending)
+        rest = [row for _, row in others]
+        rows = nulls + rest if sort_key.nulls_first else rest + nulls
+    return rows
+
+
+def _combined(
+    plan: SetOp, left: Iterator[Row], right: Iterator[Row], key_of: Callable[[Row], Key]
+) -> Iterator[Row]:
+    if plan.kind is SetOpKind.UNION:
+        seen: set[Key] = set()
+        for side in (left, right):
+            for row in side:
+                key = key_of(row)
+                if plan.all or key not in seen:
+                    seen.add(key)
+                    yield row
+        return
+    wanted = plan.kind is SetOpKind.INTERSECT
+    counts = Counter(key_of(row) for row in right)
+    done: set[Key] = set()
+    for row in left:
+        key = key_of(row)
+        if plan.all:
+            present = counts[key] > 0
+            counts[key] -= present
+            if present is wanted:
+                yield row
+        elif key not in done and (counts[key] > 0) is wanted:
+            done.add(key)
+            yield row

@@ -1,0 +1,414 @@
+"""Dates, timestamps and intervals of the reference evaluator.
+
+INVARIANTS
+  G1  dates are days and timestamps microseconds since 1970 (sql/types.py); a result outside of
+      PostgreSQL's range is 22008.
+  G2  months are added first, then days, then time; in a time zone the first two on the local clock.
+"""
+
+import math
+from datetime import tzinfo
+from decimal import Decimal
+from functools import cache
+from typing import Final
+
+from compute.reference_numbers import EXACT, Function
+from sql.dates import MICROS_PER_DAY, civil_from_days, days_from_civil, days_in_month
+from sql.emit.spark_times import canonical_field
+from sql.errors import SqlError, not_supported
+from sql.plan import Call
+from sql.timezones import find_abbreviation, find_zone, offset_at_local, offset_at_utc
+from sql.types import TIMESTAMP, Interval, SqlType, Value
+
+_SECOND: Final = 1_000_000
+_DATE_MIN: Final = -2_440_588
+_DATE_END: Final = 2_145_042_541
+_TIME_MIN: Final = -210_866_803_200 * _SECOND
+_TIME_END: Final = 9_224_318_016_000 * _SECOND
+_INT4_MAX: Final = 2**31 - 1
+
+
+def _timestamp(micros: int) -> int:
+    if not _TIME_MIN <= micros < _TIME_END:
+        raise SqlError("22008", "timestamp out of range")
+    return micros
+
+
+# --- zones -------------------------------------------------------------------------------------
+
+
+@cache
+def _zone(name: str) -> tzinfo | int:
+    """A zone, or the fixed offset of an abbreviation."""
+    abbreviation = find_abbreviation(name.lower())
+    if abbreviation is not None:
+        return abbreviation[0]
+    zone = find_zone(name)
+    if zone is None:
+        raise SqlError("22023", f'time zone "{name}" not recognized')
+    return zone
+
+
+def to_local(micros: int, name: str) -> int:
+    """What a clock in the zone shows at an instant."""
+    zone = _zone(name)
+    offset = zone if isinstance(zone, int) else offset_at_utc(zone, micros // _SECOND)
+    return _timestamp(micros + offset * _SECOND)
+
+
+def to_instant(local: int, name: str) -> int:
+    """The instant at which a clock in the zone shows this."""
+    zone = _zone(name)
+    offset = zone if isinstance(zone, int) else offset_at_local(zone, local // _SECOND)
+    return _timestamp(local - offset * _SECOND)
+
+
+def date_to_timestamp(days: int) -> int:
+    """Midnight."""
+    return _timestamp(days * MICROS_PER_DAY)
+
+
+def timestamp_to_date(micros: int) -> int:
+    """The day."""
+    return micros // MICROS_PER_DAY
+
+
+def as_instant(value: int, type_: SqlType, zone: str) -> int:
+    """A date, timestamp or timestamptz as an instant."""
+    match type_.name:
+        case "date":
+            return to_instant(date_to_timestamp(value), zone)
+        case "timestamp":
+            return to_instant(value, zone)
+        case _:
+            return value
+
+
+# --- arithmetic --------------------------------------------------------------------------------
+
+
+def date_plus(days: int, count: int) -> int:
+    """22008 outside of the range."""
+    if not _DATE_MIN <= days + count < _DATE_END:
+        raise SqlError("22008", "date out of range")
+    return days + count
+
+
+def plus_interval(local: int, span: Interval) -> int:
+    """A timestamp and an interval (G2)."""
+    return _timestamp(_plus_days(local, span) + span.micros)
+
+
+def _plus_days(local: int, span: Interval) -> int:
+    days, within = divmod(local, MICROS_PER_DAY)
+    if span.months:
+        year, month, day = civil_from_days(days)
+        year, month0 = divmod(year * 12 + month - 1 + span.months, 12)
+        if not -4800 < year < 300_000:
+            raise SqlError("22008", "timestamp out of range")
+        days = days_from_civil(year, month0 + 1, min(day, days_in_month(year, month0 + 1)))
+    return _timestamp((days + span.days) * MICROS_PER_DAY + within)
+
+
+def plus_interval_zoned(micros: int, span: Interval, zone: str) -> int:
+    """An instant and an interval: months and days on the zone's clock."""
+    if span.months or span.days:
+        micros = to_instant(_plus_days(to_local(micros, zone), span), zone)
+    return _timestamp(micros + span.micros)
+
+
+def negative(span: Interval) -> Interval:
+    """All three fields."""
+    return _interval(-span.months, -span.days, -span.micros)
+
+
+def _interval(months: int, days: int, micros: int) -> Interval:
+    if abs(months) > _INT4_MAX or abs(days) > _INT4_MAX or abs(micros) >= 1 << 63:
+        raise SqlError("22008", "interval out of range")
+    return Interval(months, days, micros)
+
+
+def plus(a: Interval, b: Interval) -> Interval:
+    """Field by field."""
+    return _interval(a.months + b.months, a.days + b.days, a.micros + b.micros)
+
+
+def minus(a: Interval, b: Interval) -> Interval:
+    """Field by field."""
+    return _interval(a.months - b.months, a.days - b.days, a.micros - b.micros)
+
+
+def difference(a: int, b: int) -> Interval:
+    """Days and time, both with the sign of the whole."""
+    micros = a - b
+    days = abs(micros) // MICROS_PER_DAY * (-1 if micros < 0 else 1)
+    return Interval(0, days, micros - days * MICROS_PER_DAY)
+
+
+def length(span: Interval) -> int:
+    """What intervals compare by: months of 30 days of 24 hours."""
+    return (span.months * 30 + span.days) * MICROS_PER_DAY + span.micros
+
+
+def scaled(_span: Interval, _factor: float) -> Interval:
+    """PostgreSQL spreads fractions over the fields by rules of its own."""
+    raise not_supported("multiplication and division of intervals")
+
+
+# --- fields ------------------------------------------------------------------------------------
+
+
+def _unsupported_unit(field: str, type_: SqlType) -> SqlError:
+    names = {
+        "date": "date",
+        "timestamp": "timestamp without time zone",
+        "timestamptz": "timestamp with time zone",
+        "interval": "interval",
+    }
+    return SqlError("0A000", f'unit "{field}" not supported for type {names[type_.name]}')
+
+
+def _iso_week(days: int) -> tuple[int, int]:
+    """ISO year and week: those of the week's Thursday."""
+    thursday = days - _iso_day(days) + 4
+    year = civil_from_days(thursday)[0]
+    return year, (thursday - days_from_civil(year, 1, 1)) // 7 + 1
+
+
+def _iso_day(days: int) -> int:
+    return (days + 3) % 7 + 1
+
+
+def _date_field(field: str, days: int) -> int | None:
+    year, month, day = civil_from_days(days)
+    match field:
+        case "day":
+            return day
+        case "month":
+            return month
+        case "quarter":
+            return (month - 1) // 3 + 1
+        case "year":
+            return year if year > 0 else year - 1
+        case "week":
+            return _iso_week(days)[1]
+        case "isoyear":
+            iso = _iso_week(days)[0]
+            return iso if iso > 0 else iso - 1
+        case "dow":
+            return _iso_day(days) % 7
+        case "isodow":
+            return _iso_day(days)
+        case "doy":
+            return days - days_from_civil(year, 1, 1) + 1
+        case "decade":
+            return year // 10
+        case "century":
+            return _era(year, 100)
+        case "millennium":
+            return _era(year, 1000)
+        case _:
+            return None
+
+
+def _era(year: int, size: int) -> int:
+    """Centuries and millennia count from 1 and have no zeroth."""
+    return (year + size - 1) // size if year > 0 else -((size - year) // size)
+
+
+def _time_field(field: str, within: int) -> Decimal | int | None:
+    match field:
+        case "hour":
+            return within // (3600 * _SECOND)
+        case "minute":
+            return within // (60 * _SECOND) % 60
+        case "second":
+            return Decimal(within % (60 * _SECOND)).scaleb(-6, EXACT)
+        case "milliseconds":
+            return Decimal(within % (60 * _SECOND)).scaleb(-3, EXACT)
+        case "microseconds":
+            return within % (60 * _SECOND)
+        case _:
+            return None
+
+
+def _zone_field(field: str, offset: int) -> int | None:
+    sign = -1 if offset < 0 else 1
+    match field:
+        case "timezone":
+            return offset
+        case "timezone_hour":
+            return sign * (abs(offset) // 3600)
+        case "timezone_minute":
+            return sign * (abs(offset) // 60 % 60)
+        case _:
+            return None
+
+
+def _extract_interval(field: str, span: Interval, type_: SqlType) -> Decimal | int:
+    months = abs(span.months) * (-1 if span.months < 0 else 1)
+    years = abs(months) // 12 * (-1 if months < 0 else 1)
+    rest = months - years * 12
+    sign = -1 if span.micros < 0 else 1
+    within = abs(span.micros)
+    match field:
+        case "epoch":
+            days = Decimal(years) * Decimal("365.25") + rest * 30 + span.days
+            return days * 86400 + Decimal(span.micros).scaleb(-6, EXACT)
+        case "year":
+            return years
+        case "month":
+            return rest
+        case "day":
+            return span.days
+        case "quarter":
+            return abs(rest) // 3 * (-1 if rest < 0 else 1) + (1 if months >= 0 else -1)
+        case "hour":
+            return sign * (within // (3600 * _SECOND))
+        case "decade" | "century" | "millennium":
+            size = {"decade": 10, "century": 100, "millennium": 1000}[field]
+            return abs(years) // size * (-1 if years < 0 else 1)
+        case "week":
+            return abs(span.days) // 7 * (-1 if span.days < 0 else 1)
+        case _:
+            value = _time_field(field, within % (3600 * _SECOND))
+            if value is None:
+                raise _unsupported_unit(field, type_)
+            return sign * value
+
+
+def extract(text: str, value: int | Interval, type_: SqlType, zone: str) -> Decimal | int:
+    """A field of a date, timestamp, instant or interval."""
+    field = canonical_field(text, type_)
+    if isinstance(value, Interval):
+        return _extract_interval(field, value, type_)
+    if type_.name == "date":
+        return _extract_date(field, value, type_)
+    if field == "epoch":
+        return Decimal(value).scaleb(-6, EXACT)
+    local = to_local(value, zone) if type_.name == "timestamptz" else value
+    days, within = divmod(local, MICROS_PER_DAY)
+    if field == "julian":
+        raise not_supported('extract of "julian" from a timestamp')
+    result = _date_field(field, days)
+    if result is None:
+        found = _time_field(field, within)
+        if found is None and type_.name == "timestamptz":
+            found = _zone_field(field, (local - value) // _SECOND)
+        if found is None:
+            raise _unsupported_unit(text.lower(), type_)
+        return found
+    return result
+
+
+def _extract_date(field: str, days: int, type_: SqlType) -> int:
+    if field == "epoch":
+        return days * 86400
+    if field == "julian":
+        return days + 2_440_588
+    result = _date_field(field, days)
+    if result is None:
+        raise _unsupported_unit(field, type_)
+    return result
+
+
+def make_extract(call: Call) -> Function:
+    """extract(): numeric; date_part(): float8."""
+    type_ = call.args[1].type
+    shape = float if call.type.name == "float8" else Decimal
+
+    def run(text: str, value: int | Interval, zone: str = "UTC") -> Value:
+        return shape(extract(text, value, type_, zone))
+
+    return run
+
+
+# --- truncation --------------------------------------------------------------------------------
+
+_TIME_UNITS: Final = {
+    "microseconds": 1,
+    "milliseconds": 1_000,
+    "second": _SECOND,
+    "minute": 60 * _SECOND,
+    "hour": 3600 * _SECOND,
+    "day": MICROS_PER_DAY,
+}
+
+
+def date_trunc(text: str, local: int, type_: SqlType = TIMESTAMP) -> int:
+    """The beginning of the period that holds the timestamp."""
+    field = canonical_field(text, type_)
+    unit = _TIME_UNITS.get(field)
+    if unit is not None:
+        return local // unit * unit
+    days = local // MICROS_PER_DAY
+    year, month, _ = civil_from_days(days)
+    match field:
+        case "week":
+            first = days - _iso_day(days) + 1
+        case "month":
+            first = days_from_civil(year, month, 1)
+        case "quarter":
+            first = days_from_civil(year, (month - 1) // 3 * 3 + 1, 1)
+        case "year":
+            first = days_from_civil(year, 1, 1)
+        case "decade":
+            first = days_from_civil(year // 10 * 10, 1, 1)
+        case "century":
+            first = days_from_civil((year - 1) // 100 * 100 + 1, 1, 1)
+        case "millennium":
+            first = days_from_civil((year - 1) // 1000 * 1000 + 1, 1, 1)
+        case _:
+            raise _unsupported_unit(text.lower(), type_)
+    return _timestamp(first * MICROS_PER_DAY)
+
+
+def date_trunc_zoned(text: str, micros: int, zone: str) -> int:
+    """On the zone's clock; times of day are cut without a detour over it."""
+    type_ = SqlType("timestamptz")
+    field = canonical_field(text, type_)
+    local = to_local(micros, zone)
+    cut = date_trunc(text, local, type_)
+    if field in _TIME_UNITS and field != "day":
+        return micros - (local - cut)
+    return to_instant(cut, zone)
+
+
+# --- making ------------------------------------------------------------------------------------
+
+
+def make_date(year: int, month: int, day: int) -> int:
+    """22008 when there is no such day; negative years are before the common era."""
+    civil = year if year > 0 else year + 1
+    if year == 0 or not 1 <= month <= 12 or not 1 <= day <= 31:
+        raise _no_such_date(year, month, day)
+    if not -4713 <= civil <= 5_874_897 or day > days_in_month(civil, month):
+        raise _no_such_date(year, month, day)
+    return date_plus(days_from_civil(civil, month, day), 0)
+
+
+def _no_such_date(year: int, month: int, day: int) -> SqlError:
+    return SqlError("22008", f"date field value out of range: {year}-{month:02}-{day:02}")
+
+
+def make_timestamp(year: int, month: int, day: int, hour: int, minute: int, second: float) -> int:
+    """Seconds up to 60; 24:00:00 is the next midnight."""
+    days = make_date(year, month, day)
+    micros = round(second * 1_000_000) if math.isfinite(second) else -1
+    whole = (hour * 60 + minute) * 60 * _SECOND + micros
+    ordinary = 0 <= hour <= 24 and 0 <= minute < 60 and 0 <= micros <= 60 * _SECOND
+    if not ordinary or whole > MICROS_PER_DAY:
+        shown = f"{hour}:{minute:02}:{second:02g}"
+        raise SqlError("22008", f"time field value out of range: {shown}")
+    return _timestamp(days * MICROS_PER_DAY + whole)
+
+
+def to_timestamp(seconds: float) -> int:
+    """Counted from 2000 and rounded half to even, as PostgreSQL does."""
+    if math.isnan(seconds):
+        raise SqlError("22008", "timestamp cannot be NaN")
+    if math.isinf(seconds):
+        raise not_supported("infinite timestamps")
+    if not _TIME_MIN <= seconds * _SECOND < _TIME_END:
+        raise SqlError("22008", f'timestamp out of range: "{seconds:g}"')
+    return _timestamp(round((seconds - 946_684_800) * 1_000_000) + 946_684_800 * _SECOND)
