@@ -1,0 +1,82 @@
+"""`make bench`: measure Meridian and PostgreSQL in turns and print medians.
+
+make bench
+make bench ARGS='--only commits,reads --rounds 1 --seconds 3'
+make bench ARGS='--only copy --rows 10000000 --rounds 1'      # also the server's peak memory
+"""
+
+import argparse
+import contextlib
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tests.bench import report
+from tests.bench.workloads import WORKLOADS, Figures, Size
+from tests.servers import Meridian, meridian, postgres
+
+RESULTS = Path(__file__).parent.parent.parent / ".cache" / "bench"
+
+
+def main() -> None:
+    """Run the workloads in turns on both servers, on fresh data in every round."""
+    arguments = _arguments()
+    size = Size(
+        seconds=arguments.seconds,
+        reads=arguments.reads,
+        copy_rows=arguments.rows,
+        commits=arguments.commits,
+        tables=arguments.tables,
+    )
+    ours: list[Figures] = []
+    theirs: list[Figures] = []
+    for number in range(1, arguments.rounds + 1):
+        print(f"round {number} of {arguments.rounds}", flush=True)
+        with contextlib.ExitStack() as stack:
+            place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
+            peer = stack.enter_context(postgres(place / "postgres"))
+            server = stack.enter_context(meridian(place / "meridian"))
+            for name in arguments.only:
+                print(f"  {name}", flush=True)
+                theirs.append(WORKLOADS[name](peer, size))
+                ours.append({**WORKLOADS[name](server.dsn, size), **_memory(server, name)})
+    _finish(report.medians(ours), report.medians(theirs), vars(arguments))
+
+
+def _finish(ours: Figures, theirs: Figures, arguments: dict[str, object]) -> None:
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    results = {"commit": commit, "arguments": arguments, "meridian": ours, "postgresql": theirs}
+    path = report.save(RESULTS, results)
+    print(report.format_report(ours, theirs))
+    print(f"saved as {path}")
+
+
+def _memory(server: Meridian, workload: str) -> Figures:
+    """Peak resident memory of the server process since it started, without its JVM."""
+    if workload != "copy":
+        return {}
+    status = Path(f"/proc/{server.pid}/status").read_text()
+    [line] = [line for line in status.splitlines() if line.startswith("VmHWM:")]
+    return {"server memory at its peak: MiB": int(line.split()[1]) / 1024}
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    workloads = ",".join(WORKLOADS)
+    parser.add_argument("--only", default=workloads, help=f"some of {workloads}")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=int, default=5, help="of each run of pgbench")
+    parser.add_argument("--reads", type=int, default=100, help="repetitions of each SELECT")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="of the COPY")
+    parser.add_argument("--commits", type=int, default=10_000, help="before age is measured")
+    parser.add_argument("--tables", type=int, default=1_000)
+    arguments = parser.parse_args()
+    arguments.only = arguments.only.split(",")
+    if unknown := set(arguments.only) - set(WORKLOADS):
+        parser.error(f"unknown workloads: {', '.join(sorted(unknown))}")
+    return arguments
+
+
+if __name__ == "__main__":
+    main()
