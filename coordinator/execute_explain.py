@@ -11,19 +11,22 @@ from coordinator.explain import plan_lines
 from sql.errors import not_supported
 from sql.statements import Explain, Modify, OutputColumn, Query
 from sql.types import TEXT
+from storage.types import Timestamp
 
 EXPLAIN_COLUMNS = (OutputColumn("QUERY PLAN", TEXT),)
 _IGNORED = frozenset({"verbose", "costs", "settings", "buffers", "timing", "summary", "wal"})
 
 
-async def execute_explain(execution: Execution, statement: Explain) -> Rows:
+async def execute_explain(
+    execution: Execution, statement: Explain, *, as_of: Timestamp | None
+) -> Rows:
     """The lines; with ANALYZE the query runs and its rows are counted."""
     analyze = _options(statement)
-    lines = await _lines(execution, statement.statement)
+    lines = await _lines(execution, statement.statement, as_of)
     if analyze:
         if not isinstance(statement.statement, Query):
             raise not_supported("EXPLAIN ANALYZE of a modification")
-        rows = await _count(await start_query(execution, statement.statement, as_of=None))
+        rows = await _count(await start_query(execution, statement.statement, as_of=as_of))
         lines.append(f"Rows: {rows}")
     table = text_table(EXPLAIN_COLUMNS, [(line,) for line in lines])
     return Rows(EXPLAIN_COLUMNS, held(table), lambda _count: "EXPLAIN")
@@ -46,9 +49,11 @@ def _options(statement: Explain) -> bool:
     return analyze
 
 
-async def _lines(execution: Execution, statement: Query | Modify) -> list[str]:
+async def _lines(
+    execution: Execution, statement: Query | Modify, as_of: Timestamp | None
+) -> list[str]:
     plan = statement.plan if isinstance(statement, Query) else statement.source
-    inputs = await execution.views(statement.tables)
+    inputs = await execution.views(statement.tables, as_of=as_of)
     lines = plan_lines(plan, inputs)
     if isinstance(statement, Modify):
         head = f"{statement.kind.value.title()} on {statement.table.name}"

@@ -32,15 +32,7 @@ async def start_query(
     """The rows of a query as a stream. `as_of`: the timestamp that the query was bound at."""
     if not query.tables and execution.services.in_process.can_run(query.plan):
         return held(execution.services.in_process.evaluate(execution.run(query.plan, {})))
-    if as_of is None:
-        inputs = await execution.views(query.tables)
-    else:
-        views = await execution.services.coordination.scan(
-            execution.transaction.id, as_of, query.tables
-        )
-        inputs = {
-            RelationId(table.shard): view for table, view in zip(query.tables, views, strict=True)
-        }
+    inputs = await execution.views(query.tables, as_of=as_of)
     return run_plan(execution, query.plan, inputs)
 
 

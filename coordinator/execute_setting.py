@@ -49,7 +49,8 @@ def execute_set(execution: Execution, statement: SetVariable | ResetVariable) ->
             if statement.local and not execution.transaction.in_block:
                 warning = SqlError("25P01", "SET LOCAL can only be used in transaction blocks")
                 execution.notice(warning, Severity.WARNING)
-            execution.variables.set(statement.name, statement.value, local=statement.local)
+            for item in (statement, *statement.also):
+                execution.variables.set(item.name, item.value, local=item.local)
             return Done("SET")
         case ResetVariable():
             execution.variables.reset(statement.name)

@@ -29,7 +29,7 @@ from sql.statements import OutputColumn
 from sql.types import Value
 from storage.batch import DataFile, ShardView
 from storage.clock import Clock
-from storage.types import ShardId
+from storage.types import ShardId, Timestamp
 
 
 class InProcess(Protocol):
@@ -102,12 +102,14 @@ class Execution:
         """The plan with this statement's parameters."""
         return Run(plan, inputs, self.parameters)
 
-    async def views(self, tables: Sequence[Table]) -> dict[RelationId, ShardView]:
-        """Pinned inputs at the transaction's own timestamp: they enter its read set."""
+    async def views(
+        self, tables: Sequence[Table], *, as_of: Timestamp | None = None
+    ) -> dict[RelationId, ShardView]:
+        """Pinned inputs; at the transaction's own timestamp they enter its read set."""
         if not tables:
             return {}
-        snapshot = await self.transaction.snapshot()
-        views = await self.services.coordination.scan(self.transaction.id, snapshot.ts, tables)
+        ts = (await self.transaction.snapshot()).ts if as_of is None else as_of
+        views = await self.services.coordination.scan(self.transaction.id, ts, tables)
         return {RelationId(table.shard): view for table, view in zip(tables, views, strict=True)}
 
 

@@ -80,6 +80,6 @@ class PlanCache:
         if known is not None:
             return known
         prepared = bind(statement, context, types)
-        if not prepared.uses_now:
+        if not (prepared.uses_now or prepared.rebind):
             self._plans.put(key, prepared)
         return prepared

@@ -133,18 +133,10 @@ class Session:
         self._interruptible = False
         self._interrupt: SqlError | None = None
         self._farewell: SqlError | None = None
+        self._last_call: SqlError | None = None
+        self._waiting = False
 
     # --- from outside ---------------------------------------------------------------------------
-
-    @property
-    def busy(self) -> bool:
-        """In a statement or a transaction."""
-        return self._interruptible or self._transaction.in_block or self._transaction.committing
-
-    @property
-    def running(self) -> bool:
-        """In a statement."""
-        return self._interruptible
 
     def interrupt(self, error: SqlError) -> None:
         """End the statement that runs, if any, with this error (S3)."""
@@ -153,6 +145,12 @@ class Session:
         assert self._task is not None, "S3: what is interruptible runs"
         self._interrupt = error
         self._task.cancel()
+
+    def drain(self, error: SqlError) -> None:
+        """End the session with this error as soon as it is neither in a statement nor a block."""
+        self._last_call = error
+        if self._waiting and not self._transaction.is_open:
+            self.end(error)
 
     def end(self, error: SqlError) -> None:
         """End the session with this error: at once if it waits for the client, or what it runs."""
@@ -192,6 +190,13 @@ class Session:
 
     async def _next(self) -> FrontendMessage:
         in_block = self._transaction.in_block
+        self._waiting = True
+        try:
+            return await self._received(in_block=in_block)
+        finally:
+            self._waiting = False
+
+    async def _received(self, *, in_block: bool) -> FrontendMessage:
         name = "idle_in_transaction_session_timeout" if in_block else "idle_session_timeout"
         limit = self._variables.milliseconds(name)
         if limit == 0:
@@ -276,6 +281,9 @@ class Session:
             self._farewell = wrong.internal_end()
 
     def _ready(self) -> None:
+        if self._last_call is not None and not self._transaction.is_open:
+            self._farewell = self._last_call
+            return
         for name, value in self._variables.unreported():
             self._client.send(ParameterStatus(name, value))
         self._client.send(ReadyForQuery(self._transaction.status))
@@ -339,15 +347,25 @@ class Session:
             await self._discard(statement)
 
     async def _discard(self, statement: Statement) -> None:
-        what = self._runner.discarded(statement)
-        if what == "all" and self._transaction.in_block:
-            raise wrong.in_block("DISCARD ALL")
-        if what in ("all", "plans", "deallocate all"):
-            self._statements.clear()
-        if what in ("all", "close all"):
-            await self._close_portals()
-        if what == "all":
-            self._variables.reset("all")
+        discard = self._runner.discarded(statement)
+        match discard.what:
+            case "all":
+                if self._transaction.in_block:
+                    raise wrong.in_block("DISCARD ALL")
+                self._statements.clear()
+                await self._close_portals()
+                self._variables.reset("all")
+            case "deallocate all":
+                self._statements.clear()
+            case "deallocate":
+                if self._statements.pop(discard.name or "", None) is None:
+                    raise wrong.undefined_statement(discard.name or "")
+            case "close all":
+                await self._close_portals()
+            case "close":
+                raise wrong.undefined_cursor(discard.name or "")
+            case _:
+                pass  # plans, sequences, temp, unlisten: nothing is kept of them
 
     async def _end_implicit(self) -> None:
         """S2."""

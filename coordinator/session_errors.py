@@ -20,6 +20,11 @@ def undefined_portal(name: str) -> SqlError:
     return SqlError("34000", f'portal "{name}" does not exist')
 
 
+def undefined_cursor(name: str) -> SqlError:
+    """34000: CLOSE of a cursor that DECLARE would have made."""
+    return SqlError("34000", f'cursor "{name}" does not exist')
+
+
 def duplicate_portal(name: str) -> SqlError:
     """42P03."""
     return SqlError("42P03", f'cursor "{name}" already exists')

@@ -140,6 +140,12 @@ class StatementRunner:
             shared=not self._transaction.changed_catalog,
         )
 
+    def discarded(self, statement: Statement) -> Discard:
+        """What a DISCARD, DEALLOCATE or CLOSE names."""
+        bound = self._bind(statement, _NO_CATALOG, ()).bound
+        assert isinstance(bound, Discard), "asked for statements that discard only"
+        return bound
+
     def columns(self, bound: Bound) -> tuple[OutputColumn, ...] | None:
         """The columns of the rows that a statement yields; None if it never yields rows."""
         match bound:
@@ -251,7 +257,7 @@ class StatementRunner:
             case ShowVariable() as show:
                 return execute_show(execution, show)
             case Explain() as explain:
-                return await execute_explain(execution, explain)
+                return await execute_explain(execution, explain, as_of=as_of)
             case Discard() | Empty():
                 return Done(prepared.tag)
             case _:

@@ -69,6 +69,11 @@ class SessionTransaction:
         return self._in_block
 
     @property
+    def is_open(self) -> bool:
+        """Whether anything would be lost if the session ended now."""
+        return self._in_block or self._id is not None or self.committing
+
+    @property
     def failed(self) -> bool:
         """Waiting for ROLLBACK."""
         return self._failed

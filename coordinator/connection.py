@@ -1,0 +1,291 @@
+"""A connection: the shell round the sans-io protocol. Reads, feeds, writes, drains.
+
+    socket ─▶ data_received ─▶ pgwire ─▶ inbox ─▶ Session ─▶ outbox ─▶ transport ─▶ socket
+                 └── paused while the inbox is full             └── waits while the client is slow
+
+INVARIANTS
+  N1  memory is bounded: what was read ahead by `receive_bytes_max` and one message, what waits to be
+      sent by `send_bytes_max` and one batch.
+  N2  a client that is gone interrupts its statement; a commit in flight is finished first.
+  N3  every failure ends here: this connection is closed, the others do not notice.
+"""
+
+import asyncio
+import logging
+import secrets
+import socket
+from collections import deque
+from collections.abc import Mapping
+from typing import Final
+
+from coordinator import session_errors as wrong
+from coordinator.core.messages import ConnectionId
+from coordinator.errors import admin_shutdown, query_canceled
+from coordinator.pgwire.messages import (
+    AuthenticationOk,
+    BackendKeyData,
+    BackendMessage,
+    CancelRequest,
+    FrontendMessage,
+    ParameterStatus,
+    Severity,
+    StartupMessage,
+    error_response,
+)
+from coordinator.pgwire.protocol import Protocol
+from coordinator.server import Server
+from coordinator.session import Session
+from coordinator.statement_runner import Identity
+from coordinator.transaction import SessionTransaction
+from coordinator.variables import Variables
+from sql.errors import SqlError
+
+log = logging.getLogger("meridian.connection")
+
+RELIEF_BYTES: Final = 64 << 10
+"""Answers are written when so much is waiting. Larger: fewer system calls, more memory."""
+
+DATABASES: Final = frozenset({"meridian", "postgres"})
+
+
+class Connection(asyncio.Protocol):
+    """See the module: an asyncio protocol, the `Client` of its session, and its task."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._wire = Protocol(message_bytes_max=server.settings.message_bytes_max)
+        self._inbox: deque[FrontendMessage] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+        self._transport: asyncio.Transport | None = None
+        self._writable: asyncio.Future[None] | None = None
+        self._session: Session | None = None
+        self._read_ahead = 0
+        self._paused = False
+        self._gone = False
+
+    # --- called by the loop ---------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client has connected."""
+        assert isinstance(transport, asyncio.Transport), "TCP transports read and write"
+        self._transport = transport
+        transport.set_write_buffer_limits(high=self._server.settings.send_bytes_max)
+        peer: socket.socket | None = transport.get_extra_info("socket")
+        if peer is not None:
+            peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        self._server.spawn(self._serve())
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes have come: messages for the session, or an answer of the protocol itself."""
+        messages = self._wire.receive(data)
+        self._inbox.extend(messages)
+        self._read_ahead += len(data)
+        if self._read_ahead > self._server.settings.receive_bytes_max and not self._paused:
+            self._pause(paused=True)
+        self._wake()
+
+    def eof_received(self) -> bool:
+        """The client will send nothing more."""
+        self._lost()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The socket is closed."""
+        self._lost()
+        self.resume_writing()
+
+    def pause_writing(self) -> None:
+        """The client does not read."""
+        self._writable = asyncio.get_running_loop().create_future()
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        writable, self._writable = self._writable, None
+        if writable is not None and not writable.done():
+            writable.set_result(None)
+
+    def _lost(self) -> None:
+        if not self._gone:
+            self._gone = True
+            self._wake()
+            if self._session is not None:
+                self._session.interrupt(SqlError("08006", "connection to client lost"))
+
+    def _wake(self) -> None:
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    def _pause(self, *, paused: bool) -> None:
+        self._paused = paused
+        if self._transport is not None and not self._transport.is_closing():
+            if paused:
+                self._transport.pause_reading()
+            else:
+                self._transport.resume_reading()
+
+    # --- the session's client -------------------------------------------------------------------
+
+    def send(self, message: BackendMessage) -> None:
+        """See Client."""
+        self._wire.send(message)
+
+    async def flush(self) -> None:
+        """See Client. Raises ConnectionError when nobody reads any more."""
+        self._write()
+        if self._writable is not None:
+            await self._until_writable(self._writable)
+
+    async def relieve(self) -> None:
+        """See Client."""
+        if self._wire.pending_bytes > RELIEF_BYTES:
+            await self.flush()
+
+    def _write(self) -> None:
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            raise ConnectionResetError("the client is gone")
+        data = self._wire.data_to_send()
+        if data:
+            transport.write(data)
+
+    async def _until_writable(self, writable: asyncio.Future[None]) -> None:
+        try:
+            async with asyncio.timeout(self._server.settings.slow_reader_timeout_s):
+                await asyncio.shield(writable)
+        except TimeoutError:
+            raise ConnectionResetError("the client does not read") from None
+        if self._gone:
+            raise ConnectionResetError("the client is gone")
+
+    async def receive(self) -> FrontendMessage:
+        """See Client."""
+        message = await self.peek()
+        self._inbox.popleft()
+        if not self._inbox:
+            self._read_ahead = 0
+            if self._paused:
+                self._pause(paused=False)
+        return message
+
+    async def peek(self) -> FrontendMessage:
+        """See Client."""
+        while not self._inbox:
+            if self._gone:
+                raise EOFError("the client is gone")
+            if self._wire.is_closed:
+                raise EOFError("the protocol has ended the connection")
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+        return self._inbox[0]
+
+    # --- the server's handle --------------------------------------------------------------------
+
+    def cancel(self) -> None:
+        """See Interruptible."""
+        if self._session is not None:
+            self._session.interrupt(query_canceled())
+
+    def drain(self) -> None:
+        """See Interruptible."""
+        if self._session is not None:
+            self._session.drain(admin_shutdown())
+
+    def end(self) -> None:
+        """See Interruptible."""
+        if self._session is not None:
+            self._session.end(admin_shutdown())
+
+    # --- the task -------------------------------------------------------------------------------
+
+    async def _serve(self) -> None:
+        """The connection's life; nothing escapes but its own cancellation (N3)."""
+        try:
+            startup = await self._greeted()
+            if startup is not None:
+                await self._converse(startup)
+        except (EOFError, ConnectionError, TimeoutError):
+            pass  # the client went away, or never said who it is
+        except Exception:
+            log.exception("connection failed")
+        finally:
+            self._close()
+
+    def _close(self) -> None:
+        transport = self._transport
+        if transport is None:
+            return
+        if not transport.is_closing():
+            data = self._wire.data_to_send()
+            if data:
+                transport.write(data)
+            transport.close()
+
+    async def _greeted(self) -> StartupMessage | None:
+        """Who the client says it is; None if it came for something else, or is not let in."""
+        if not self._server.admit_stranger():
+            self._refuse(wrong.too_many_connections())
+            return None
+        try:
+            async with asyncio.timeout(self._server.settings.startup_timeout_s):
+                while True:
+                    message = await self.receive()
+                    match message:
+                        case StartupMessage():
+                            return message
+                        case CancelRequest(pid=pid, secret=secret):
+                            self._server.cancel(pid, secret)
+                            return None
+                        case _:
+                            self._write()
+        finally:
+            self._server.forget_stranger()
+
+    def _refuse(self, error: SqlError) -> None:
+        self.send(error_response(error, Severity.FATAL))
+
+    async def _converse(self, startup: StartupMessage) -> None:
+        """Authenticate (trust), open the session, run it, clean up."""
+        try:
+            user, database, parameters = _who(startup.parameters)
+            variables = Variables.started(
+                user=user, parameters=parameters, defaults=self._server.settings.variables
+            )
+            if self._server.is_full:
+                raise wrong.too_many_connections()
+        except SqlError as error:
+            self._refuse(error)
+            return
+        pid = self._server.new_pid()
+        # Protocol 3.0 knows only keys of four bytes; 3.2 has room for one that cannot be guessed.
+        secret = secrets.token_bytes(32 if startup.minor >= 2 else 4)
+        self.send(AuthenticationOk())
+        for name, value in variables.unreported():
+            self.send(ParameterStatus(name, value))
+        self.send(BackendKeyData(pid, secret))
+        services = self._server.services
+        owner = ConnectionId(pid)
+        transaction = SessionTransaction(services.coordination, services.clock, owner, variables)
+        identity = Identity(user, database, pid)
+        self._session = Session(services, self, transaction, variables, identity)
+        self._server.enter(pid, secret, self)
+        try:
+            await self._session.run()
+        finally:
+            self._server.leave(pid)
+            services.coordination.disconnected(owner)
+
+
+def _who(parameters: Mapping[str, str]) -> tuple[str, str, dict[str, str]]:
+    """User, database, and the variables among the start-up parameters."""
+    rest = dict(parameters)
+    user = rest.pop("user", "")
+    if not user:
+        raise SqlError("28000", "no PostgreSQL user name specified in startup packet")
+    database = rest.pop("database", "") or user
+    if rest.pop("replication", "false").lower() not in ("false", "off", "no", "0"):
+        raise SqlError("0A000", "replication connections are not supported")
+    if database not in DATABASES:
+        raise wrong.undefined_database(database)
+    return user, database, rest

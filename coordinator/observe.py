@@ -1,0 +1,30 @@
+"""Logs: one line each on stderr, time in UTC, level, logger, text. Metrics come with a later issue.
+
+INVARIANTS
+  G1  a line of log is one line: newlines in what is logged are escaped.
+"""
+
+import logging
+import sys
+import time
+from typing import Final
+
+_FORMAT: Final = "%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s %(message)s"
+
+
+class _OneLine(logging.Formatter):
+    converter = time.gmtime
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  logging's name
+        return super().formatMessage(record).replace("\r", "\\r").replace("\n", "\\n")
+
+
+def start_logging(level: str) -> None:
+    """Log to stderr from now on."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_OneLine(_FORMAT, datefmt="%Y-%m-%dT%H:%M:%S"))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    # Spark's bridge logs every message it passes on.
+    logging.getLogger("py4j").setLevel(logging.WARNING)

@@ -1,0 +1,149 @@
+"""The server: listens, counts, hands out cancel keys, and ends sessions when it stops.
+
+    listener ─▶ Connection (one task each) ─▶ Session
+       stop: no new connections ─▶ idle ones 57P01 ─▶ busy ones may finish (grace) ─▶ 57P01 ─▶ gone
+
+INVARIANTS
+  D1  at most `connections_max` sessions and `connections_unauthenticated_max` strangers at once.
+  D2  a cancel key is compared in constant time, also when there is no such session.
+  D3  no failure of one connection reaches another, or the server.
+"""
+
+import asyncio
+import hmac
+import logging
+import secrets
+from collections.abc import Coroutine
+from typing import Final, Protocol
+
+from coordinator.config import Settings
+from coordinator.execution import Services
+
+log = logging.getLogger("meridian.server")
+
+LAST_WORDS_S: Final = 2.0
+"""Time for sessions that were ended to send why. Larger: a later exit."""
+
+
+_NO_SECRET: Final = secrets.token_bytes(32)
+
+
+class Interruptible(Protocol):
+    """A session as the server sees it."""
+
+    def cancel(self) -> None:
+        """End the statement that runs, if any."""
+        ...
+
+    def drain(self) -> None:
+        """End as soon as no transaction is open."""
+        ...
+
+    def end(self) -> None:
+        """End what runs, with 57P01, and the session."""
+        ...
+
+
+class Server:
+    """See the module."""
+
+    def __init__(self, settings: Settings, services: Services) -> None:
+        self.settings = settings
+        self.services = services
+        self._sessions: dict[int, tuple[bytes, Interruptible]] = {}
+        self._strangers = 0
+        self._next_pid = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._group: asyncio.TaskGroup | None = None
+        self._listener: asyncio.Server | None = None
+        self.stopping = False
+
+    # --- life -----------------------------------------------------------------------------------
+
+    async def listen(self, group: asyncio.TaskGroup) -> int:
+        """Accept connections; their tasks run in `group`. Returns the port. Raises OSError."""
+        from coordinator.connection import Connection
+
+        self._group = group
+        loop = asyncio.get_running_loop()
+        self._listener = await loop.create_server(
+            lambda: Connection(self), self.settings.host, self.settings.port, backlog=1024
+        )
+        port: int = self._listener.sockets[0].getsockname()[1]
+        return port
+
+    async def stop(self) -> None:
+        """Stop accepting; let what is in flight finish within the grace period; end the rest."""
+        self.stopping = True
+        if self._listener is not None:
+            self._listener.close()
+        for _, session in list(self._sessions.values()):
+            session.drain()
+        await self._gone(self.settings.shutdown_grace_s)
+        for _, session in list(self._sessions.values()):
+            session.end()
+        await self._gone(LAST_WORDS_S)
+        for task in list(self._tasks):
+            task.cancel()
+        await self._gone(LAST_WORDS_S)
+
+    async def _gone(self, seconds: float) -> None:
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+
+    def hurry(self) -> None:
+        """End every session at once."""
+        for _, session in list(self._sessions.values()):
+            session.end()
+        for task in list(self._tasks):
+            task.cancel()
+
+    def spawn(self, work: Coroutine[object, object, None]) -> None:
+        """Run a connection's task; it handles its own failures (D3)."""
+        assert self._group is not None, "connections come after listen()"
+        task = self._group.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # --- strangers ------------------------------------------------------------------------------
+
+    def admit_stranger(self) -> bool:
+        """Count a connection that has not said who it is; False: there are too many (D1)."""
+        if self.stopping or self._strangers >= self.settings.connections_unauthenticated_max:
+            return False
+        self._strangers += 1
+        return True
+
+    def forget_stranger(self) -> None:
+        """It has said who it is, or is gone."""
+        self._strangers -= 1
+
+    # --- sessions -------------------------------------------------------------------------------
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no further session may begin (D1)."""
+        return len(self._sessions) >= self.settings.connections_max
+
+    def new_pid(self) -> int:
+        """A process id for a session: what cancel requests and logs call it."""
+        self._next_pid = self._next_pid % 0x7FFF_FFFF + 1
+        while self._next_pid in self._sessions:
+            self._next_pid += 1
+        return self._next_pid
+
+    def enter(self, pid: int, secret: bytes, session: Interruptible) -> None:
+        """A session begins."""
+        self._sessions[pid] = (secret, session)
+
+    def leave(self, pid: int) -> None:
+        """It is over; its key opens nothing any more."""
+        self._sessions.pop(pid, None)
+
+    def cancel(self, pid: int, secret: bytes) -> None:
+        """A cancel request: silent, whether the key is right or not (D2)."""
+        expected, session = self._sessions.get(pid, (_NO_SECRET, None))
+        right = hmac.compare_digest(expected, secret)
+        if right and session is not None:
+            log.debug("cancel request pid=%s", pid)
+            session.cancel()

@@ -1,0 +1,1 @@
+"""Sessions: variables, configuration, the protocol's commands, real servers in process."""
