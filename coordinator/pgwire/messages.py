@@ -154,7 +154,7 @@ class CopyFail:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """The fast-path call. The protocol answers 0A000 by itself; nobody else sees this message."""
+    """The fast-path call. The protocol hands it on as `Malformed` with 0A000."""
 
     function_oid: int
 
@@ -164,10 +164,23 @@ class Terminate:
     """The client says goodbye."""
 
 
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A frame whose content is no message: bad UTF-8, missing bytes, a function call.
+
+    The session fails with `error` as if the message's work had: the transaction fails, the error is
+    answered once. `is_simple`: ReadyForQuery follows at once, as for Query; else everything up to
+    Sync is skipped, as for Parse.
+    """
+
+    error: SqlError
+    is_simple: bool
+
+
 FrontendMessage: TypeAlias = (
     StartupMessage | SslRequest | GssEncRequest | CancelRequest | PasswordMessage
     | Query | Parse | Bind | Describe | Execute | Close | Sync | Flush
-    | CopyData | CopyDone | CopyFail | FunctionCall | Terminate
+    | CopyData | CopyDone | CopyFail | FunctionCall | Terminate | Malformed
 )  # fmt: skip
 
 
@@ -181,7 +194,7 @@ class EncryptionRefused:
 
 @dataclass(frozen=True, slots=True)
 class NegotiateProtocolVersion:
-    """The newest minor version we speak, and the `_pq_.` options we do not know."""
+    """The minor version that we go on with, and the `_pq_.` options we do not know."""
 
     newest_minor: int
     unknown_options: tuple[str, ...] = ()

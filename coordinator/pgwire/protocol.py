@@ -1,0 +1,433 @@
+"""The server's side of a connection as a state machine: bytes in, messages out, bytes back. No I/O.
+
+    STARTUP ──StartupMessage──▶ AUTHENTICATING ──AuthenticationOk──▶ READY ◀──CopyDone, CopyFail─┐
+       │ CancelRequest                                    ErrorResponse │ ▲ Sync    │ CopyInResponse
+       ▼                                                  (extended)    ▼ │         ▼            │
+     CLOSED ◀─── FATAL, Terminate, violations ───────────────────────  SKIPPING    COPY_IN ──────┘
+
+INVARIANTS
+  P1  what a message does to the order is decided when it is *taken*, not when its bytes arrive: a
+      client may have sent far ahead of the answer that changes the state.
+  P2  after an ErrorResponse in the extended protocol nothing is handed out up to a Sync.
+  P3  in COPY_IN only CopyData, CopyDone and CopyFail are handed out; Flush and Sync are ignored.
+  P4  nothing a client sends raises: it is a message, or `Malformed`, or we say why and close.
+  P5  memory is one frame and what `feed` was given; a frame is bounded before it is awaited (K1).
+
+The protocol answers SSLRequest, GSSENCRequest, unsupported versions, version negotiation and
+violations by itself; everything else is the session's. A shell uses it like this:
+
+    wire = Protocol(Limits(message_bytes_max=256 << 20))
+
+    async def receive() -> FrontendMessage:             # what the session awaits
+        while (message := wire.take()) is None:
+            if wire.is_closed:
+                raise EOFError
+            transport.writelines(wire.data_to_send())   # what the protocol answered by itself
+            data = await read_from_socket()
+            if not data:
+                raise EOFError
+            wire.feed(data)
+        return message
+
+    wire.send(AuthenticationOk()); wire.send(ReadyForQuery(..))     # what the session answers
+    if wire.pending_bytes > 64 << 10: transport.writelines(wire.data_to_send()); await drain()
+
+and in the end, also after an error, writes `data_to_send()` once more and closes. Reading from the
+socket only when `take` gives None bounds what is read ahead.
+"""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+from coordinator.pgwire.codec import (
+    FRONTEND_TYPES,
+    NEWEST_MINOR,
+    decode_frontend,
+    decode_startup,
+    encode_backend,
+)
+from coordinator.pgwire.messages import (
+    AuthenticationOk,
+    BackendKeyData,
+    BackendMessage,
+    Bind,
+    CancelRequest,
+    Close,
+    CopyData,
+    CopyDone,
+    CopyFail,
+    CopyInResponse,
+    Describe,
+    EncryptionRefused,
+    ErrorResponse,
+    Execute,
+    Flush,
+    FrontendMessage,
+    FunctionCall,
+    GssEncRequest,
+    Malformed,
+    NegotiateProtocolVersion,
+    Parse,
+    PasswordMessage,
+    Query,
+    ReadyForQuery,
+    Severity,
+    SslRequest,
+    StartupMessage,
+    Sync,
+    Terminate,
+    error_response,
+)
+from sql.errors import SqlError, not_supported
+
+_HEADER_BYTES: Final = 5
+_JOIN_BYTES_MAX: Final = 16 << 10
+"""Answers shorter than this are joined to one piece; longer ones are sent without a copy."""
+_COMPACT_BYTES: Final = 64 << 10
+"""So much of the input may be used up before it is moved away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a client may make us hold."""
+
+    message_bytes_max: int = 256 << 20
+    startup_bytes_max: int = 10_000
+    password_bytes_max: int = 65_535
+    control_bytes_max: int = 10_000
+    """Messages that carry at most a name: Describe, Execute, Close, Sync, Flush .."""
+
+
+class State(Enum):
+    """Where the conversation stands."""
+
+    STARTUP = auto()
+    AUTHENTICATING = auto()
+    READY = auto()
+    SKIPPING = auto()
+    COPY_IN = auto()
+    CLOSED = auto()
+
+
+class _Verdict(Enum):
+    TAKE = auto()
+    DROP = auto()
+    REFUSE = auto()
+
+
+_EXTENDED: Final = (Parse, Bind, Describe, Execute, Close)
+_COPY: Final = (CopyData, CopyDone, CopyFail)
+_CONTROL_TYPES: Final = frozenset(b"DECSHcX")
+
+# What happens to a message, by state: the first row that names its class, `object` names all.
+_RULES: Final[dict[State, tuple[tuple[tuple[type, ...], _Verdict], ...]]] = {
+    State.STARTUP: (
+        ((StartupMessage, CancelRequest, SslRequest, GssEncRequest), _Verdict.TAKE),
+        ((object,), _Verdict.REFUSE),
+    ),
+    State.AUTHENTICATING: (
+        ((PasswordMessage, Terminate), _Verdict.TAKE),
+        ((object,), _Verdict.REFUSE),
+    ),
+    State.READY: (
+        # A client may still be sending a COPY that has failed.
+        (_COPY, _Verdict.DROP),
+        ((PasswordMessage,), _Verdict.REFUSE),
+        ((object,), _Verdict.TAKE),
+    ),
+    State.SKIPPING: (
+        ((Sync, Terminate, Malformed), _Verdict.TAKE),
+        ((object,), _Verdict.DROP),
+    ),
+    State.COPY_IN: (
+        ((*_COPY, Terminate), _Verdict.TAKE),
+        # Libraries send them out of habit behind Execute.
+        ((Flush, Sync), _Verdict.DROP),
+        ((object,), _Verdict.REFUSE),
+    ),
+    State.CLOSED: (((object,), _Verdict.DROP),),
+}
+
+
+class Protocol:
+    """See the module."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._limits = limits or Limits()
+        self._state = State.STARTUP
+        self._minor = 0
+        self._input = bytearray()
+        self._used = 0
+        self._head: tuple[int, FrontendMessage] | None = None
+        self._output: list[bytes | memoryview] = []
+        self._joined = bytearray()
+        self._pending_bytes = 0
+        self._is_extended = False
+        self._refused: set[type[FrontendMessage]] = set()
+
+    def __repr__(self) -> str:
+        waiting = len(self._input) - self._used
+        return f"<Protocol {self._state.name} in={waiting} out={self._pending_bytes}>"
+
+    @property
+    def state(self) -> State:
+        """For logs and tests; the session has no need of it."""
+        return self._state
+
+    @property
+    def is_closed(self) -> bool:
+        """The conversation is over: write what is pending, then close the socket."""
+        return self._state is State.CLOSED
+
+    @property
+    def pending_bytes(self) -> int:
+        """How much `data_to_send` would give."""
+        return self._pending_bytes
+
+    # ------------------------------------------------------------ in
+
+    def feed(self, data: bytes | bytearray | memoryview) -> None:
+        """Add what the socket has read."""
+        if self.is_closed:
+            return
+        if self._used > _COMPACT_BYTES or self._used == len(self._input):
+            del self._input[: self._used]
+            self._used = 0
+        self._input += data
+
+    def take(self) -> FrontendMessage | None:
+        """The next message for the session, or None until more is fed (P1)."""
+        message = self.peek()
+        if message is not None:
+            self._head = None
+            self._taken(message)
+        return message
+
+    def peek(self) -> FrontendMessage | None:
+        """The message that `take` would give as things stand (P1)."""
+        while not self.is_closed:
+            if self._head is None:
+                self._head = self._next_message()
+            if self._head is None:
+                return None
+            kind, message = self._head
+            match self._verdict(message):
+                case _Verdict.TAKE:
+                    return message
+                case _Verdict.DROP:
+                    self._head = None
+                case _Verdict.REFUSE:
+                    self._violated(self._out_of_order(kind))
+        return None
+
+    def _verdict(self, message: FrontendMessage) -> _Verdict:
+        for classes, verdict in _RULES[self._state]:
+            if isinstance(message, classes):
+                return verdict
+        raise AssertionError("every state's rules end with all")
+
+    def _out_of_order(self, kind: int) -> SqlError:
+        match self._state:
+            case State.AUTHENTICATING:
+                return SqlError("08P01", f"expected password response, got message type {kind}")
+            case State.COPY_IN:
+                words = f"unexpected message type 0x{kind:02X} during COPY from stdin"
+                return SqlError("08P01", words)
+            case _:
+                return SqlError("08P01", f"invalid frontend message type {kind}")
+
+    def _taken(self, message: FrontendMessage) -> None:
+        match message:
+            case StartupMessage():
+                self._state = State.AUTHENTICATING
+            case CancelRequest() | Terminate():
+                self._close()
+            case Query() | Sync() | Malformed(is_simple=True):
+                self._state = State.READY
+                self._is_extended = False
+            case Parse() | Bind() | Describe() | Execute() | Close() | Malformed():
+                self._is_extended = True
+            case CopyDone() | CopyFail():
+                self._state = State.READY
+            case _:
+                pass
+
+    # ------------------------------------------------------------ frames
+
+    def _next_message(self) -> tuple[int, FrontendMessage] | None:
+        """The next message whatever the state, with its type byte; None if it is not complete."""
+        if self._state is State.STARTUP:
+            return self._next_startup()
+        header = self._input[self._used : self._used + _HEADER_BYTES]
+        if not header:
+            return None
+        kind = header[0]
+        if kind not in FRONTEND_TYPES:
+            self._violated(SqlError("08P01", f"invalid frontend message type {kind}"))
+            return None
+        if len(header) < _HEADER_BYTES:
+            return None
+        length = int.from_bytes(header[1:], "big", signed=True)
+        if not self._accepts_length(kind, length):
+            return None
+        payload = self._payload(1, length)
+        if payload is None:
+            return None
+        if self._state is State.SKIPPING and kind not in b"SX":
+            # P2: it is dropped in any case, and need not be well-formed.
+            return kind, Flush()
+        return kind, self._decoded(kind, payload)
+
+    def _accepts_length(self, kind: int, length: int) -> bool:
+        if length < 4:
+            self._violated(SqlError("08P01", "invalid message length"))
+            return False
+        maximum = self._limits.message_bytes_max
+        if self._state is State.AUTHENTICATING:
+            maximum = self._limits.password_bytes_max
+        elif kind in _CONTROL_TYPES:
+            maximum = self._limits.control_bytes_max
+        if length > maximum:
+            words = f"message of {length} bytes exceeds the limit of {maximum} bytes"
+            self._violated(SqlError("54000", words))
+            return False
+        return True
+
+    def _payload(self, skip: int, length: int) -> bytes | None:
+        """What stands behind the length field, `skip` bytes in; None while it is not all there."""
+        end = self._used + skip + length
+        if len(self._input) < end:
+            return None
+        with memoryview(self._input) as view:
+            payload = bytes(view[self._used + skip + 4 : end])
+        self._used = end
+        return payload
+
+    def _decoded(self, kind: int, payload: bytes) -> FrontendMessage:
+        is_simple = kind in b"QFS"
+        try:
+            message = decode_frontend(kind, payload)
+        except SqlError as error:
+            return Malformed(error, is_simple)
+        if isinstance(message, FunctionCall):
+            return Malformed(not_supported("the fast-path function call"), is_simple)
+        return message
+
+    # ------------------------------------------------------------ start-up
+
+    def _next_startup(self) -> tuple[int, FrontendMessage] | None:
+        while self._state is State.STARTUP:
+            header = self._input[self._used : self._used + 4]
+            if len(header) < 4:
+                return None
+            length = int.from_bytes(header, "big", signed=True)
+            if not 8 <= length <= self._limits.startup_bytes_max:
+                # No PostgreSQL client, so no answer that it could read: as PostgreSQL does.
+                self._close()
+                return None
+            payload = self._payload(0, length)
+            if payload is None:
+                return None
+            try:
+                message = self._greet(decode_startup(payload))
+            except SqlError as error:
+                self._violated(error)
+                return None
+            if message is not None:
+                return 0, message
+        return None
+
+    def _greet(self, message: FrontendMessage) -> FrontendMessage | None:
+        """Answer what is ours to answer; the rest goes on."""
+        if isinstance(message, SslRequest | GssEncRequest):
+            self._refuse_encryption(message)
+            return None
+        if isinstance(message, StartupMessage):
+            self._minor = min(message.minor, NEWEST_MINOR)
+            if message.minor > NEWEST_MINOR or message.protocol_options:
+                self.send(NegotiateProtocolVersion(self._minor, message.protocol_options))
+            return StartupMessage(
+                message.parameters, message.major, self._minor, message.protocol_options
+            )
+        return message
+
+    def _refuse_encryption(self, message: SslRequest | GssEncRequest) -> None:
+        name = "SSL" if isinstance(message, SslRequest) else "GSSAPI encryption"
+        if type(message) in self._refused:
+            raise SqlError("08P01", f"{name} was refused already")
+        self._refused.add(type(message))
+        self.send(EncryptionRefused())
+        # Whoever sends plaintext before it has our answer takes us for encrypted, or is no friend.
+        if len(self._input) > self._used:
+            raise SqlError(
+                "08P01",
+                f"received unencrypted data after {name} request",
+                detail="This could be either a client-software bug or evidence of an attempted "
+                "man-in-the-middle attack.",
+            )
+
+    # ------------------------------------------------------------ out
+
+    def send(self, message: BackendMessage) -> None:
+        """Queue an answer; behind the end of the conversation it is let go."""
+        if self.is_closed:
+            return
+        self._sent(message)
+        data = encode_backend(message)
+        self._pending_bytes += len(data)
+        if len(data) < _JOIN_BYTES_MAX:
+            self._joined += data
+        else:
+            self._flush_joined()
+            self._output.append(data)
+        if isinstance(message, ErrorResponse) and message.is_fatal:
+            self._close()
+
+    def data_to_send(self) -> list[bytes | memoryview]:
+        """What is queued, in order, for `writelines`; it is no longer queued then."""
+        self._flush_joined()
+        output, self._output = self._output, []
+        self._pending_bytes = 0
+        return output
+
+    def _flush_joined(self) -> None:
+        if self._joined:
+            self._output.append(bytes(self._joined))
+            self._joined.clear()
+
+    def _sent(self, message: BackendMessage) -> None:
+        """What an answer does to the order."""
+        match message:
+            case AuthenticationOk():
+                assert self._state is State.AUTHENTICATING, "authentication ends once"
+                self._state = State.READY
+            case BackendKeyData(secret=secret):
+                is_long = self._minor >= NEWEST_MINOR
+                assert 4 <= len(secret) <= (256 if is_long else 4), "3.0 has keys of four bytes"
+            case CopyInResponse():
+                assert self._state is State.READY, "a COPY begins within a command"
+                self._state = State.COPY_IN
+            case ErrorResponse():
+                self._failed()
+            case ReadyForQuery():
+                assert self._state is State.READY, "P2: ready only behind Query or Sync"
+            case _:
+                pass
+
+    def _failed(self) -> None:
+        if self._is_extended:
+            self._state = State.SKIPPING
+        elif self._state is State.COPY_IN:
+            self._state = State.READY
+
+    def _close(self) -> None:
+        """Forget what the client has said; what is queued for it stays."""
+        self._state = State.CLOSED
+        self._input.clear()
+        self._used = 0
+        self._head = None
+
+    def _violated(self, error: SqlError) -> None:
+        """The client broke the protocol: say why and end it (P4)."""
+        self.send(error_response(error, Severity.FATAL))
