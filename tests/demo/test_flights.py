@@ -32,10 +32,10 @@ def _quiet(_: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def expected(tmp_path_factory: pytest.TempPathFactory) -> flights.Story:
+def expected() -> flights.Story:
     """What PostgreSQL answers."""
     with (
-        postgres(tmp_path_factory.mktemp("postgres") / "data") as dsn,
+        postgres() as dsn,
         psycopg.connect(dsn, autocommit=True) as connection,
     ):
         return flights.run(connection, _quiet)

@@ -105,11 +105,11 @@ def _output_function(type_name: str) -> str:
     return f"{name}_out" if name in underscored else f"{name}out"
 
 
-def _record(directory: Path) -> None:
+def _record() -> None:
     lines: list[str] = []
     section = ""
     with (
-        postgres(directory) as dsn,
+        postgres() as dsn,
         psycopg.ClientCursor(psycopg.connect(dsn, autocommit=True)) as cursor,
     ):
         cursor.connection.cursor_factory = psycopg.ClientCursor
@@ -126,9 +126,9 @@ def _record(directory: Path) -> None:
     TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def test_values_are_postgresqls(tmp_path: Path) -> None:
+def test_values_are_postgresqls() -> None:
     if os.environ.get("REWRITE") == "1":
-        _record(tmp_path)
+        _record()
     wrong: list[str] = []
     for case in _cases():
         ours = _ours(case)
