@@ -1,7 +1,7 @@
 """A connection: the shell round the sans-io protocol. Reads, feeds, writes, drains.
 
-    socket ─▶ data_received ─▶ pgwire ─▶ inbox ─▶ Session ─▶ outbox ─▶ transport ─▶ socket
-                 └── paused while the inbox is full             └── waits while the client is slow
+    socket ─▶ data_received ─▶ pgwire.feed ~~ take ─▶ Session ─▶ send ─▶ transport ─▶ socket
+                 └── paused while much is not taken                └── waits for a slow client
 
 INVARIANTS
   N1  memory is bounded: what was read ahead by `receive_bytes_max` and one message, what waits to be
@@ -14,7 +14,6 @@ import asyncio
 import logging
 import secrets
 import socket
-from collections import deque
 from collections.abc import Mapping
 from typing import Final
 
@@ -32,7 +31,7 @@ from coordinator.pgwire.messages import (
     StartupMessage,
     error_response,
 )
-from coordinator.pgwire.protocol import Protocol
+from coordinator.pgwire.protocol import Limits, Protocol
 from coordinator.server import Server
 from coordinator.session import Session
 from coordinator.statement_runner import Identity
@@ -53,8 +52,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._wire = Protocol(message_bytes_max=server.settings.message_bytes_max)
-        self._inbox: deque[FrontendMessage] = deque()
+        self._wire = Protocol(Limits(message_bytes_max=server.settings.message_bytes_max))
         self._waiter: asyncio.Future[None] | None = None
         self._transport: asyncio.Transport | None = None
         self._writable: asyncio.Future[None] | None = None
@@ -77,9 +75,8 @@ class Connection(asyncio.Protocol):
         self._server.spawn(self._serve())
 
     def data_received(self, data: bytes) -> None:
-        """Bytes have come: messages for the session, or an answer of the protocol itself."""
-        messages = self._wire.receive(data)
-        self._inbox.extend(messages)
+        """Bytes have come; the task takes them when it gets there."""
+        self._wire.feed(data)
         self._read_ahead += len(data)
         if self._read_ahead > self._server.settings.receive_bytes_max and not self._paused:
             self._pause(paused=True)
@@ -146,9 +143,8 @@ class Connection(asyncio.Protocol):
         transport = self._transport
         if transport is None or transport.is_closing():
             raise ConnectionResetError("the client is gone")
-        data = self._wire.data_to_send()
-        if data:
-            transport.write(data)
+        if self._wire.pending_bytes:
+            transport.writelines(self._wire.data_to_send())
 
     async def _until_writable(self, writable: asyncio.Future[None]) -> None:
         try:
@@ -161,24 +157,32 @@ class Connection(asyncio.Protocol):
 
     async def receive(self) -> FrontendMessage:
         """See Client."""
-        message = await self.peek()
-        self._inbox.popleft()
-        if not self._inbox:
-            self._read_ahead = 0
-            if self._paused:
-                self._pause(paused=False)
+        message = self._wire.take()
+        while message is None:
+            await self._more()
+            message = self._wire.take()
         return message
 
     async def peek(self) -> FrontendMessage:
         """See Client."""
-        while not self._inbox:
-            if self._gone:
-                raise EOFError("the client is gone")
-            if self._wire.is_closed:
-                raise EOFError("the protocol has ended the connection")
-            self._waiter = asyncio.get_running_loop().create_future()
-            await self._waiter
-        return self._inbox[0]
+        message = self._wire.peek()
+        while message is None:
+            await self._more()
+            message = self._wire.peek()
+        return message
+
+    async def _more(self) -> None:
+        """Wait for bytes: everything that has come was taken, except for a part of a message."""
+        if self._wire.is_closed:
+            raise EOFError("the protocol has ended the connection")
+        if self._gone:
+            raise EOFError("the client is gone")
+        self._write()
+        self._read_ahead = 0
+        if self._paused:
+            self._pause(paused=False)
+        self._waiter = asyncio.get_running_loop().create_future()
+        await self._waiter
 
     # --- the server's handle --------------------------------------------------------------------
 
@@ -217,9 +221,8 @@ class Connection(asyncio.Protocol):
         if transport is None:
             return
         if not transport.is_closing():
-            data = self._wire.data_to_send()
-            if data:
-                transport.write(data)
+            if self._wire.pending_bytes:
+                transport.writelines(self._wire.data_to_send())
             transport.close()
 
     async def _greeted(self) -> StartupMessage | None:

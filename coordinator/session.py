@@ -37,6 +37,7 @@ from coordinator.pgwire.messages import (
     FrontendMessage,
     FunctionCall,
     GssEncRequest,
+    Malformed,
     NoData,
     ParameterDescription,
     ParameterStatus,
@@ -228,6 +229,12 @@ class Session:
                     await self._guarded(lambda: self._extended(message))
             case CopyData() | CopyDone() | CopyFail():
                 pass  # what a client still sends of a COPY that failed
+            case Malformed(error=error, is_simple=is_simple):
+                await self._guarded(lambda: _raise(error))
+                if is_simple:
+                    self._skipping = False
+                    self._ready()
+                    await self._client.flush()
             case FunctionCall():
                 raise AssertionError("the protocol answers function calls by itself")
             case (
@@ -501,3 +508,7 @@ class Session:
             if portal is not None:
                 await portal.close()
         self._client.send(CloseComplete())
+
+
+async def _raise(error: SqlError) -> None:
+    raise error

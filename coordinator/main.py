@@ -1,0 +1,97 @@
+"""The command line and the composition root: the one place that chooses implementations.
+
+    meridian serve | check | version
+
+    Settings ─▶ data directory (lock) ─▶ stash, store ─▶ recover ─▶ Driver ─┐
+                                        engine, started beside it ──────────┴▶ Services ─▶ Server
+
+INVARIANTS
+  E1  what goes wrong before `ready` is one line on stderr and exit code 1, with nothing changed.
+  E2  `ready ..` is printed when connections are accepted, and nothing else ever goes to stdout.
+  E3  heavy engines are imported behind `ready`: a server listens within a second.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from coordinator.config import Settings, SettingsError, load
+
+_OPTIONS: Final = ("listen", "data_dir", "stash", "warehouse", "spark_master", "config")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point of `meridian`; the exit code."""
+    given = _parser().parse_args(arguments)
+    match given.command:
+        case "version":
+            return _version()
+        case "check":
+            return _check(Path(given.data_dir))
+        case _:
+            return _serve(given)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="meridian", description="A SQL server with strict-serializable Delta Lake tables."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    serve = commands.add_parser("serve", help="run the server in the foreground")
+    serve.add_argument("--listen", metavar="HOST:PORT", help="default 127.0.0.1:7432; port 0: any")
+    serve.add_argument("--data-dir", metavar="DIR", help="default ./data")
+    serve.add_argument("--stash", metavar="URL", help="default: inside the data directory")
+    serve.add_argument("--warehouse", metavar="URL", help="default: inside the data directory")
+    serve.add_argument("--spark-master", metavar="URL", help="default local[*]")
+    serve.add_argument("--config", metavar="FILE", help="a TOML file with any of the settings")
+    serve.add_argument(
+        "--set", metavar="NAME=VALUE", action="append", default=[], dest="sets",
+        help="a setting, or the default of a session variable; may be repeated",
+    )  # fmt: skip
+    check = commands.add_parser("check", help="verify a data directory that is not being served")
+    check.add_argument("--data-dir", metavar="DIR", default="./data", help="default ./data")
+    commands.add_parser("version", help="print the version")
+    return parser
+
+
+def _version() -> int:
+    from coordinator.variable_table import product_version
+
+    sys.stdout.write(f"meridian {product_version()}\n")
+    return 0
+
+
+def _settings(given: argparse.Namespace) -> Settings:
+    flags = {
+        name: getattr(given, name) for name in _OPTIONS if getattr(given, name) is not None
+    }
+    return load(flags=flags, sets=given.sets, environment=os.environ)
+
+
+def _serve(given: argparse.Namespace) -> int:
+    try:
+        settings = _settings(given)
+    except SettingsError as error:
+        return failed(str(error))
+    from coordinator.serving import serve
+
+    return serve(settings)
+
+
+def _check(data_dir: Path) -> int:
+    from coordinator.checking import check
+
+    return check(data_dir)
+
+
+def failed(line: str) -> int:
+    """Say what is wrong, in one line (E1)."""
+    sys.stderr.write(f"meridian: {' '.join(line.split())}\n")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""The real stack in one process: server, sessions, driver, core; memory stores; reference engine.
+
+INVARIANTS
+  K1  a server listens on a free loopback port, and is gone when its block ends.
+  K2  time is the wall clock's, but nothing is asserted about it.
+"""
+
+import asyncio
+import contextlib
+import io
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from compute.arrow import table_schema
+from compute.reference import ReferenceExecutor
+from coordinator.config import Settings
+from coordinator.core.settings import CoreSettings
+from coordinator.driver import Driver
+from coordinator.execution import ExecutionLimits, Services
+from coordinator.in_process import ReferenceInProcess
+from coordinator.plan_cache import PlanCache
+from coordinator.server import Server
+from coordinator.startup import recover
+from sql.catalog import Table
+from storage.batch import DataFile
+from storage.clock import SystemClock
+from storage.memory import MemoryObjectStore, MemoryStash
+from storage.types import ShardId, Source
+
+
+def schema_of(table: Table) -> pa.Schema:
+    """What a table's shard stores."""
+    return table_schema(table.columns)
+
+
+class MemorySpooler:
+    """Rows on their way into a staged file of a memory store."""
+
+    def __init__(self, store: MemoryObjectStore, shard: ShardId, schema: pa.Schema, name: str) -> None:
+        self._store = store
+        self._path = f"{shard}/{name}"
+        self._name = name
+        self._schema = schema
+        self._batches: list[pa.RecordBatch] = []
+
+    async def write(self, batch: pa.RecordBatch) -> None:
+        self._batches.append(batch)
+
+    async def finish(self) -> Sequence[DataFile]:
+        table = pa.Table.from_batches(self._batches, schema=self._schema)
+        content = io.BytesIO()
+        pq.write_table(table, content)
+        await self._store.create(self._path, content.getvalue())
+        stats = f'{{"numRecords":{table.num_rows}}}'
+        return [DataFile(Source(self._name), table.num_rows, len(content.getvalue()), stats)]
+
+    async def discard(self) -> None:
+        self._batches.clear()
+        await self._store.delete(self._path)
+
+
+@dataclass
+class Stack:
+    """What a test sees."""
+
+    port: int
+    server: Server
+    driver: Driver
+    services: Services
+
+    @property
+    def dsn(self) -> str:
+        return f"postgresql://meridian@127.0.0.1:{self.port}/meridian?sslmode=disable"
+
+
+@contextlib.asynccontextmanager
+async def running(
+    settings: Settings | None = None,
+    *,
+    limits: ExecutionLimits | None = None,
+    stash: MemoryStash | None = None,
+    store: MemoryObjectStore | None = None,
+) -> AsyncIterator[Stack]:
+    """A server for the length of the block (K1)."""
+    settings = replace(settings or Settings(), listen="127.0.0.1:0")
+    stash = stash or MemoryStash()
+    kept = store or MemoryObjectStore()
+    driver = await recover(stash, kept, SystemClock(), CoreSettings(), schema_of)
+    names = iter(range(1_000_000))
+
+    def read_file(shard: ShardId, file: DataFile) -> pa.Table:
+        return pq.read_table(io.BytesIO(kept.peek(f"{shard}/{file.name}")))
+
+    services = Services(
+        coordination=driver,
+        clock=SystemClock(),
+        engine=ReferenceExecutor(read_file),
+        in_process=ReferenceInProcess(),
+        spool=lambda shard, schema: MemorySpooler(
+            kept, shard, schema, f"staged-{next(names)}.parquet"
+        ),
+        plans=PlanCache(),
+        limits=limits or ExecutionLimits(),
+    )
+    server = Server(settings, services)
+    async with asyncio.TaskGroup() as group:
+        driving = group.create_task(driver.run())
+        port = await server.listen(group)
+        try:
+            yield Stack(port, server, driver, services)
+        finally:
+            await server.stop()
+            await driver.stop()
+            await driving
