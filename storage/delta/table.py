@@ -31,7 +31,9 @@ def table_actions(
 ) -> tuple[Protocol, Metadata]:
     """Protocol and metaData of version 0; the same for the same shard, so that a retry agrees."""
     readers = ["deletionVectors"] + (["timestampNtz"] if has_timestamp_ntz(schema) else [])
-    protocol = Protocol(tuple(readers), (*readers, "inCommitTimestamp"))
+    # delta-spark refuses a table with NOT NULL columns that does not list `invariants`.
+    invariants = () if all(field.nullable for field in schema) else ("invariants",)
+    protocol = Protocol(tuple(readers), (*readers, "inCommitTimestamp", *invariants))
     digest = hashlib.blake2b(shard.encode(), digest_size=16).digest()
     metadata = Metadata(
         id=str(uuid.UUID(bytes=digest, version=4)),
