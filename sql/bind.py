@@ -73,8 +73,11 @@ def bind(
     except RecursionError:
         raise stack_depth() from None
     # It failed: once more, knowing where constants stand, for an error with its place.
-    with constant_places(find_constant_places(statement)):
-        return _prepared(statement, node, context, parameters)
+    try:
+        with constant_places(find_constant_places(statement)):
+            return _prepared(statement, node, context, parameters)
+    except RecursionError:
+        raise stack_depth() from None
 
 
 def _prepared(

@@ -18,7 +18,7 @@ from sql.functions import Function
 from sql.overloads import Ambiguous, Choice, choose_function, choose_operator
 from sql.plan import Call, Const, Expr
 from sql.syntax import Node, at
-from sql.types import NUMERIC, OIDS, TEXT, SqlType, display
+from sql.types import CATEGORIES, NUMERIC, OIDS, TEXT, SqlType, display
 
 TYPES: Final = {name: SqlType(name) for name in OIDS} | {"numeric": NUMERIC}
 
@@ -72,8 +72,9 @@ def converted(
     args: list[Expr] = []
     for expr, node, want in zip(exprs, nodes, choice.args, strict=True):
         if want == "any":
-            known = expr.type.name != "unknown"
-            args.append(expr if known else implicit(binding, expr, node, TEXT))
+            # An untyped parameter stays so, which is 42P18 in the end, as in PostgreSQL.
+            literal = isinstance(expr, Const) and expr.type.name == "unknown"
+            args.append(implicit(binding, expr, node, TEXT) if literal else expr)
         else:
             args.append(implicit(binding, expr, node, TYPES[want]))
     return tuple(args)
@@ -85,7 +86,8 @@ def numeric_call(
     """Apply the row's numeric rule: arguments reshaped, the result's type, whether it is exact."""
     assert row.numeric is not None, f"no numeric rule: {row.id}"
     operands = [
-        numeric.Operand(arg.type, is_exact(binding, arg), _integer_constant(arg)) for arg in args
+        numeric.Operand(arg.type, is_exact(binding, arg), _integer_constant(arg), _word(arg))
+        for arg in args
     ]
     outcome = numeric.determine(row.numeric, operands)
     if outcome.operands:
@@ -101,6 +103,12 @@ def numeric_call(
 
 def _integer_constant(expr: Expr) -> int | None:
     if isinstance(expr, Const) and isinstance(expr.value, int):
+        return expr.value
+    return None
+
+
+def _word(expr: Expr) -> str | None:
+    if isinstance(expr, Const) and isinstance(expr.value, str):
         return expr.value
     return None
 
@@ -123,8 +131,9 @@ def cast_by_name(
     """`int4('5')`: a function call that is a cast, when no function fits exactly (func_get_detail)."""
     if len(exprs) != 1 or name not in OIDS or name in ("unknown", "void"):
         return None
-    source = exprs[0].type.name
-    if source != "unknown" and source != name:
+    source = exprs[0].type.category
+    # Text is not parsed by a function call; everything else has its function in pg_proc.
+    if source == "S" and CATEGORIES[name] != "S":
         return None
     return coerce(binding, exprs[0], nodes[0], TYPES[name], EXPLICIT)
 

@@ -98,7 +98,7 @@ def _number(text: str, node: Node) -> Const:
     except ValueError:
         whole = None
     if whole is not None and -(1 << 63) <= whole < 1 << 63:
-        return Const(whole, INT8)
+        return Const(whole, INT4 if -(1 << 31) <= whole < 1 << 31 else INT8)
     exact = Decimal(text.replace("_", "")) if whole is None else Decimal(whole)
     if exact.adjusted() > 200 or exact.adjusted() < -200:
         detail = "A numeric holds at most 38 digits."

@@ -291,7 +291,12 @@ def _assignments(
 def _row_part(value: Node, target: Node) -> Node:
     """One column of `(a, b) = (x, y)`."""
     source = value.source
-    if not isinstance(source, ast.RowExpr):
+    if not isinstance(source, ast.RowExpr | ast.SubLink):
+        message = (
+            "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression"
+        )
+        raise SqlError("0A000", message, position(source))
+    if isinstance(source, ast.SubLink):
         raise not_supported("assigning a subquery to several columns", at(target.location))
     parts = source.args or ()
     if len(parts) != value.ncolumns:

@@ -151,7 +151,8 @@ def _in_list(
         common = select_common_type([left, *chosen], [left_node, *chosen_nodes], None)
         if common is not None:
             parts.append(_list(binding, name, subject, chosen, chosen_nodes, common, place))
-            rest = [index for index in rest if index not in set(plain)]
+            alone = set(plain)
+            rest = [index for index in rest if index not in alone]
     for index in rest:
         exprs, pair = [left, items[index]], [left_node, nodes[index]]
         parts.append(compared(binding, name, exprs, pair, place))

@@ -121,6 +121,6 @@ class Binding:
         for index, type_ in enumerate(self.parameters, 1):
             if type_ is None:
                 message = f"could not determine data type of parameter ${index}"
-                raise SqlError("42P18", message, at(self.parameter_places.get(index)))
+                raise SqlError("42P18", message)
             types.append(type_)
         return tuple(types)

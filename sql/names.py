@@ -4,7 +4,7 @@ from typing import Final
 
 from pglast import ast
 
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError, not_supported, undefined_schema
 from sql.syntax import Node, at, strings
 from sql.types import NUMERIC, NUMERIC_PRECISION_MAX, OIDS, SqlType, bpchar, numeric, varchar
 
@@ -32,7 +32,7 @@ def type_of(node: Node) -> SqlType:
         raise not_supported("this form of type name", place)
     name = names[-1]
     if len(names) > 1 and names[0] != "pg_catalog":
-        raise SqlError("42704", f'type "{".".join(names)}" does not exist', place)
+        raise undefined_schema(names[0], place)
     type_ = _PLAIN.get(name)
     if type_ is None:
         raise _unknown_type(name, place)

@@ -10,6 +10,7 @@ from typing import Final
 from pglast import ast, parser
 
 from sql.as_of import cut, parser_trees, statement_bounds
+from sql.depth import is_too_deep
 from sql.errors import SqlError, stack_depth, syntax_error
 
 TEXT_MAX: Final = 1 << 28
@@ -48,11 +49,13 @@ def parse(text: str) -> Sequence[Statement]:
     if len(text) > TEXT_MAX:
         raise SqlError("54000", "statement is too long")
     try:
+        if is_too_deep(text):
+            raise stack_depth()
         trees = parser_trees(text)
     except parser.ParseError as error:
         statements = _own_grammar(text)
         if statements is None:
-            raise _converted(error) from None
+            raise _converted(error, text) from None
         return statements
     except RecursionError:
         raise stack_depth() from None
@@ -66,10 +69,12 @@ def _offset(text: str, place: int | None) -> int:
     return start + len(text[start:]) - len(text[start:].lstrip())
 
 
-def _converted(error: parser.ParseError) -> SqlError:
+def _converted(error: parser.ParseError, text: str) -> SqlError:
     message = str(error.args[0])
     place = error.args[1] if len(error.args) > 1 else None
     position = place + 1 if isinstance(place, int) and place >= 0 else None
+    if position is None and message.endswith("at end of input"):
+        position = len(text) + 1
     if "memory exhausted" in message or "stack depth" in message:
         return stack_depth()
     for words, sqlstate in _FOREIGN_STATES:
