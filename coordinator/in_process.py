@@ -4,6 +4,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from compute.arrow import arrow_type
 from compute.executor import Run
 from compute.reference import can_run, execute, to_batch
 from sql.plan import Plan, output_columns
@@ -32,4 +33,8 @@ class ReferenceInProcess:
     def evaluate(self, run: Run) -> pa.Table:
         """See InProcess."""
         rows = list(execute(run.plan, run.inputs, run.parameters))
-        return pa.Table.from_batches([to_batch(rows, output_columns(run.plan))])
+        columns = output_columns(run.plan)
+        if not rows:
+            schema = pa.schema([pa.field(item.name, arrow_type(item.type)) for item in columns])
+            return schema.empty_table()
+        return pa.Table.from_batches([to_batch(rows, columns)])

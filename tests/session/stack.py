@@ -8,8 +8,10 @@ INVARIANTS
 import asyncio
 import contextlib
 import io
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -39,7 +41,9 @@ def schema_of(table: Table) -> pa.Schema:
 class MemorySpooler:
     """Rows on their way into a staged file of a memory store."""
 
-    def __init__(self, store: MemoryObjectStore, shard: ShardId, schema: pa.Schema, name: str) -> None:
+    def __init__(
+        self, store: MemoryObjectStore, shard: ShardId, schema: pa.Schema, name: str
+    ) -> None:
         self._store = store
         self._path = f"{shard}/{name}"
         self._name = name
@@ -115,3 +119,31 @@ async def running(
             await server.stop()
             await driver.stop()
             await driving
+
+
+@contextlib.contextmanager
+def serving(settings: Settings | None = None) -> Iterator[str]:
+    """The same server on a loop of its own, for clients that block; its DSN."""
+    started: Future[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+
+    async def serve() -> None:
+        done = asyncio.Event()
+        async with running(settings) as stack:
+            started.set_result((stack.dsn, asyncio.get_running_loop(), done))
+            await done.wait()
+
+    with ThreadPoolExecutor(1) as threads:
+        ended = threads.submit(lambda: asyncio.run(serve()))
+        ended.add_done_callback(lambda future: _tell_failure(future, started))
+        dsn, loop, done = started.result()
+        try:
+            yield dsn
+        finally:
+            loop.call_soon_threadsafe(done.set)
+            ended.result()
+
+
+def _tell_failure(ended: Future[None], started: Future[Any]) -> None:
+    error = ended.exception()
+    if error is not None and not started.done():
+        started.set_exception(error)

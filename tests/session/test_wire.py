@@ -1,0 +1,39 @@
+"""Wire sessions: what a client of single messages sees, message by message."""
+
+from pathlib import Path
+
+import pytest
+
+from coordinator.pgwire.messages import Query, Sync
+from tests.session.stack import serving
+from tests.session.wire import WireClient, parse_line, show
+from tests.transcript import Command, run_transcript
+
+STORIES = sorted((Path(__file__).parent / "testdata").glob("*.txt"))
+
+
+@pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)
+def test_wire(path: Path) -> None:
+    with serving() as dsn:
+        clients: dict[str, WireClient] = {}
+
+        def handler(command: Command) -> str:
+            who = command.options.get("conn", "1")
+            if command.name == "leave":
+                clients.pop(who).close()
+                return "left"
+            assert command.name == "send", f"{command.position}: send or leave"
+            if who not in clients:
+                clients[who] = WireClient(dsn)
+            messages = [parse_line(line) for line in command.body.splitlines()]
+            clients[who].send(*messages)
+            ready = sum(isinstance(message, Query | Sync) for message in messages)
+            count = command.options.get("answers")
+            answers = clients[who].answers(ready, count=int(count) if count else None)
+            return "\n".join(map(show, answers))
+
+        try:
+            run_transcript(path, handler)
+        finally:
+            for client in clients.values():
+                client.close()
