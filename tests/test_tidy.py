@@ -107,9 +107,9 @@ def test_names_say_something() -> None:
         # A directory `sql/data` holds data files, not a module.
         found += [_name(path)] if EMPTY_NAMES & set(path.stem.split("_")) else []
         for node in ast.walk(_tree(path)):
-            if isinstance(node, ast.ClassDef):
-                if re.search("(Manager|Helper|Util)s?$", node.name):
-                    found.append(f"{_name(path)}:{node.lineno} {node.name}")
+            name = node.name if isinstance(node, ast.ClassDef) else ""
+            if re.search("(Manager|Helper|Util)s?$", name):
+                found.append(f"{_name(path)}:{node.lineno} {name}")
     assert not found
 
 
@@ -146,17 +146,23 @@ def test_testdata_is_used() -> None:
             for node in ast.walk(_tree(path))
             if isinstance(node, ast.Constant) and isinstance(node.value, str)
         }
-        for path in sorted(p for p in directory.rglob("*") if p.is_file()):
-            relative = path.relative_to(directory).as_posix()
-            if not any(_mentions(word, path, relative) for word in words):
-                unused.append(_name(path))
+        files = sorted(path for path in directory.rglob("*") if path.is_file())
+        used = {
+            path
+            for path in files
+            if any(_mentions(word, path, path.relative_to(directory)) for word in words)
+        }
+        # The other half of a pair: `*.sql` is matched, `.expected` is the suffix of the answers.
+        stems = {path.with_suffix("") for path in used}
+        used |= {p for p in files if p.suffix in words and p.with_suffix("") in stems}
+        unused += [_name(path) for path in files if path not in used]
     assert not unused
 
 
-def _mentions(word: str, path: Path, relative: str) -> bool:
+def _mentions(word: str, path: Path, relative: Path) -> bool:
     if "*" in word:
-        return fnmatch(path.name, word) or fnmatch(relative, word)
-    return word in {path.name, path.stem, relative, relative.split("/", maxsplit=1)[0]}
+        return fnmatch(path.name, word) or fnmatch(relative.as_posix(), word)
+    return word in {path.name, path.stem, relative.as_posix(), relative.parts[0]}
 
 
 def test_make_help_lists_every_target() -> None:
