@@ -1,0 +1,260 @@
+"""One value at a time: parameters of Bind to values, and values to what DataRow carries.
+
+    bytes ─ text: `sql.text_input` ─┐                         ┌─ text: `sql.text_output` ─▶ bytes
+          └ binary: this module ────┴─▶ Value ─ small results ┴─ binary: this module
+
+INVARIANTS
+  L1  `decode_value(encode_value(v)) == v`, in both formats, for every value of a type.
+  L2  bytes that are no value of the type are 22P03, 08P01 or what the text input says.
+  L3  dates and times count from 2000-01-01 in binary, from 1970-01-01 in a Value.
+
+Not here: whole batches (`rows.py`).
+"""
+
+import struct
+from collections.abc import Callable, Mapping
+from decimal import ROUND_DOWN, Context, Decimal
+from typing import Final
+from uuid import UUID
+
+from coordinator.pgwire.encoding import decode_text
+from coordinator.pgwire.messages import TEXT_FORMAT
+from sql.dates import MICROS_PER_DAY, days_from_civil
+from sql.datetime_input import DATE_DAYS_MAX, TIMESTAMP_MICROS_END
+from sql.errors import SqlError, not_supported
+from sql.text_input import NAME_BYTES_MAX, apply_typmod, parse_text
+from sql.text_output import format_text
+from sql.types import DISPLAY_NAMES, Interval, SqlType, Value
+
+DAYS_OF_2000: Final = days_from_civil(2000, 1, 1)
+MICROS_OF_2000: Final = DAYS_OF_2000 * MICROS_PER_DAY
+_DAYS_MIN: Final = days_from_civil(1, 1, 1)
+_MICROS_MIN: Final = _DAYS_MIN * MICROS_PER_DAY
+_STRINGS: Final = frozenset({"text", "varchar", "bpchar", "unknown", "name"})
+
+_NUMERIC_HEADER: Final = struct.Struct("!HhHH")
+_NUMERIC_NEGATIVE: Final = 0x4000
+_NUMERIC_SPECIAL: Final = {0xC000: "NaN", 0xD000: "Infinity", 0xF000: "-Infinity"}
+_NUMERIC_SCALE_MAX: Final = 0x3FFF
+_EXACT: Final = Context(prec=400_000, Emax=999_999_999, Emin=-999_999_999)
+_INTERVAL: Final = struct.Struct("!qii")
+
+
+def decode_value(data: bytes, type_: SqlType, code: int, *, timezone: str = "UTC") -> Value:
+    """The value of a parameter that is not NULL, given in text (0) or binary (1) (L2)."""
+    if code == TEXT_FORMAT:
+        value = parse_text(type_.name, decode_text(data), timezone=timezone)
+    else:
+        decoder = _BINARY_DECODERS.get(type_.name)
+        if decoder is None:
+            raise not_supported(f"binary input of type {DISPLAY_NAMES.get(type_.name, type_.name)}")
+        value = decoder(data)
+    return apply_typmod(value, type_, explicit=True)
+
+
+def encode_value(value: Value, type_: SqlType, code: int, *, timezone: str = "UTC") -> bytes:
+    """The bytes of a value that is not NULL, in text (0) or binary (1)."""
+    if code == TEXT_FORMAT:
+        return format_text(value, type_, timezone=timezone).encode()
+    if type_.name in _STRINGS:
+        return format_text(value, type_).encode()
+    if type_.name == "numeric":
+        assert isinstance(value, Decimal), "numeric is a Decimal"
+        return encode_numeric(value, scale=type_.scale, trim=type_.trim)
+    return _BINARY_ENCODERS[type_.name](value)
+
+
+# ---------------------------------------------------------------- binary in
+
+
+def _fixed(layout: str) -> Callable[[bytes], Value]:
+    """A decoder of one number of that struct layout."""
+    packed = struct.Struct(layout)
+
+    def decode(data: bytes) -> Value:
+        _check_length(data, packed.size)
+        value: int | float = packed.unpack(data)[0]
+        return value
+
+    return decode
+
+
+def _check_length(data: bytes, size: int) -> None:
+    if len(data) < size:
+        raise SqlError("08P01", "insufficient data left in message")
+    if len(data) > size:
+        raise SqlError("22P03", "incorrect binary data format")
+
+
+def _decode_bool(data: bytes) -> bool:
+    _check_length(data, 1)
+    return data != b"\0"
+
+
+def _decode_name(data: bytes) -> str:
+    if len(data) > NAME_BYTES_MAX:
+        raise SqlError(
+            "42622",
+            "identifier too long",
+            detail="Identifier must be less than 64 characters.",
+        )
+    return decode_text(data)
+
+
+def _decode_uuid(data: bytes) -> str:
+    _check_length(data, 16)
+    return str(UUID(bytes=data))
+
+
+def _decode_date(data: bytes) -> int:
+    _check_length(data, 4)
+    days = int.from_bytes(data, "big", signed=True) + DAYS_OF_2000
+    if not _DAYS_MIN <= days <= DATE_DAYS_MAX:
+        raise SqlError("22008", "date out of range")
+    return days
+
+
+def _decode_timestamp(data: bytes) -> int:
+    _check_length(data, 8)
+    micros = int.from_bytes(data, "big", signed=True) + MICROS_OF_2000
+    if not _MICROS_MIN <= micros < TIMESTAMP_MICROS_END:
+        raise SqlError("22008", "timestamp out of range")
+    return micros
+
+
+def _decode_interval(data: bytes) -> Interval:
+    _check_length(data, _INTERVAL.size)
+    micros, days, months = _INTERVAL.unpack(data)
+    value = Interval(months, days, micros)
+    infinite = (
+        Interval(2**31 - 1, 2**31 - 1, 2**63 - 1),
+        Interval(-(2**31), -(2**31), -(2**63)),
+    )
+    if value in infinite:
+        raise SqlError("22008", "interval out of range")
+    return value
+
+
+def _decode_numeric(data: bytes) -> Decimal:
+    if len(data) < _NUMERIC_HEADER.size:
+        raise SqlError("08P01", "insufficient data left in message")
+    count, weight, sign, scale = _NUMERIC_HEADER.unpack_from(data)
+    _check_length(data, _NUMERIC_HEADER.size + 2 * count)
+    if sign in _NUMERIC_SPECIAL:
+        raise not_supported(f'numeric "{_NUMERIC_SPECIAL[sign]}"')
+    if sign not in (0, _NUMERIC_NEGATIVE):
+        raise SqlError("22P03", 'invalid sign in external "numeric" value')
+    if scale > _NUMERIC_SCALE_MAX:
+        raise SqlError("22P03", 'invalid scale in external "numeric" value')
+    groups = struct.unpack_from(f"!{count}H", data, _NUMERIC_HEADER.size)
+    if any(group > 9999 for group in groups):
+        raise SqlError("22P03", 'invalid digit in external "numeric" value')
+    digits = "".join(f"{group:04d}" for group in groups) or "0"
+    value = _EXACT.create_decimal(f"{'-' if sign else ''}{digits}E{4 * (weight - count + 1)}")
+    # Digits beyond the display scale are cut, those missing up to it are zeros.
+    value = value.quantize(Decimal(1).scaleb(-scale), rounding=ROUND_DOWN, context=_EXACT)
+    return value if value else abs(value)
+
+
+_BINARY_DECODERS: Final[Mapping[str, Callable[[bytes], Value]]] = {
+    "bool": _decode_bool,
+    "int2": _fixed("!h"),
+    "int4": _fixed("!i"),
+    "int8": _fixed("!q"),
+    "oid": _fixed("!I"),
+    "float4": _fixed("!f"),
+    "float8": _fixed("!d"),
+    "numeric": _decode_numeric,
+    "text": decode_text,
+    "varchar": decode_text,
+    "unknown": decode_text,
+    "bpchar": lambda data: decode_text(data).rstrip(" "),
+    "name": _decode_name,
+    "bytea": bytes,
+    "uuid": _decode_uuid,
+    "date": _decode_date,
+    "timestamp": _decode_timestamp,
+    "timestamptz": _decode_timestamp,
+    "interval": _decode_interval,
+}
+
+
+# ---------------------------------------------------------------- binary out
+
+
+def encode_numeric(value: Decimal, *, scale: int | None, trim: bool) -> bytes:
+    """Groups of four digits; the display scale is the type's, or what the digits need."""
+    sign, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int), "the special values are refused on input"
+    unscaled = int("".join(map(str, digits)))
+    if trim:
+        while exponent < 0 and unscaled % 10 == 0:
+            unscaled, exponent = unscaled // 10, exponent + 1
+        display_scale = max(-exponent, 0)
+    else:
+        display_scale = max(-exponent, 0) if scale is None else scale
+    return encode_unscaled(unscaled, exponent, display_scale, is_negative=bool(sign))
+
+
+def encode_unscaled(
+    unscaled: int, exponent: int, display_scale: int, *, is_negative: bool
+) -> bytes:
+    """`unscaled * 10**exponent` as the binary numeric."""
+    shift = exponent % 4
+    unscaled, exponent = unscaled * 10**shift, exponent - shift
+    groups: list[int] = []
+    while unscaled:
+        unscaled, group = divmod(unscaled, 10_000)
+        groups.append(group)
+    weight = len(groups) - 1 + exponent // 4 if groups else 0
+    first = next((index for index, group in enumerate(groups) if group), 0)
+    groups = groups[first:][::-1]
+    sign = _NUMERIC_NEGATIVE if is_negative and groups else 0
+    return struct.pack(f"!HhHH{len(groups)}H", len(groups), weight, sign, display_scale, *groups)
+
+
+def _packing(layout: str) -> Callable[[Value], bytes]:
+    return struct.Struct(layout).pack
+
+
+def _encode_bytea(value: Value) -> bytes:
+    assert isinstance(value, bytes), "bytea is bytes"
+    return value
+
+
+def _encode_uuid(value: Value) -> bytes:
+    assert isinstance(value, str), "uuid is a str"
+    return UUID(value).bytes
+
+
+def _encode_date(value: Value) -> bytes:
+    assert isinstance(value, int), "date is an int"
+    return struct.pack("!i", value - DAYS_OF_2000)
+
+
+def _encode_timestamp(value: Value) -> bytes:
+    assert isinstance(value, int), "timestamps are ints"
+    return struct.pack("!q", value - MICROS_OF_2000)
+
+
+def _encode_interval(value: Value) -> bytes:
+    assert isinstance(value, Interval), "interval is an Interval"
+    return _INTERVAL.pack(value.micros, value.days, value.months)
+
+
+_BINARY_ENCODERS: Final[Mapping[str, Callable[[Value], bytes]]] = {
+    "bool": _packing("!?"),
+    "int2": _packing("!h"),
+    "int4": _packing("!i"),
+    "int8": _packing("!q"),
+    "oid": _packing("!I"),
+    "float4": _packing("!f"),
+    "float8": _packing("!d"),
+    "bytea": _encode_bytea,
+    "uuid": _encode_uuid,
+    "date": _encode_date,
+    "timestamp": _encode_timestamp,
+    "timestamptz": _encode_timestamp,
+    "interval": _encode_interval,
+    "void": lambda _: b"",
+}

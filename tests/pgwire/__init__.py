@@ -1,0 +1,1 @@
+"""Tests of `coordinator.pgwire`, with transcripts and recorded bytes in testdata."""
