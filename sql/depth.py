@@ -6,11 +6,12 @@ builds them by recursion in C: about 15,000 links end the process. AND and OR do
 keeps them flat.
 
 INVARIANTS
-  D1  a text that passes makes a tree of less than `LINKS_MAX` links along any chain, times the nesting that
-      the grammar bounds.
+  D1  in the tree of a text that passes no path has `LINKS_MAX` links, besides the nesting to the right
+      that the grammar bounds.
 """
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
 from pglast import parser
@@ -49,29 +50,46 @@ def is_too_deep(text: str) -> bool:
     return _longest_chain(text) >= LINKS_MAX
 
 
+@dataclass(slots=True)
+class _Level:
+    """What was counted inside one pair of parentheses; `peak` is the most that was nested there."""
+
+    operators: int = 0
+    joins: int = 0
+    sets: int = 0
+    peak: int = 0
+
+    def count(self, name: str) -> None:
+        """Count a token, or begin anew at one that starts another operand of a flat list."""
+        if name in _SET_WORDS:
+            self.sets += 1
+            self.operators = self.joins = 0
+        elif name == "JOIN":
+            self.joins += 1
+        elif name in _OPERATORS:
+            self.operators += 1
+        elif name in _RESTARTS:
+            self.operators = 0
+            if name in _JOIN_RESTARTS:
+                self.joins = 0
+        self.peak = max(self.peak, self.operators + self.joins + self.sets)
+
+
 def _longest_chain(text: str) -> int:
-    """The longest run of links of one kind in one pair of parentheses."""
+    """The most links that may stand on one path of the tree; what is in parentheses adds up."""
+    levels = [_Level()]
     longest = 0
-    operators = joins = sets = 0
-    outer: list[tuple[int, int, int]] = []
     for token in parser.scan(text):
         name = token.name
         if name == "ASCII_40":
-            outer.append((operators, joins, sets))
-            operators = joins = sets = 0
-        elif name == "ASCII_41" and outer:
-            operators, joins, sets = outer.pop()
+            levels.append(_Level())
+        elif name == "ASCII_41" and len(levels) > 1:
+            inner = levels.pop()
+            levels[-1].operators += inner.peak
+            levels[-1].count(name)
         elif name == "ASCII_59":
-            operators = joins = sets = 0
-        elif name in _SET_WORDS:
-            sets += 1
-            operators = joins = 0
-        elif name == "JOIN":
-            joins += 1
-        elif name in _OPERATORS:
-            operators += 1
+            longest = max(longest, levels[0].peak)
+            levels = [_Level()]
         else:
-            operators = 0 if name in _RESTARTS else operators
-            joins = 0 if name in _JOIN_RESTARTS else joins
-        longest = max(longest, operators, joins, sets)
-    return longest
+            levels[-1].count(name)
+    return max(longest, *(level.peak for level in levels))

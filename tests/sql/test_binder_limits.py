@@ -1,0 +1,65 @@
+"""Long and deep statements: an answer or 54001, and the process lives."""
+
+import pytest
+
+from sql.bind import bind
+from sql.depth import LINKS_MAX, is_too_deep
+from sql.errors import SqlError
+from sql.parse import parse
+from sql.statements import Prepared
+from tests.sql.described import context
+
+
+def _bind(text: str) -> Prepared:
+    (statement,) = parse(text)
+    return bind(statement, context(), ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select a in (" + ",".join(map(str, range(5000))) + ") from t",
+        "select a from t where b not in (" + ",".join(f"'{n}'" for n in range(5000)) + ")",
+        "select a from t where " + " or ".join(f"a = {n}" for n in range(5000)),
+        "select a from t where " + " and ".join(f"a <> {n}" for n in range(5000)),
+        "select " + "(" * 900 + "1" + ")" * 900,
+        "select " + "+".join(["a"] * 100) + " from t",
+        "insert into w values " + ",".join(f"({n}, 'x', -{n})" for n in range(5000)),
+    ],
+    ids=lambda text: text[:30],
+)
+def test_long_statements_are_bound(text: str) -> None:
+    prepared = _bind(text)
+    assert hash(prepared.bound) != 0  # plans are keys of caches (P4), however long
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select " + "(" * 10_000 + "1" + ")" * 10_000,
+        "select " + "+".join(["1"] * 100_000),
+        " union all ".join(["select 1"] * 20_000),
+        "select 1" + "::int" * 40_000,
+        "select * from t t0 " + " ".join(f"cross join u t{n}" for n in range(1, 30_000)),
+        "select " + "(" * 3 + ("1" + "+1" * 5000 + ")") * 3 + "+1" * 5000,
+        "select " + "not " * 5000 + "true",
+        "select " + "case when true then " * 2000 + "1" + " end" * 2000,
+        "select " + "(select " * 3000 + "nope" + ")" * 3000,
+        "select " + "abs(" * 4000 + "1" + ")" * 4000,
+    ],
+    ids=lambda text: text[:30],
+)
+def test_deep_statements_are_refused(text: str) -> None:
+    with pytest.raises(SqlError) as raised:
+        _bind(text)
+    assert raised.value.sqlstate == "54001"
+
+
+def test_operators_in_lists_are_no_chain() -> None:
+    assert not is_too_deep("values " + ",".join(f"(1 - {n} - 1, '2024-01-01')" for n in range(9000)))
+
+
+def test_a_chain_counts_through_parentheses() -> None:
+    half = "1" + "+1" * (LINKS_MAX // 2)
+    assert is_too_deep(f"select ({half}) + {half}")
+    assert not is_too_deep(f"select ({half}), {half}")
