@@ -22,7 +22,6 @@ from sql import functions as table
 from sql.errors import out_of_range
 from sql.functions import FunctionKind
 from sql.plan import Call
-from sql.text_output import format_text
 from sql.types import Value
 
 _TEXTS: Final = frozenset({"text", "varchar", "bpchar", "name"})
@@ -261,6 +260,7 @@ def _time_functions() -> dict[str, Maker]:
         "timestamp - timestamp": plain(times.difference),
         "timestamptz - timestamptz": plain(times.difference),
         "date_trunc(text,timestamp)": plain(times.date_trunc),
+        "date_trunc(text,interval)": plain(times.date_trunc_interval),
         "date_trunc(text,timestamptz)": plain(times.date_trunc_zoned),
         "date_trunc(text,timestamptz,text)": plain(times.date_trunc_zoned),
         "timezone(text,timestamp)": plain(lambda zone, x: times.to_instant(x, zone)),
@@ -327,7 +327,7 @@ _BY_ID: Final[dict[str, Maker]] = {
     "octet_length(text)": plain(lambda x: len(x.encode())),
     "bit_length(text)": plain(lambda x: len(x.encode()) * 8),
     "bit_length(bytea)": plain(lambda x: len(x) * 8),
-    "octet_length(bpchar)": lambda call: lambda x: len(format_text(x, call.args[0].type).encode()),
+    "octet_length(bpchar)": text.make_octet_length,
     "btrim(text)": plain(lambda x: x.strip(" ")),
     "ltrim(text)": plain(lambda x: x.lstrip(" ")),
     "rtrim(text)": plain(lambda x: x.rstrip(" ")),

@@ -137,7 +137,7 @@ def ascii_(text: str) -> int:
 def chr_(code: int) -> str:
     """The character of a code point."""
     if code < 0:
-        raise SqlError("54000", "character number must be positive")
+        raise SqlError("22023", "character number must be positive")
     if code == 0:
         raise SqlError("54000", "null character not permitted")
     if code > 0x10FFFF:
@@ -164,7 +164,7 @@ def quote_literal(text: str) -> str:
     if "\\" not in text:
         return f"'{doubled}'"
     backslashes = doubled.replace("\\", "\\\\")
-    return f" E'{backslashes}'"
+    return f"E'{backslashes}'"
 
 
 def encode(data: bytes, form: str) -> str:
@@ -315,6 +315,14 @@ def make_concatenate(call: Call) -> Function:
     """`text || anything`."""
     left, right = (arg.type for arg in call.args[:2])
     return lambda a, b: cast_text(a, left) + cast_text(b, right)
+
+
+def make_octet_length(call: Call) -> Function:
+    """With the blanks of char(n); without n it is not known how many there were (sql/types.py)."""
+    type_ = call.args[0].type
+    if type_.length is None:
+        raise not_supported("octet_length of bpchar without length")
+    return lambda value: len(format_text(value, type_).encode())
 
 
 def _outputs(call: Call, skipped: int) -> list[Callable[[Value], str]]:

@@ -14,8 +14,8 @@ from typing import Final
 
 from compute.reference_numbers import EXACT, Function
 from sql.dates import MICROS_PER_DAY, civil_from_days, days_from_civil, days_in_month
-from sql.emit.spark_times import canonical_field
 from sql.errors import SqlError, not_supported
+from sql.fields import canonical_field
 from sql.plan import Call
 from sql.timezones import find_abbreviation, find_zone, offset_at_local, offset_at_utc
 from sql.types import TIMESTAMP, Interval, SqlType, Value
@@ -316,6 +316,11 @@ def make_extract(call: Call) -> Function:
     """extract(): numeric; date_part(): float8."""
     type_ = call.args[1].type
     shape = float if call.type.name == "float8" else Decimal
+    if shape is float and type_.name == "date":
+        # date_part() of a date is that of its midnight; extract() knows dates.
+        return lambda text, value: float(
+            extract(text, date_to_timestamp(value), TIMESTAMP, "UTC")
+        )
 
     def run(text: str, value: int | Interval, zone: str = "UTC") -> Value:
         return shape(extract(text, value, type_, zone))
@@ -372,6 +377,22 @@ def date_trunc_zoned(text: str, micros: int, zone: str) -> int:
     if field in _TIME_UNITS and field != "day":
         return micros - (local - cut)
     return to_instant(cut, zone)
+
+
+def date_trunc_interval(text: str, span: Interval) -> Interval:
+    """An interval without its smaller fields."""
+    type_ = SqlType("interval")
+    field = canonical_field(text, type_)
+    unit = _TIME_UNITS.get(field)
+    if unit is not None:
+        micros = abs(span.micros) // unit * unit if field != "day" else 0
+        return Interval(span.months, span.days, -micros if span.micros < 0 else micros)
+    months = {"month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200}
+    size = 12_000 if field == "millennium" else months.get(field)
+    if size is None:
+        raise _unsupported_unit(text.lower(), type_)
+    whole = abs(span.months) // size * size
+    return Interval(-whole if span.months < 0 else whole, 0, 0)
 
 
 # --- making ------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, TypeAlias
 
+from sql.fields import field_scale
 from sql.types import (
     NUMERIC,
     NUMERIC_PRECISION_MAX,
@@ -43,11 +44,12 @@ _INTEGER_DIGITS: Final = {"int2": 5, "int4": 10, "int8": 19, "oid": 10, "bool": 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """An argument of a numeric function. `constant`: its value when it is an integer literal."""
+    """An argument of a numeric function. `constant`, `word`: its value if it is an integer or text literal."""
 
     type: SqlType
     exact: bool = True
     constant: int | None = None
+    word: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +223,13 @@ def _integer(_operands: Sequence[Operand]) -> Outcome:
     return Outcome(computed_numeric(NUMERIC_PRECISION_MAX, 0, trim=False))
 
 
-def _micros(_operands: Sequence[Operand]) -> Outcome:
-    return Outcome(computed_numeric(26, 6, trim=False))
+def _extracted(operands: Sequence[Operand]) -> Outcome:
+    """The scale of the field; without a known field, micros without trailing zeros."""
+    field, source = operands[0].word, operands[1].type
+    scale = None if field is None else field_scale(field, source)
+    if scale is None:
+        return Outcome(computed_numeric(26, 6, trim=True))
+    return Outcome(computed_numeric(20 + scale, scale, trim=False))
 
 
 def _unified(operands: Sequence[Operand]) -> Outcome:
@@ -259,7 +266,7 @@ RULES: Final[dict[str, Rule]] = {
     "inexact": _inexact,  # avg, stddev, sqrt, exp, ln, log, power: (38,18), rounded
     "default": _default,  # (38,18), exact
     "integer": _integer,  # (38,0): div, factorial ..
-    "extract": _micros,  # extract(..): (26,6)
+    "extract": _extracted,  # extract(..): the scale of the field
     "unify": _unified,  # comparisons and everything whose numeric arguments must have one type
 }
 """The names that `numeric` of a row in the function table may have."""

@@ -13,8 +13,9 @@ from typing import Final
 from sql.emit.spark_scope import Scope
 from sql.emit.spark_types import ERROR_TAG, error, unsupported
 from sql.errors import SqlError
+from sql.fields import canonical_field
 from sql.plan import Call, Expr
-from sql.types import SqlType, display
+from sql.types import TIMESTAMP, SqlType
 
 UTC_NAMES: Final = frozenset({"utc", "gmt", "etc/utc", "etc/gmt", "z", "zulu", "uct", "universal"})
 _NTZ: Final = "timestamp_ntz"
@@ -176,35 +177,6 @@ def _date_trunc(call: Call, scope: Scope) -> str:
     return f"date_trunc('{unit}', cast({x} as timestamp))"
 
 
-FIELD_NAMES: Final = {
-    "microsecon": "microseconds", "microseconds": "microseconds", "microsecond": "microseconds",
-    "us": "microseconds", "usec": "microseconds", "usecs": "microseconds", "useconds": "microseconds",
-    "usecond": "microseconds", "milliseconds": "milliseconds", "millisecond": "milliseconds",
-    "ms": "milliseconds", "msec": "milliseconds", "msecs": "milliseconds", "mseconds": "milliseconds",
-    "second": "second", "seconds": "second", "sec": "second", "secs": "second", "s": "second",
-    "minute": "minute", "minutes": "minute", "min": "minute", "mins": "minute", "m": "minute",
-    "hour": "hour", "hours": "hour", "hr": "hour", "hrs": "hour", "h": "hour",
-    "day": "day", "days": "day", "d": "day", "week": "week", "weeks": "week", "w": "week",
-    "month": "month", "months": "month", "mon": "month", "mons": "month",
-    "quarter": "quarter", "qtr": "quarter", "year": "year", "years": "year", "yr": "year",
-    "yrs": "year", "y": "year", "decade": "decade", "decades": "decade", "dec": "decade",
-    "decs": "decade", "century": "century", "centuries": "century", "cent": "century", "c": "century",
-    "millennium": "millennium", "millennia": "millennium", "mil": "millennium", "mils": "millennium",
-    "dow": "dow", "isodow": "isodow", "doy": "doy", "isoyear": "isoyear", "epoch": "epoch",
-    "julian": "julian", "timezone": "timezone", "timezone_hour": "timezone_hour",
-    "timezone_minute": "timezone_minute", "timezone_h": "timezone_hour", "timezone_m": "timezone_minute",
-}  # fmt: skip
-"""The names that PostgreSQL takes for a field, by its own name."""
-
-
-def canonical_field(field: str, type_: SqlType) -> str:
-    """A field's own name; unknown ones are 22023."""
-    name = FIELD_NAMES.get(field.lower())
-    if name is None:
-        raise SqlError("22023", f'unit "{field.lower()}" not recognized for type {display(type_)}')
-    return name
-
-
 _DATE_FIELDS: Final = {
     "day": "day({0})",
     "month": "month({0})",
@@ -232,21 +204,22 @@ def _extract(call: Call, scope: Scope) -> str:
     field_text = _known_text(call.args[0], scope, "field")
     if field_text is None:
         return "null"
-    source = call.args[1]
-    field = canonical_field(field_text, source.type)
-    x = scope.emit(source)
+    type_, x = call.args[1].type, scope.emit(call.args[1])
+    if type_.name == "date" and call.type.name == "float8":
+        # date_part() of a date is that of its midnight; extract() knows dates.
+        type_, x = TIMESTAMP, f"cast({x} as {_NTZ})"
+    field = canonical_field(field_text, type_)
     if field == "epoch":
-        return _epoch(x, source.type)
-    if source.type.name == "interval":
+        return _epoch(x, type_)
+    if type_.name == "interval":
         raise unsupported(f'extract of "{field}" from an interval')
-    if source.type.name == "timestamptz":
+    if type_.name == "timestamptz":
         x = _local(x, _known_text(call.args[2], scope, "time zone"), scope)
     template = _DATE_FIELDS.get(field)
-    if template is None and source.type.name != "date":
-        template = _TIME_FIELDS.get(field)
+    if template is None and type_.name == "date" and field in _TIME_FIELDS:
+        raise SqlError("0A000", f'unit "{field_text.lower()}" not supported for type date')
+    template = template or _TIME_FIELDS.get(field)
     if template is None:
-        if source.type.name == "date" and field in _TIME_FIELDS:
-            raise SqlError("0A000", f'unit "{field_text.lower()}" not supported for type date')
         raise unsupported(f'extract of "{field}"')
     before = error("0A000", "fields of dates before the common era are not supported")
     return f"case when year({x}) < 1 then {before} else {template.format(x)} end"

@@ -1,0 +1,1 @@
+"""Every row of the function table against answers recorded from a real PostgreSQL."""

@@ -1,0 +1,164 @@
+"""Every row of the function table against PostgreSQL's recorded answers, on the reference evaluator and on Spark.
+
+    REWRITE=1 pytest tests/emit/test_rows.py    records the answers from a real PostgreSQL again
+
+An engine may refuse an expression (0A000); which ones it refuses is on record too, so that a refusal is a
+decision and not an accident.
+"""
+
+import os
+from collections.abc import Iterable
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from compute.reference import execute
+from sql.bind import BindContext, bind
+from sql.catalog import Catalog
+from sql.errors import SqlError
+from sql.functions import FunctionKind, all_functions
+from sql.parse import parse
+from sql.plan import Call, GroupBy, Plan, Subquery, output_columns
+from sql.statements import Query
+from sql.text_output import format_text
+from sql.traverse import children, inputs, plan_expressions
+from sql.types import SqlType, Value
+from tests.emit.recorded import Answer, ask, read, write
+from tests.emit.samples import EXTRA, expressions
+from tests.servers import postgres
+
+TESTDATA = Path(__file__).parent / "testdata"
+REWRITE = os.environ.get("REWRITE") == "1"
+
+
+def plan_of(expression: str) -> Plan:
+    statement = parse(f"select {expression}")[0]
+    prepared = bind(statement, BindContext(Catalog(), ["public"], 0), [])
+    assert isinstance(prepared.bound, Query)
+    return prepared.bound.plan
+
+
+def answer(value: Value, type_: SqlType) -> Answer:
+    return Answer(type_.name, None if value is None else format_text(value, type_))
+
+
+def on_reference(expression: str) -> tuple[Answer, SqlType | None]:
+    try:
+        plan = plan_of(expression)
+        type_ = output_columns(plan)[0].type
+        ((value,),) = list(execute(plan, {}))
+        return answer(value, type_), type_
+    except SqlError as error:
+        return Answer(f"!{error.sqlstate}", error.message), None
+
+
+def same(expression: str, found: Answer, type_: SqlType | None, expected: Answer) -> bool:
+    if found.kind != expected.kind:
+        return False
+    if found.failed or found.text == expected.text:
+        return True
+    if found.text is None or expected.text is None or type_ is None:
+        return False
+    if type_.name == "numeric" and type_.trim:
+        digits = Decimal(1) if "std" in expression else Decimal("0.5")
+        return _close(Decimal(found.text), Decimal(expected.text), digits)
+    if type_.name == "bpchar":
+        # Without a length its trailing blanks are not kept (sql/types.py).
+        return type_.length is None and found.text == expected.text.rstrip(" ")
+    return False
+
+
+def _close(found: Decimal, expected: Decimal, digits: Decimal) -> bool:
+    """Equal in all digits that both print: the number of decimals of a quotient is our own (semantics.md §4)."""
+    exponent = expected.as_tuple().exponent
+    assert isinstance(exponent, int)
+    # PostgreSQL's stddev is itself off by less than one in its last digit.
+    return abs(found - expected) <= max(Decimal(1).scaleb(exponent) * digits, Decimal(1).scaleb(-18))
+
+
+def is_refusal(found: Answer, expected: Answer) -> bool:
+    """Whether an error of ours says that we do not do this, where PostgreSQL does."""
+    if expected.failed or not found.failed:
+        return found.kind == "!0A000" != expected.kind
+    # Infinite dates are out of range for us; a LIKE pattern with a bad end is found before it matters.
+    infinite = found.kind == "!22008" and expected.text == "infinity"
+    early = found.kind == "!22025"
+    too_wide = found.kind == "!22003" and _too_wide(expected)
+    return found.kind == "!0A000" or infinite or early or too_wide
+
+
+def _too_wide(expected: Answer) -> bool:
+    """A numeric that no engine of ours can hold: 22003 is the right refusal."""
+    if expected.kind != "numeric" or expected.text is None:
+        return False
+    value = Decimal(expected.text) if expected.text[-1].isdigit() else Decimal(0)
+    return value.adjusted() >= 20 or value != round(value, 18)
+
+
+def check(name: str, wrong: Iterable[str], refused: Iterable[str]) -> None:
+    """No wrong answers; refusals as recorded in testdata/<name>."""
+    listed = list(wrong)
+    assert not listed, f"{len(listed)} wrong:\n" + "\n".join(listed[:60])
+    path = TESTDATA / name
+    if REWRITE:
+        path.write_text("\n".join(sorted(refused)) + "\n", encoding="utf-8")
+    assert sorted(refused) == path.read_text(encoding="utf-8").splitlines()
+
+
+@pytest.fixture(scope="module")
+def recorded() -> dict[str, Answer]:
+    if REWRITE:
+        wanted = list(dict.fromkeys([text for _, text in expressions()] + list(EXTRA)))
+        with postgres() as dsn:
+            write(ask(dsn, wanted))
+    return read()
+
+
+def test_reference_answers_as_postgresql(recorded: dict[str, Answer]) -> None:
+    wrong: list[str] = []
+    refused: list[str] = []
+    for expression, expected in recorded.items():
+        found, type_ = on_reference(expression)
+        if is_refusal(found, expected):
+            refused.append(f"{expression}  -- {found.text}")
+        elif not same(expression, found, type_, expected):
+            wrong.append(f"{expression}: {found} instead of {expected}")
+    check("refused_reference.txt", wrong, refused)
+
+
+def functions_of(plan: Plan) -> set[str]:
+    found: set[str] = set()
+    plans = [plan]
+    while plans:
+        node = plans.pop()
+        plans += inputs(node)
+        if isinstance(node, GroupBy):
+            found |= {call.function.id for call in node.aggregates}
+        exprs = list(plan_expressions(node))
+        while exprs:
+            expr = exprs.pop()
+            if isinstance(expr, Call):
+                found.add(expr.function.id)
+            if isinstance(expr, Subquery):
+                plans.append(expr.plan)
+            exprs += children(expr)
+    return found
+
+
+def test_every_row_has_cases(recorded: dict[str, Answer]) -> None:
+    counts: dict[str, int] = {}
+    for expression in recorded:
+        try:
+            plan = plan_of(expression)
+        except SqlError:
+            continue
+        for id_ in functions_of(plan):
+            counts[id_] = counts.get(id_, 0) + 1
+    unreached = {"substring(text,text)", "date_trunc(text,interval)"}
+    # Rows that plain SQL over constants does not reach are covered by their own tests.
+    rows = [row for row in all_functions() if not row.internal and row.volatility != "volatile"]
+    rows = [row for row in rows if row.id not in unreached]
+    poor = [f"{row.id}: {counts.get(row.id, 0)}" for row in rows if counts.get(row.id, 0) < 3]
+    assert sorted(poor) == [], "\n".join(poor)
+    assert FunctionKind.CAST in {row.kind for row in rows}

@@ -1,0 +1,105 @@
+"""The same expressions on Spark: what it answers is what PostgreSQL answers.
+
+Expressions that PostgreSQL answers run many at a time in one statement; errors need a statement each.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import pytest
+
+from sql.emit.spark import EmittedQuery, emit
+from sql.emit.spark_types import ERROR_TAG
+from sql.errors import SqlError
+from sql.plan import output_columns
+from sql.types import SqlType, Value
+from tests.emit.recorded import Answer, read
+from tests.emit.spark_session import Spark, started
+from tests.emit.test_rows import answer, check, is_refusal, plan_of, same
+
+pytestmark = pytest.mark.spark
+BATCH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    expression: str
+    expected: Answer
+    query: EmittedQuery
+    type: SqlType
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Spark]:
+    with started() as session:
+        yield session
+
+
+def together(cases: Sequence[Case]) -> EmittedQuery:
+    """All cases as scalar subqueries of one SELECT."""
+    arguments: dict[str, str] = {}
+    parts: list[str] = []
+    for index, case in enumerate(cases):
+        text = case.query.text
+        for name in sorted(case.query.arguments, key=len, reverse=True):
+            text = text.replace(f":{name} ", f":x{index}_{name} ")
+            arguments[f"x{index}_{name}"] = case.query.arguments[name]
+        parts.append(f"({text}) as r{index}")
+    return EmittedQuery(f"select {', '.join(parts)}", arguments, ())
+
+
+def ask(spark: Spark, cases: Sequence[Case]) -> list[Answer]:
+    """Answers of the cases, halving the batch as long as something in it fails."""
+    try:
+        row = spark.row(together(cases), [case.type for case in cases])
+        return [answer(value, case.type) for value, case in zip(row, cases, strict=True)]
+    except SqlError as error:
+        if len(cases) == 1:
+            return [Answer(f"!{error.sqlstate}", error.message)]
+        half = len(cases) // 2
+        return ask(spark, cases[:half]) + ask(spark, cases[half:])
+
+
+def close_floats(found: Answer, expected: Answer) -> bool:
+    """Functions of floats may differ in the last place between two C libraries."""
+    if found.kind != expected.kind or found.kind not in ("float4", "float8"):
+        return False
+    a, b = found.text, expected.text
+    if a is None or b is None:
+        return False
+    return abs(float(a) - float(b)) <= 1e-14 * abs(float(b))
+
+
+def test_spark_answers_as_postgresql(spark: Spark) -> None:
+    wrong: list[str] = []
+    refused: list[str] = []
+    cases: list[Case] = []
+    for expression, expected in read().items():
+        try:
+            plan = plan_of(expression)
+            query = emit(plan, {})
+        except SqlError as error:
+            if error.sqlstate == "0A000" != expected.kind[1:]:
+                refused.append(f"{expression}  -- {error.message}")
+            continue
+        cases.append(Case(expression, expected, query, output_columns(plan)[0].type))
+    good = [case for case in cases if not case.expected.failed]
+    bad = [case for case in cases if case.expected.failed]
+    batches = [good[at : at + BATCH] for at in range(0, len(good), BATCH)]
+    batches += [[case] for case in bad]
+    for batch in batches:
+        for case, found in zip(batch, ask(spark, batch), strict=True):
+            if is_refusal(found, case.expected):
+                refused.append(f"{case.expression}  -- {found.text}")
+            elif not (
+                same(case.expression, found, case.type, case.expected)
+                or close_floats(found, case.expected)
+            ):
+                wrong.append(f"{case.expression}: {found} instead of {case.expected}")
+    check("refused_spark.txt", wrong, refused)
+
+
+def test_error_tag_is_what_the_adapter_maps() -> None:
+    assert ERROR_TAG == "MERIDIAN:"
+    assert isinstance(Decimal(1), Value.__args__)
