@@ -12,7 +12,7 @@ from typing import Final
 
 from pglast import ast, parser
 
-from sql.syntax import Node
+from sql.syntax import Node, is_a
 
 _PREFIX: Final = "SELECT "
 
@@ -79,7 +79,7 @@ def _halves(
 
 def _only_expression(select: Node) -> Node | None:
     """The single target of `SELECT <expression>` and nothing else."""
-    plain = isinstance(select, ast.SelectStmt) and len(select.targetList or ()) == 1
+    plain = is_a(select, ast.SelectStmt) and len(select.targetList or ()) == 1
     if not plain or select.targetList[0].name is not None:
         return None
     used = [name for name in select if getattr(select, name)]

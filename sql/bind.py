@@ -47,7 +47,7 @@ from sql.statements import (
     TransactionControl,
     TransactionVerb,
 )
-from sql.syntax import Node, constant_places, position
+from sql.syntax import Node, constant_places, is_a, position
 from sql.traverse import children, pruned
 from sql.types import INT8, TIMESTAMPTZ, SqlType, display
 
@@ -102,10 +102,10 @@ def _bound(binding: Binding, node: Node, statement: Statement) -> Bound:
 
 def _timed(binding: Binding, node: Node, statement: Statement) -> Bound:
     """A query, or EXPLAIN of one, with AS OF."""
-    if isinstance(node, ast.ExplainStmt) and isinstance(node.query, ast.SelectStmt):
+    if is_a(node, ast.ExplainStmt) and is_a(node.query, ast.SelectStmt):
         query = _query(binding, node.query, statement)
         return Explain(query, explain_options(node))
-    if not isinstance(node, ast.SelectStmt):
+    if not is_a(node, ast.SelectStmt):
         raise not_supported("AS OF behind anything but a query", position(statement.as_of))
     return _query(binding, node, statement)
 

@@ -13,7 +13,8 @@ from sql.catalog import Table
 from sql.errors import SqlError, not_supported
 from sql.plan import ColumnRef, Project
 from sql.statements import CopyIn, CopyOptions, CopyOut, OutputColumn, Query
-from sql.syntax import Node, at, strings
+from sql.syntax import Node, at, is_a, strings
+from sql.traverse import pruned
 
 _REFUSED: Final = frozenset(
     {"force_not_null", "force_null", "on_error", "log_verbosity", "default", "reject_limit"}
@@ -75,12 +76,12 @@ def _ordinals(table: Table, node: Node) -> tuple[int, ...]:
 def _copied(binding: Binding, node: Node) -> Query:
     """What COPY TO sends: a table's columns, or a query."""
     if node.query is not None:
-        if not isinstance(node.query, ast.SelectStmt):
+        if not is_a(node.query, ast.SelectStmt):
             raise not_supported("COPY of a data-modifying statement", None)
         result = bind_query(binding, node.query, None)
         result.settle(binding)
         described = tuple([OutputColumn(col.name, col.type) for col in result.columns])
-        return Query(result.plan, described, tuple(binding.tables.values()))
+        return Query(pruned(result.plan), described, tuple(binding.tables.values()))
     table = find_table(binding, node.relation)
     binding.tables[table.schema, table.name] = table
     scanned = scan(binding, table)
@@ -88,7 +89,7 @@ def _copied(binding: Binding, node: Node) -> Query:
     made = tuple([binding.new_column(column.name, column.type) for column in chosen])
     refs = tuple([ColumnRef(column.id, column.type) for column in chosen])
     described = tuple([OutputColumn(column.name, column.type) for column in made])
-    return Query(Project(scanned, made, refs), described, (table,))
+    return Query(pruned(Project(scanned, made, refs)), described, (table,))
 
 
 # --- options -----------------------------------------------------------------------------------
@@ -115,8 +116,8 @@ def _given(options: Sequence[Node], *, from_client: bool) -> _Given:
 
 
 def _text(option: Node) -> str:
-    argument = option.arg
-    match argument:
+    argument: Node = option.arg
+    match option.arg:
         case ast.String():
             text: str = argument.sval
             return text
@@ -164,7 +165,7 @@ def _header(given: _Given, option: Node) -> None:
 
 
 def _force_quote(given: _Given, option: Node) -> None:
-    if isinstance(option.arg, ast.A_Star):
+    if is_a(option.arg, ast.A_Star):
         given.force_all = True
     elif isinstance(option.arg, tuple):
         given.force_quote = strings(option.arg)

@@ -14,7 +14,7 @@ from sql.names import type_of
 from sql.plan import Call, Const, Expr
 from sql.scope import Scope
 from sql.statements import CreateSchema, CreateTable, DropSchema, DropTable
-from sql.syntax import Node, at, position, strings, unsupported
+from sql.syntax import Node, at, is_a, position, strings, unsupported
 from sql.types import Value
 
 COLUMNS_MAX: Final = 1600
@@ -44,10 +44,10 @@ def create_table(binding: Binding, node: Node) -> CreateTable:
         raise duplicate_table(relation.relname)
     columns: list[Column] = []
     for element in node.tableElts or ():
-        if isinstance(element, ast.Constraint):
+        if is_a(element, ast.Constraint):
             what = _CONSTRAINTS.get(element.contype, "this constraint")
             raise not_supported(what, at(element.location))
-        if not isinstance(element, ast.ColumnDef):
+        if not is_a(element, ast.ColumnDef):
             raise not_supported("LIKE in CREATE TABLE", at(element.relation.location))
         columns.append(_column(binding, relation.relname, element))
     _check_names(columns)
@@ -150,7 +150,7 @@ def _default(binding: Binding, column: Column, node: Node) -> Const:
     """A DEFAULT as a constant of the column's type."""
     scope = Scope(clause="DEFAULT")
     uses_now, binding.uses_now = binding.uses_now, False
-    if any(isinstance(part, ast.SubLink) for part in _parts(node)):
+    if any(is_a(part, ast.SubLink) for part in _parts(node)):
         message = "cannot use subquery in DEFAULT expression"
         raise SqlError("0A000", message, position(node))
     expr = _assigned_default(binding, binding.expression(scope, node), node, column)
@@ -184,7 +184,7 @@ def _parts(node: Node) -> Sequence[Node]:
         part = waiting.pop()
         if isinstance(part, tuple):
             waiting.extend(part)
-        elif isinstance(part, ast.Node):
+        elif is_a(part, ast.Node):
             found.append(part)
             waiting.extend(getattr(part, name) for name in part)
     return found

@@ -34,7 +34,7 @@ from sql.plan import (
     Test,
 )
 from sql.scope import Scope, find_column, find_item, missing_column, qualified_column
-from sql.syntax import Node, at, location, position, unsupported, value_function_name
+from sql.syntax import Node, at, is_a, location, position, unsupported, value_function_name
 from sql.types import BOOL, DATE, INT4, INT8, NAME, TEXT, TIMESTAMP, TIMESTAMPTZ, UNKNOWN
 
 Binder: TypeAlias = Callable[[Binding, Scope, Node], Expr]
@@ -76,8 +76,8 @@ def _describe(node: Node) -> str:
 
 
 def _constant(_binding: Binding, _scope: Scope, node: Node) -> Expr:
-    value = node.val
-    match value:
+    value: Node = node.val
+    match node.val:
         case None:
             return Const(None, UNKNOWN)
         case ast.Integer():
@@ -112,7 +112,7 @@ def _parameter(binding: Binding, _scope: Scope, node: Node) -> Expr:
 
 def _column(binding: Binding, scope: Scope, node: Node) -> Expr:
     fields = node.fields
-    if isinstance(fields[-1], ast.A_Star):
+    if is_a(fields[-1], ast.A_Star):
         raise SqlError("0A000", 'row expansion via "*" is not supported here', at(node.location))
     if scope.clause == "DEFAULT":
         message = "cannot use column reference in DEFAULT expression"

@@ -27,7 +27,7 @@ from sql.plan import (
     Scan,
 )
 from sql.scope import Item, Scope, check_conflicts
-from sql.syntax import Node, at, strings, unsupported
+from sql.syntax import Node, at, is_a, strings, unsupported
 from sql.types import BOOL, INT8, TEXT
 
 _SYSTEM_SCHEMAS: Final = frozenset({"pg_catalog", "information_schema"})
@@ -62,14 +62,14 @@ def from_item(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[It
     """One entry of FROM."""
     binder = _ITEMS.get(type(node))
     if binder is None:
-        what = "a function in FROM" if isinstance(node, ast.RangeFunction) else "this FROM item"
+        what = "a function in FROM" if is_a(node, ast.RangeFunction) else "this FROM item"
         raise unsupported(what, _placed(node))
     return binder(binding, scope, node)
 
 
 def _placed(node: Node) -> Node:
     """A part of a FROM item that has a place."""
-    if isinstance(node, ast.RangeFunction):
+    if is_a(node, ast.RangeFunction):
         return node.functions[0][0]
     return node
 
@@ -311,9 +311,9 @@ def _joined_items(
     hidden = [replace(item, columns_visible=False) for item in parts]
     items = [*hidden, Item(None, columns, names_visible=False)]
     if node.join_using_alias is not None:
-        named = Item(node.join_using_alias.aliasname, merged, columns_visible=False)
-        check_conflicts(items, [named])
-        items.append(named)
+        lent = Item(node.join_using_alias.aliasname, merged, columns_visible=False)
+        check_conflicts(items, [lent])
+        items.append(lent)
     return items
 
 

@@ -21,18 +21,40 @@ from sql.functions import FunctionKind, functions
 from sql.overloads import Choice
 from sql.plan import Aggregate, Const, Expr, SortKey
 from sql.scope import Scope
-from sql.syntax import Node, at, position, strings
+from sql.syntax import Node, at, is_a, position, strings
 from sql.traverse import column_ids
 from sql.types import BOOL, INT4, NAME, OID, TEXT, TIMESTAMPTZ
 
 AGGREGATE_CLAUSES: Final = frozenset({"SELECT", "HAVING", "ORDER BY"})
 _SET_RETURNING: Final = frozenset(
-    "generate_series unnest generate_subscripts regexp_matches regexp_split_to_table string_to_table "
-    "json_array_elements jsonb_array_elements json_each jsonb_each jsonb_object_keys".split()
+    [
+        "generate_series",
+        "unnest",
+        "generate_subscripts",
+        "regexp_matches",
+        "regexp_split_to_table",
+        "string_to_table",
+        "json_array_elements",
+        "jsonb_array_elements",
+        "json_each",
+        "jsonb_each",
+        "jsonb_object_keys",
+    ]
 )
 _WINDOW: Final = frozenset(
-    "row_number rank dense_rank percent_rank cume_dist ntile lag lead first_value last_value "
-    "nth_value".split()
+    [
+        "row_number",
+        "rank",
+        "dense_rank",
+        "percent_rank",
+        "cume_dist",
+        "ntile",
+        "lag",
+        "lead",
+        "first_value",
+        "last_value",
+        "nth_value",
+    ]
 )
 _KNOWN_ONLY: Final = frozenset({"substring(text,text)", "date_trunc(text,interval)"})
 """Rows that take part in choosing an overload, as in PostgreSQL, and that nothing can run."""
@@ -88,7 +110,7 @@ def _check_forms(node: Node, name: str) -> None:
     if node.func_variadic:
         raise not_supported("VARIADIC", place)
     for arg in node.args or ():
-        if isinstance(arg, ast.NamedArgExpr):
+        if is_a(arg, ast.NamedArgExpr):
             raise not_supported("a named argument", at(arg.location))
     if name in _WINDOW:
         message = f"window function {name} requires an OVER clause"
@@ -106,7 +128,7 @@ def _check_schema(binding: Binding, names: Sequence[str], node: Node) -> None:
 
 
 def _is_constant(node: Node) -> bool:
-    return isinstance(node, ast.A_Const)
+    return is_a(node, ast.A_Const)
 
 
 def _is_aggregate(name: str) -> bool:
@@ -154,7 +176,7 @@ _SESSION: Final[dict[str, Callable[[BindContext], Expr]]] = {
         context.catalog.creation_schema(context.search_path), NAME
     ),
     "pg_backend_pid": lambda context: Const(context.backend_pid, INT4),
-    "pg_is_in_recovery": lambda _: Const(False, BOOL),  # noqa: FBT003 - a value, not a flag
+    "pg_is_in_recovery": lambda _: Const(False, BOOL),
     "pg_my_temp_schema": lambda _: Const(0, OID),
     "getdatabaseencoding": lambda _: Const("UTF8", NAME),
     "pg_client_encoding": lambda _: Const("UTF8", NAME),

@@ -29,7 +29,8 @@ from sql.plan import (
 )
 from sql.scope import Item, Scope, check_conflicts
 from sql.statements import Modify, ModifyKind, OutputColumn
-from sql.syntax import Node, at, position
+from sql.syntax import Node, at, is_a, position
+from sql.traverse import pruned
 from sql.types import SqlType, display
 
 NEW_ROWS = "new"
@@ -78,7 +79,7 @@ def insert(binding: Binding, node: Node) -> Modify:
         source = _insert_select(binding, scope, table, targets, select, node)
     tables = tuple(binding.tables.values())
     returning, columns = _returning(binding, scope, table, node)
-    return Modify(ModifyKind.INSERT, table, source, tables, returning, columns)
+    return Modify(ModifyKind.INSERT, table, pruned(source), tables, returning, columns)
 
 
 def _refuse_conflict_clause(node: Node) -> None:
@@ -201,7 +202,7 @@ def update(binding: Binding, node: Node) -> Modify:
     source = _identified(binding, plan, target, table, exprs)
     returning, columns = _returning(binding, scope, table, node, item, refuse=bool(node.fromClause))
     tables = tuple(binding.tables.values())
-    return Modify(ModifyKind.UPDATE, table, source, tables, returning, columns)
+    return Modify(ModifyKind.UPDATE, table, pruned(source), tables, returning, columns)
 
 
 def delete(binding: Binding, node: Node) -> Modify:
@@ -218,7 +219,7 @@ def delete(binding: Binding, node: Node) -> Modify:
         exprs = [ColumnRef(column.id, column.type) for column in target.columns]
     source = _identified(binding, plan, target, table, exprs)
     tables = tuple(binding.tables.values())
-    return Modify(ModifyKind.DELETE, table, source, tables, returning, columns)
+    return Modify(ModifyKind.DELETE, table, pruned(source), tables, returning, columns)
 
 
 def _target(
@@ -266,10 +267,10 @@ def _assignments(
     changes: dict[int, Expr] = {}
     for target in nodes:
         value = target.val
-        if isinstance(value, ast.MultiAssignRef):
+        if is_a(value, ast.MultiAssignRef):
             value = _row_part(value, target)
         ordinal = by_name.get(target.name)
-        if isinstance(value, _DEFAULT):
+        if is_a(value, _DEFAULT):
             expr: Expr | None = None
         else:
             expr = binding.expression(scope, value)
@@ -291,12 +292,12 @@ def _assignments(
 def _row_part(value: Node, target: Node) -> Node:
     """One column of `(a, b) = (x, y)`."""
     source = value.source
-    if not isinstance(source, ast.RowExpr | ast.SubLink):
+    if not is_a(source, ast.RowExpr, ast.SubLink):
         message = (
             "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression"
         )
         raise SqlError("0A000", message, position(source))
-    if isinstance(source, ast.SubLink):
+    if is_a(source, ast.SubLink):
         raise not_supported("assigning a subquery to several columns", at(target.location))
     parts = source.args or ()
     if len(parts) != value.ncolumns:
@@ -352,7 +353,7 @@ def _refuse_others(nodes: Sequence[Node], others: Sequence[Item]) -> None:
     for node in nodes:
         for reference in _references(node.val):
             fields = reference.fields
-            first = fields[0].sval if isinstance(fields[0], ast.String) else None
+            first = fields[0].sval if is_a(fields[0], ast.String) else None
             starred = first is None
             if starred or (first in names if len(fields) > 1 else first in columns):
                 what = "RETURNING of columns of another table"
@@ -364,10 +365,10 @@ def _references(node: Node) -> Sequence[Node]:
     waiting: list[Node] = [node]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, ast.ColumnRef):
+        if is_a(part, ast.ColumnRef):
             found.append(part)
         elif isinstance(part, tuple):
             waiting.extend(part)
-        elif isinstance(part, ast.Node):
+        elif is_a(part, ast.Node):
             waiting.extend(getattr(part, name) for name in part)
     return found

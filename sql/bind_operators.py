@@ -18,7 +18,7 @@ from sql.errors import SqlError, mismatch, not_supported, undefined_function
 from sql.overloads import Ambiguous, choose_operator
 from sql.plan import BoolOp, Call, Case, Const, Distinct, Expr, InList, IsTest, Logical, Test
 from sql.scope import Scope
-from sql.syntax import Node, at, position, unsupported
+from sql.syntax import Node, at, is_a, position, unsupported
 from sql.types import BOOL, SqlType, display
 
 
@@ -41,10 +41,10 @@ def _name(node: Node) -> str:
 def _plain(binding: Binding, scope: Scope, node: Node) -> Expr:
     name = _name(node)
     left, right = node.lexpr, node.rexpr
-    if isinstance(left, ast.RowExpr):
-        if isinstance(right, ast.RowExpr):
+    if is_a(left, ast.RowExpr):
+        if is_a(right, ast.RowExpr):
             return _rows(binding, scope, name, left, right, node.location)
-        if isinstance(right, ast.SubLink):
+        if is_a(right, ast.SubLink):
             raise not_supported("comparing a row with a subquery", at(node.location))
     if left is None:
         return operator(binding, name, [binding.expression(scope, right)], [right], node.location)
@@ -111,7 +111,7 @@ def _ordered_rows(
 def _in(binding: Binding, scope: Scope, node: Node) -> Expr:
     name = _name(node)
     negated = name == "<>"
-    if isinstance(node.lexpr, ast.RowExpr):
+    if is_a(node.lexpr, ast.RowExpr):
         parts = [
             _rows_in(binding, scope, name, node.lexpr, item, node.location) for item in node.rexpr
         ]
@@ -122,7 +122,7 @@ def _in(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 
 def _rows_in(binding: Binding, scope: Scope, name: str, left: Node, item: Node, place: int) -> Expr:
-    if not isinstance(item, ast.RowExpr):
+    if not is_a(item, ast.RowExpr):
         raise not_supported("comparing a row with something else", position(item))
     return _rows(binding, scope, name, left, item, place)
 
@@ -214,7 +214,7 @@ def _has_column(node: Node) -> bool:
 def _any_all(binding: Binding, scope: Scope, node: Node) -> Expr:
     """`x = ANY (ARRAY[..])` is a list; other arrays are not there yet."""
     array = node.rexpr
-    if not isinstance(array, ast.A_ArrayExpr) or not array.elements:
+    if not is_a(array, ast.A_ArrayExpr) or not array.elements:
         raise not_supported("ANY or ALL over an array", at(node.location))
     left = binding.expression(scope, node.lexpr)
     items = [binding.expression(scope, item) for item in array.elements]
@@ -230,10 +230,10 @@ def _any_all(binding: Binding, scope: Scope, node: Node) -> Expr:
 def _distinct(binding: Binding, scope: Scope, node: Node) -> Expr:
     negated = node.kind == A_Expr_Kind.AEXPR_NOT_DISTINCT
     left_node, right_node = node.lexpr, node.rexpr
-    if isinstance(left_node, ast.RowExpr):
+    if is_a(left_node, ast.RowExpr):
         raise unsupported("IS DISTINCT FROM between rows", left_node)
     for one, other in ((right_node, left_node), (left_node, right_node)):
-        if isinstance(one, ast.A_Const) and one.isnull:
+        if is_a(one, ast.A_Const) and one.isnull:
             test = Test.IS_NULL if negated else Test.IS_NOT_NULL
             return IsTest(test, binding.expression(scope, other), BOOL)
     left = binding.expression(scope, left_node)
@@ -275,7 +275,7 @@ def _one_between(
     binding: Binding,
     subject: tuple[Expr, Node],
     bounds: Sequence[tuple[Expr, Node]],
-    negated: bool,  # noqa: FBT001 - one caller, named at the call
+    negated: bool,
     node: Node,
 ) -> Expr:
     parts: list[Expr] = []

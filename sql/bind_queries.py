@@ -56,7 +56,7 @@ from sql.plan import (
     Values,
 )
 from sql.scope import Item, Scope
-from sql.syntax import Node, at, position, strings, unsupported
+from sql.syntax import Node, at, is_a, position, strings, unsupported
 from sql.traverse import column_ids
 from sql.types import INT8, NUMERIC, TEXT, SqlType, display
 
@@ -112,7 +112,7 @@ def _redefined(plan: Plan, column: PlanColumn, expr: Expr) -> Plan:
 
 def bind_query(binding: Binding, node: Node, parent: Scope | None) -> SelectResult:
     """Bind a query below `parent`; unknown columns may remain."""
-    if not isinstance(node, ast.SelectStmt):
+    if not is_a(node, ast.SelectStmt):
         raise not_supported("a data-modifying statement here", None)
     scope = Scope(parent)
     if node.withClause is not None:
@@ -137,7 +137,7 @@ def bind_with(binding: Binding, scope: Scope, node: Node) -> None:
         if cte.ctename in scope.ctes:
             message = f'WITH query name "{cte.ctename}" specified more than once'
             raise SqlError("42712", message, at(cte.location))
-        if not isinstance(cte.ctequery, ast.SelectStmt):
+        if not is_a(cte.ctequery, ast.SelectStmt):
             raise not_supported("a data-modifying statement in WITH", at(cte.location))
         result = bind_query(binding, cte.ctequery, Scope(scope.parent, ctes=dict(scope.ctes)))
         result.settle(binding)
@@ -192,7 +192,7 @@ def _refuse_clauses(node: Node) -> None:
     if node.distinctClause and node.distinctClause[0] is not None:
         raise unsupported("DISTINCT ON", node.distinctClause[0])
     for key in node.groupClause or ():
-        if isinstance(key, ast.GroupingSet):
+        if is_a(key, ast.GroupingSet):
             raise not_supported("GROUPING SETS, CUBE or ROLLUP", at(key.location))
 
 

@@ -16,7 +16,7 @@ from sql.statements import (
     TransactionControl,
     TransactionVerb,
 )
-from sql.syntax import Node, at
+from sql.syntax import Node, at, is_a
 
 _VERBS: Final = {
     TransactionStmtKind.TRANS_STMT_BEGIN: TransactionVerb.BEGIN,
@@ -90,11 +90,11 @@ def _value(name: str, args: Sequence[Node]) -> str | None:
 
 
 def _argument(name: str, node: Node) -> str:
-    if isinstance(node, ast.TypeCast):
+    if is_a(node, ast.TypeCast):
         # SET TIME ZONE INTERVAL '..'; the zone's text is enough for whole hours.
         raise not_supported("SET TIME ZONE INTERVAL", at(node.typeName.location))
-    value = node.val
-    match value:
+    value: Node = node.val
+    match node.val:
         case ast.Integer():
             return str(value.ival or 0)
         case ast.Float():
@@ -138,7 +138,8 @@ def show(node: Node) -> ShowVariable:
 
 def discard(node: Node) -> Discard:
     """DISCARD, DEALLOCATE, CLOSE ALL, UNLISTEN."""
-    match node:
+    statement: Node = node
+    match statement:
         case ast.DiscardStmt():
             words = {
                 DiscardMode.DISCARD_ALL: "all",

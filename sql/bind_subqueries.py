@@ -12,7 +12,7 @@ from sql.coerce import to_common_type
 from sql.errors import SqlError, not_supported
 from sql.plan import Call, ColumnRef, Expr, Plan, Project, Subquery, SubqueryKind
 from sql.scope import Scope
-from sql.syntax import Node, at
+from sql.syntax import Node, at, is_a
 from sql.types import BOOL
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def subquery(binding: Binding, scope: Scope, node: Node) -> Expr:
 def negated_subquery(binding: Binding, scope: Scope, node: Node) -> Expr | None:
     """`NOT (x IN (SELECT ..))` as NOT IN; None if the node is something else."""
     if (
-        isinstance(node, ast.SubLink)
+        is_a(node, ast.SubLink)
         and node.subLinkType == SubLinkType.ANY_SUBLINK
         and _operator(node) == "="
     ):
@@ -66,7 +66,7 @@ def _scalar(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 def _membership(binding: Binding, scope: Scope, node: Node, kind: SubqueryKind) -> Expr:
     test = node.testexpr
-    nodes: Sequence[Node] = test.args or () if isinstance(test, ast.RowExpr) else (test,)
+    nodes: Sequence[Node] = test.args or () if is_a(test, ast.RowExpr) else (test,)
     lefts = [binding.expression(scope, part) for part in nodes]
     result = binding.bind_query(binding, node.subselect, scope)
     result.settle(binding)

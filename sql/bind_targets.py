@@ -10,7 +10,7 @@ from sql.coerce import implicit
 from sql.errors import SqlError, grouping_error, not_supported
 from sql.plan import Const, Expr, Param
 from sql.scope import Scope, in_item, referred, required_item
-from sql.syntax import Node, at, column_name, position
+from sql.syntax import Node, at, column_name, is_a, position
 from sql.types import TEXT
 
 
@@ -29,10 +29,10 @@ def target_list(binding: Binding, scope: Scope, nodes: Sequence[Node]) -> list[T
     targets: list[Target] = []
     for node in nodes:
         value = node.val
-        if isinstance(value, ast.ColumnRef) and isinstance(value.fields[-1], ast.A_Star):
+        if is_a(value, ast.ColumnRef) and is_a(value.fields[-1], ast.A_Star):
             targets.extend(_star(binding, scope, value))
             continue
-        if isinstance(value, ast.A_Indirection) and isinstance(value.indirection[-1], ast.A_Star):
+        if is_a(value, ast.A_Indirection) and is_a(value.indirection[-1], ast.A_Star):
             raise not_supported("expanding a composite value", position(value))
         name = node.name if node.name is not None else column_name(value)
         targets.append(Target(name, binding.expression(scope, value), value))
@@ -92,7 +92,7 @@ def sort_target(
 def group_key(binding: Binding, scope: Scope, targets: list[Target], node: Node) -> Expr:
     """What a GROUP BY entry groups by; a column of the input hides an alias of the same name."""
     hidden = False
-    if isinstance(node, ast.ColumnRef) and len(node.fields) == 1:
+    if is_a(node, ast.ColumnRef) and len(node.fields) == 1:
         hidden = _is_input_column(scope, node)
     found = None if hidden else _by_name_or_number(targets, node, "GROUP BY")
     if found is not None:
@@ -107,7 +107,7 @@ def group_key(binding: Binding, scope: Scope, targets: list[Target], node: Node)
 
 def _is_input_column(scope: Scope, node: Node) -> bool:
     field = node.fields[0]
-    if not isinstance(field, ast.String):
+    if not is_a(field, ast.String):
         return False
     name = field.sval
     return any(
@@ -132,15 +132,11 @@ def _refuse_aggregates(binding: Binding, scope: Scope, expr: Expr) -> None:
 
 def _by_name_or_number(targets: list[Target], node: Node, clause: str) -> Target | None:
     """A target by its name or its number (the SQL92 rules)."""
-    if (
-        isinstance(node, ast.ColumnRef)
-        and len(node.fields) == 1
-        and isinstance(node.fields[0], ast.String)
-    ):
+    if is_a(node, ast.ColumnRef) and len(node.fields) == 1 and is_a(node.fields[0], ast.String):
         return _by_name(targets, node.fields[0].sval, node, clause)
-    if not isinstance(node, ast.A_Const):
+    if not is_a(node, ast.A_Const):
         return None
-    if not isinstance(node.val, ast.Integer):
+    if not is_a(node.val, ast.Integer):
         raise SqlError("42601", f"non-integer constant in {clause}", position(node))
     number = node.val.ival or 0
     visible = [target for target in targets if not target.junk]

@@ -98,6 +98,8 @@ def literal(binding: Binding, text: str, type_name: str, place: int | None) -> C
 
 def decimal_constant(value: Decimal, place: int | None) -> Const:
     """A numeric constant with exactly its own digits."""
+    if value.as_tuple().exponent > 0:  # type: ignore[operator] # finite values have an integer
+        value = Decimal(int(value))
     type_ = numeric.of_constant(value)
     if not numeric.fits(type_):
         detail = "A numeric holds at most 38 digits."
@@ -314,10 +316,17 @@ def as_common_type(
         for expr, node in zip(exprs, nodes, strict=True)
     ]
     if chosen.name == "numeric":
-        common = numeric.unify([expr.type for expr in done])
+        common = _shown_alike(done, numeric.unify([expr.type for expr in done]))
         return [reshaped(binding, expr, common) for expr in done], common
     typmod = typmods.pop() if len(typmods) == 1 else -1
     return done, replace(target, typmod=typmod)
+
+
+def _shown_alike(exprs: Sequence[Expr], common: SqlType) -> SqlType:
+    """Keep trailing zeros when only literals have another scale: coalesce(price, 0) shows 1.50."""
+    types = [expr.type for expr in exprs if not isinstance(expr, Const)]
+    even = all(not type_.trim and type_.scale == common.scale for type_ in types)
+    return replace(common, trim=False) if types and even else common
 
 
 def convert_common(binding: Binding, expr: Expr, node: Node, target: SqlType, what: str) -> Expr:

@@ -6,11 +6,15 @@ only for a statement that failed.
 
 import json
 from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
 
 from pglast import ast, parser
 
 from sql.parse import Statement
-from sql.syntax import Node
+from sql.syntax import Node, is_a
+
+# What json.loads returns: only this module reads it.
+Json: TypeAlias = Any
 
 
 def constant_places(statement: Statement) -> Mapping[int, int]:
@@ -40,7 +44,7 @@ def _in_source(node: Node, source: str, statement: Statement) -> Iterator[tuple[
             yield id(constant), len(encoded[:place].decode())
 
 
-def _side_by_side(node: Node, found: object) -> Iterator[tuple[Node, int]]:
+def _side_by_side(node: Node, found: Json) -> Iterator[tuple[Node, int]]:
     if isinstance(node, tuple):
         if isinstance(found, dict) and "List" in found:
             found = found["List"].get("items", [])
@@ -48,12 +52,12 @@ def _side_by_side(node: Node, found: object) -> Iterator[tuple[Node, int]]:
             for part, other in zip(node, found, strict=False):
                 yield from _side_by_side(part, other)
         return
-    if not isinstance(node, ast.Node) or not isinstance(found, dict):
+    if not is_a(node, ast.Node) or not isinstance(found, dict):
         return
     name = type(node).__name__
     if set(found) == {name}:
         found = found[name]
-    if isinstance(node, ast.A_Const):
+    if is_a(node, ast.A_Const):
         yield node, found.get("location", 0)
         return
     for field in node:

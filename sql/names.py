@@ -5,16 +5,78 @@ from typing import Final
 from pglast import ast
 
 from sql.errors import SqlError, not_supported, undefined_schema
-from sql.syntax import Node, at, strings
+from sql.syntax import Node, at, is_a, strings
 from sql.types import NUMERIC, NUMERIC_PRECISION_MAX, OIDS, SqlType, bpchar, numeric, varchar
 
 _FOREIGN: Final = frozenset(
-    "json jsonb time timetz money xml inet cidr macaddr macaddr8 bit varbit point line lseg box path "
-    "polygon circle tsvector tsquery jsonpath regclass regproc regprocedure regoper regoperator regtype "
-    "regrole regnamespace regconfig regdictionary regcollation xid xid8 cid tid pg_lsn int4range "
-    "int8range numrange tsrange tstzrange daterange int2vector oidvector refcursor record char "
-    "serial serial4 serial2 serial8 smallserial bigserial hstore citext cstring anyelement anyarray "
-    "int4multirange int8multirange nummultirange datemultirange tsmultirange tstzmultirange".split()
+    [
+        "json",
+        "jsonb",
+        "time",
+        "timetz",
+        "money",
+        "xml",
+        "inet",
+        "cidr",
+        "macaddr",
+        "macaddr8",
+        "bit",
+        "varbit",
+        "point",
+        "line",
+        "lseg",
+        "box",
+        "path",
+        "polygon",
+        "circle",
+        "tsvector",
+        "tsquery",
+        "jsonpath",
+        "regclass",
+        "regproc",
+        "regprocedure",
+        "regoper",
+        "regoperator",
+        "regtype",
+        "regrole",
+        "regnamespace",
+        "regconfig",
+        "regdictionary",
+        "regcollation",
+        "xid",
+        "xid8",
+        "cid",
+        "tid",
+        "pg_lsn",
+        "int4range",
+        "int8range",
+        "numrange",
+        "tsrange",
+        "tstzrange",
+        "daterange",
+        "int2vector",
+        "oidvector",
+        "refcursor",
+        "record",
+        "char",
+        "serial",
+        "serial4",
+        "serial2",
+        "serial8",
+        "smallserial",
+        "bigserial",
+        "hstore",
+        "citext",
+        "cstring",
+        "anyelement",
+        "anyarray",
+        "int4multirange",
+        "int8multirange",
+        "nummultirange",
+        "datemultirange",
+        "tsmultirange",
+        "tstzmultirange",
+    ]
 )
 _LENGTH_MAX: Final = 10_485_760
 _PLAIN: Final = {
@@ -47,9 +109,7 @@ def _unknown_type(name: str, place: int | None) -> SqlError:
 
 def _modified(name: str, node: Node) -> SqlType:
     place = at(node.location)
-    if not all(
-        isinstance(item, ast.A_Const) and isinstance(item.val, ast.Integer) for item in node.typmods
-    ):
+    if not all(is_a(item, ast.A_Const) and is_a(item.val, ast.Integer) for item in node.typmods):
         raise SqlError("42601", "type modifiers must be simple constants or identifiers", place)
     modifiers = [item.val.ival or 0 for item in node.typmods]
     match name:

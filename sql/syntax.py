@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import Any, Final, TypeAlias
 
 from pglast import ast
-from pglast.enums import A_Expr_Kind, MinMaxOp, SubLinkType, SQLValueFunctionOp
+from pglast.enums import A_Expr_Kind, MinMaxOp, SQLValueFunctionOp, SubLinkType
 
 from sql.errors import SqlError, not_supported
 
@@ -35,6 +35,11 @@ _VALUE_FUNCTIONS: Final = {
     SQLValueFunctionOp.SVFOP_CURRENT_CATALOG: "current_catalog",
     SQLValueFunctionOp.SVFOP_CURRENT_SCHEMA: "current_schema",
 }
+
+
+def is_a(node: Node, *kinds: type) -> bool:
+    """isinstance, that leaves the node dynamic for the type checkers."""
+    return isinstance(node, kinds)
 
 
 def value_function_name(node: Node) -> str:
@@ -70,31 +75,32 @@ def location(node: Node) -> int | None:
 
 
 def _places(node: Node) -> Iterable[int | None]:
+    part: Node = node
     match node:
         case None:
             return ()
         case tuple():
-            return (location(node[0]),) if node else ()
+            return (location(part[0]),) if part else ()
         case ast.A_Const():
-            return (_constant_places.get().get(id(node)),)
+            return (_constant_places.get().get(id(part)),)
         case ast.A_Expr():
-            return (node.location, location(node.lexpr))
+            return (part.location, location(part.lexpr))
         case ast.TypeCast():
-            return (node.location, location(node.arg), location(node.typeName))
+            return (part.location, location(part.arg), location(part.typeName))
         case ast.FuncCall():
-            return (node.location, *(location(arg) for arg in (node.args or ())[:1]))
+            return (part.location, *(location(arg) for arg in (part.args or ())[:1]))
         case ast.NullTest() | ast.BooleanTest() | ast.CollateClause() | ast.A_Indirection():
-            return (getattr(node, "location", None), location(node.arg))
+            return (getattr(part, "location", None), location(part.arg))
         case ast.BoolExpr():
-            return (node.location, location(node.args[0]))
+            return (part.location, location(part.args[0]))
         case ast.SubLink():
-            return (node.location, location(node.testexpr))
+            return (part.location, location(part.testexpr))
         case ast.ResTarget():
-            return (location(node.val),)
+            return (location(part.val),)
         case ast.NamedArgExpr():
-            return (node.location, location(node.arg))
+            return (part.location, location(part.arg))
         case _:
-            return (getattr(node, "location", None),)
+            return (getattr(part, "location", None),)
 
 
 def position(node: Node) -> int | None:
@@ -120,29 +126,30 @@ def column_name(node: Node) -> str:
 
 def _figure(node: Node) -> tuple[str | None, int]:
     """A name, and how good it is: 2 certain, 1 a fallback, 0 none."""
+    part: Node = node
     match node:
         case ast.ColumnRef() | ast.A_Indirection():
-            return _figure_reference(node)
+            return _figure_reference(part)
         case ast.FuncCall():
-            return node.funcname[-1].sval, 2
+            return part.funcname[-1].sval, 2
         case ast.A_Expr(kind=A_Expr_Kind.AEXPR_NULLIF):
             return "nullif", 2
         case ast.TypeCast():
-            name, strength = _figure(node.arg)
-            return (name, strength) if strength > 1 else (node.typeName.names[-1].sval, 1)
+            name, strength = _figure(part.arg)
+            return (name, strength) if strength > 1 else (part.typeName.names[-1].sval, 1)
         case ast.CollateClause():
-            return _figure(node.arg)
+            return _figure(part.arg)
         case ast.CaseExpr():
-            name, strength = _figure(node.defresult)
+            name, strength = _figure(part.defresult)
             return (name, strength) if strength > 1 else ("case", 1)
         case ast.SubLink():
-            return _figure_sublink(node)
+            return _figure_sublink(part)
         case ast.SQLValueFunction():
-            return value_function_name(node), 2
+            return value_function_name(part), 2
         case ast.CoalesceExpr():
             return "coalesce", 2
         case ast.MinMaxExpr():
-            return ("greatest" if node.op == MinMaxOp.IS_GREATEST else "least"), 2
+            return ("greatest" if part.op == MinMaxOp.IS_GREATEST else "least"), 2
         case ast.A_ArrayExpr():
             return "array", 2
         case ast.RowExpr():
@@ -154,11 +161,11 @@ def _figure(node: Node) -> tuple[str | None, int]:
 
 
 def _figure_reference(node: Node) -> tuple[str | None, int]:
-    fields = node.fields if isinstance(node, ast.ColumnRef) else node.indirection
-    names = [field.sval for field in fields if isinstance(field, ast.String)]
+    fields = node.fields if is_a(node, ast.ColumnRef) else node.indirection
+    names = [field.sval for field in fields if is_a(field, ast.String)]
     if names:
         return names[-1], 2
-    return _figure(node.arg) if isinstance(node, ast.A_Indirection) else (None, 0)
+    return _figure(node.arg) if is_a(node, ast.A_Indirection) else (None, 0)
 
 
 def _figure_sublink(node: Node) -> tuple[str | None, int]:
