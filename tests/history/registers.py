@@ -44,7 +44,7 @@ def check_registers(history: History) -> list[Finding]:
     for reader in (t for t in transactions if t.is_ok):
         found += _internal(reader)
         for key, value in _reads(reader):
-            if value is not INITIAL:
+            if value is not None:
                 found += writers.impossible(reader, key, [value])
     if found:
         return found

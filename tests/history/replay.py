@@ -205,14 +205,11 @@ def _check_unknowns(
 
 
 def _answers(reader: Transaction, kind: type, key: Key) -> list[tuple[Value, ...]]:
-    answer = {Add: ReadSet, Append: ReadList}.get(kind)
-    if answer is None:
-        return []
+    """The reader's answers to reads of one set or list."""
     return [
         operation.values
         for operation in reader.operations
-        if isinstance(operation, ReadSet | ReadList)
-        and isinstance(operation, answer)
-        and operation.key == key
-        and operation.values is not None
+        if (kind is Add and isinstance(operation, ReadSet))
+        or (kind is Append and isinstance(operation, ReadList))
+        if operation.key == key and operation.values is not None
     ]

@@ -113,7 +113,7 @@ def _random_history(rng: random.Random, model: str, *, lie: float) -> History:
         done: list[Operation] = []
         for operation in asked:
             seen = state.get(operation.key, ())
-            if isinstance(operation, write):
+            if isinstance(operation, Add | Append | Write):
                 state[operation.key] = (*seen, operation.value)
                 done.append(operation)
             else:
