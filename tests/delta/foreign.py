@@ -5,6 +5,8 @@ Not the memory store's secrets but plain files are what they get: `write_out` co
 
 import asyncio
 import math
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -47,6 +49,8 @@ Row = dict[str, Any]
 
 LONG = "Ünïcödé — " * 5 + "\U0010ffff" * 3 + "🜁"
 EARLY = datetime(1, 1, 1)
+EPOCH = datetime(1970, 1, 1)
+DECIMAL = re.compile(r"-?\d+(\.\d+)?(E-?\d+)?")
 LATE = datetime(9999, 12, 31, 23, 59, 59, 999_999)
 
 
@@ -113,19 +117,32 @@ def table_of(rows: list[Row]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
-def normal(rows: list[Row]) -> list[str]:
-    """Rows as text, in order: NaN is equal to itself, and readers may name time zones as they like."""
-    return sorted(repr([_plain(row[name]) for name in SCHEMA.names]) for row in rows)
+def plain(row: Row) -> list[object]:
+    """A row of ours as the readers' queries spell it (`COLUMNS`)."""
+    return [_plain(row[name]) for name in SCHEMA.names]
+
+
+def normal(rows: Iterable[Sequence[object]]) -> list[str]:
+    """Rows as text, in order: NaN is equal to itself, and 0E-18 to 0.000000000000000000."""
+    return sorted(repr([_number(value) for value in row]) for row in rows)
 
 
 def _plain(value: object) -> object:
     match value:
         case datetime():
-            return value.replace(tzinfo=None).isoformat()
-        case bytes() | bytearray() | memoryview():
-            return bytes(value)
+            return (value.replace(tzinfo=None) - EPOCH) // timedelta(microseconds=1)
+        case date():
+            return (value - EPOCH.date()).days
+        case bytes():
+            return value.hex().upper()
         case _:
             return value
+
+
+def _number(value: object) -> object:
+    if isinstance(value, str) and DECIMAL.fullmatch(value):
+        value = Decimal(value)
+    return format(value, "f") if isinstance(value, Decimal) else value
 
 
 @dataclass
@@ -161,7 +178,7 @@ class Story:
         version = asyncio.run(flush(self.store, self.state, Timestamp(self.now)))
         self.state = self.state.flushed(version)
         self.cuts[version.number] = self.now
-        self.answers[version.number] = normal(self.rows_at(self.now))
+        self.answers[version.number] = normal(map(plain, self.rows_at(self.now)))
 
     def checkpoint(self) -> None:
         asyncio.run(write_checkpoint(self.store, SHARD, self.state.versions[-1].number))
@@ -204,12 +221,10 @@ def tell_story() -> Story:
     last = story.commit([row(400), row(401)])
     story.commit([row(402)], {last: BitMap64([0, 1]), staged: BitMap64(range(1, 8_000, 7))})
     story.flush()
-    story.commit([row(500)], {last: BitMap64([])})
+    story.commit([row(500)], {last: BitMap64()})
     story.flush()
-    gone = {s: BitMap64(range(n)) for s, n in ((first, 43),)}
-    already = story.state.versions[-1].files
-    dead = next(iter(already.live_files())).deleted
-    story.commit([], {first: gone[first] - dead})
+    (oldest, *_) = story.state.versions[-1].files.live_files()
+    story.commit([], {oldest.file.name: BitMap64(range(43)) - oldest.deleted})
     story.flush()
     story.checkpoint()
     story.commit([row(600)])

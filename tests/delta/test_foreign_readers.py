@@ -1,72 +1,82 @@
 """delta-rs, DuckDB and delta-spark read every version and get what our own view shows."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 
 from storage.delta.schema import decode_schema
-from storage.types import Timestamp
-from tests.delta.duckdb_reader import query_duckdb
-from tests.delta.foreign import LONG, SCHEMA, Story, normal, tell_story
+from tests.delta.foreign import EPOCH, LATE, LONG, SCHEMA, Row, Story, normal, plain, tell_story
+from tests.foreign_readers import ForeignReader, delta_spark_reader, duckdb_reader
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+FIRST_COLUMNS = "k, b, i2, i4, f4, f8, n9, n18, n38, s, hex(x)"
+DUCKDB_COLUMNS = f"{FIRST_COLUMNS}, d - DATE '1970-01-01', epoch_us(ts), epoch_us(tz)"
+SPARK_COLUMNS = (
+    f"{FIRST_COLUMNS}, unix_date(d), unix_micros(CAST(ts AS timestamp)), unix_micros(tz)"
+)
 
-EVERYTHING = "SELECT * FROM {t}"
+# What a reader may skip files by, and which rows there are in truth.
+PREDICATES: dict[str, Callable[[Row], bool | None]] = {
+    "k = 9223372036854775807": lambda row: row["k"] == 2**63 - 1,
+    "k < -1": lambda row: row["k"] < -1,
+    "i2 = 32767": lambda row: row["i2"] == 32_767,
+    "i4 <= -2147483647": lambda row: row["i4"] is not None and row["i4"] <= -(2**31) + 1,
+    "n9 = CAST('9999999.99' AS DECIMAL(9, 2))": lambda row: row["n9"] == Decimal("9999999.99"),
+    "n18 < -999999999999999": lambda row: row["n18"] is not None and row["n18"] < -(10**15) + 1,
+    "n38 > 99999999999999999999": lambda row: row["n38"] is not None and row["n38"] > 10**20 - 1,
+    f"s = '{LONG}'": lambda row: row["s"] == LONG,
+    f"s > '{LONG[:32]}'": lambda row: row["s"] is not None and row["s"] > LONG[:32],
+    "s = 'row 103'": lambda row: row["s"] == "row 103",
+    "d = DATE '0001-01-01'": lambda row: row["d"] is not None and row["d"].year == 1,
+    "d >= DATE '9999-12-31'": lambda row: row["d"] is not None and row["d"].year == 9999,
+    "ts > TIMESTAMP '9999-12-31 23:59:59.999998'": lambda row: row["ts"] == LATE,
+    "ts = TIMESTAMP '2020-01-01 00:18:23.000103'": lambda row: row["k"] == 1_103,
+    "s IS NULL": lambda row: row["s"] is None,
+    "f4 > 1e38": lambda row: row["f4"] is not None and row["f4"] > 1e38,
+    "b": lambda row: row["b"],
+    "k BETWEEN 1000 AND 1010": lambda row: 1_000 <= row["k"] <= 1_010,
+}
+TOO_LATE = "ts > TIMESTAMP '9999-12-31 23:59:59.999998'"
+"""DataFusion's timestamp literals end in the year 2262."""
 
-PREDICATES = [
-    "k = 9223372036854775807",
-    "k < -1",
-    "i2 = 32767",
-    "i4 <= -2147483648",
-    "n9 = 9999999.99",
-    "n18 <= -999999999999999.999",
-    f"s = '{LONG}'",
-    f"s > '{LONG[:32]}'",
-    "s = 'row 103'",
-    "d = DATE '0001-01-01'",
-    "d >= DATE '9999-12-31'",
-    "ts = TIMESTAMP '2020-01-01 00:01:43.000103'",
-    "ts > TIMESTAMP '9999-12-31 23:59:59.999998'",
-    "f8 IS NULL",
-    "f4 > 1e38",
-    "b",
-    "n38 IS NOT NULL AND k BETWEEN 1000 AND 1010",
-]
+PROBED = 5
+"""The version that predicates are tried on: the extreme rows are still there."""
+
+
+def counts_query(*, without: str = "") -> str:
+    return " UNION ALL ".join(
+        f"SELECT {number}, count(*) FROM t WHERE {predicate}"
+        for number, predicate in enumerate(PREDICATES)
+        if predicate != without
+    )
 
 
 @dataclass(frozen=True)
 class Written:
     story: Story
     path: Path
+    counts: list[list[int]]
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     story = tell_story()
-    return Written(story, story.write_out(tmp_path_factory.mktemp("warehouse")))
+    rows = story.rows_at(story.cuts[PROBED])
+    counts = [
+        [number, sum(1 for row in rows if matches(row))]
+        for number, matches in enumerate(PREDICATES.values())
+    ]
+    return Written(story, story.write_out(tmp_path_factory.mktemp("warehouse")), counts)
 
 
-def count(written: Written, predicate: str) -> int:
-    """How many rows a reader that never skips finds."""
-    rows = pa.Table.from_pylist(written.story.rows_at(written.story.now), schema=SCHEMA)
-    return len(query_rust_arrow(rows, f"SELECT * FROM t WHERE {predicate}"))
-
-
-def query_rust_arrow(rows: pa.Table, query: str) -> list[dict]:
-    builder = QueryBuilder().register("t", rows)  # type: ignore[arg-type]
-    return pa.table(builder.execute(query).read_all()).to_pylist()
-
-
-def query_rust(table: DeltaTable, query: str) -> list[dict]:
+def query_rust(table: DeltaTable, query: str) -> list[Row]:
     builder = QueryBuilder().register("t", table)
-    return pa.table(builder.execute(query.format(t="t")).read_all()).to_pylist()
+    return pa.table(builder.execute(query).read_all()).to_pylist()
 
 
 def test_the_story_has_every_kind_of_version(written: Written) -> None:
@@ -81,67 +91,77 @@ def test_the_story_has_every_kind_of_version(written: Written) -> None:
     assert vectors == {"i", "u"}
     assert len(written.story.answers) == 8
     assert len({len(rows) for rows in written.story.answers.values()}) >= 6
+    assert sum(1 for _, count in written.counts if count) >= 10
 
 
 def test_delta_rs_reads_every_version(written: Written) -> None:
     for version, rows in written.story.answers.items():
         table = DeltaTable(written.path, version=version)
-        assert normal(query_rust(table, EVERYTHING)) == rows, version
+        assert normal(map(plain, query_rust(table, "SELECT * FROM t"))) == rows, version
+
+
+def test_delta_rs_skips_no_row(written: Written) -> None:
+    table = DeltaTable(written.path, version=PROBED)
+    answer = query_rust(table, counts_query(without=TOO_LATE))
+    skipped = [*PREDICATES].index(TOO_LATE)
+    expected = [pair for pair in written.counts if pair[0] != skipped]
+    assert sorted([*row.values()] for row in answer) == expected
 
 
 def test_delta_rs_sees_our_column_metadata(written: Written) -> None:
     assert decode_schema(DeltaTable(written.path).schema().to_json()) == SCHEMA
 
 
-def test_duckdb_reads_every_version(written: Written) -> None:
+@pytest.fixture(scope="module")
+def duckdb() -> Iterator[ForeignReader]:
+    with duckdb_reader() as reader:
+        yield reader
+
+
+def test_duckdb_reads_every_version(written: Written, duckdb: ForeignReader) -> None:
     for version, rows in written.story.answers.items():
-        answer = pa.ipc.open_stream(query_duckdb(written.path, EVERYTHING, version=version))
-        assert normal(answer.read_all().to_pylist()) == rows, version
+        answer = duckdb.query(
+            f"SELECT {DUCKDB_COLUMNS} FROM t", {"t": written.path}, {"t": version}
+        )
+        assert normal(answer) == rows, version
+
+
+def test_duckdb_skips_no_row(written: Written, duckdb: ForeignReader) -> None:
+    counts = duckdb.query(counts_query(), {"t": written.path}, {"t": PROBED})
+    assert sorted(map(list, counts)) == written.counts
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator["SparkSession"]:
-    from pyspark.sql import SparkSession
-
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.jars.packages", "io.delta:delta-spark_4.2_2.13:4.4.0")
-        .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
-        .config(
-            "spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog"
-        )
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "1")
-        .config("spark.databricks.delta.snapshotPartitions", "1")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .getOrCreate()
-    )
-    yield session
-    session.stop()
-
-
-def spark_rows(frame: "DataFrame") -> list[str]:
-    return normal(frame.toArrow().to_pylist())
+def spark() -> Iterator[ForeignReader]:
+    with delta_spark_reader() as reader:
+        yield reader
 
 
 @pytest.mark.spark
-def test_delta_spark_reads_every_version(written: Written, spark: "SparkSession") -> None:
+def test_delta_spark_reads_every_version(written: Written, spark: ForeignReader) -> None:
     for version, rows in written.story.answers.items():
-        frame = spark.sql(f"SELECT * FROM delta.`{written.path}` VERSION AS OF {version}")
-        assert spark_rows(frame) == rows, version
+        answer = spark.query(f"SELECT {SPARK_COLUMNS} FROM t", {"t": written.path}, {"t": version})
+        assert normal(answer) == rows, version
 
 
 @pytest.mark.spark
-def test_delta_spark_reads_every_cut(written: Written, spark: "SparkSession") -> None:
-    answers, cuts = written.story.answers, written.story.cuts
-    for version, cut in cuts.items():
-        for ms, expected in ((-1, version - 1), (0, version), (1, version)):
-            if expected < 0 or (ms > 0 and version + 1 not in cuts):
-                continue
-            moment = datetime(1970, 1, 1) + timedelta(microseconds=cut + ms * 1_000)
-            frame = spark.sql(
-                f"SELECT * FROM delta.`{written.path}` TIMESTAMP AS OF '{moment.isoformat(' ')}'"
-            )
-            assert spark_rows(frame) == answers[expected], (version, ms)
+def test_delta_spark_reads_at_every_cut(written: Written, spark: ForeignReader) -> None:
+    """A version begins at the very millisecond of its cut; before it, there is the older one."""
+    for version, cut in written.story.cuts.items():
+        for ms, expected in ((-1, version - 1), (0, version)):
+            if expected >= 0:
+                moment = (EPOCH + timedelta(microseconds=cut + ms * 1_000)).isoformat(" ")
+                table = f"delta.`{written.path}` TIMESTAMP AS OF '{moment}'"
+                answer = spark.query(f"SELECT count(*), sum(k % 1000003) FROM {table}", {})
+                at_version = spark.query(
+                    "SELECT count(*), sum(k % 1000003) FROM t",
+                    {"t": written.path},
+                    {"t": expected},
+                )
+                assert answer == at_version, (version, ms)
+
+
+@pytest.mark.spark
+def test_delta_spark_skips_no_row(written: Written, spark: ForeignReader) -> None:
+    counts = spark.query(counts_query(), {"t": written.path}, {"t": PROBED})
+    assert sorted(map(list, counts)) == written.counts
