@@ -47,7 +47,7 @@ class Settings:
     log_level: str = "info"
     connections_max: int = 200
     """Sessions at once; each costs some 100 kB, and what it runs."""
-    connections_unauthenticated_max: int = 50
+    connections_unauthenticated_max: int = 200
     """Connections that have not said who they are; more are turned away."""
     startup_timeout_s: float = 30.0
     """Time for a connection to say who it is."""

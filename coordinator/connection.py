@@ -4,8 +4,8 @@
                  └── paused while much is not taken                └── waits for a slow client
 
 INVARIANTS
-  N1  memory is bounded: what was read ahead by `receive_bytes_max` and one message, what waits to be
-      sent by `send_bytes_max` and one batch.
+  N1  memory is bounded: what was read ahead by `receive_bytes_max` and one message, what waits to
+      be sent by `send_bytes_max` and one batch.
   N2  a client that is gone interrupts its statement; a commit in flight is finished first.
   N3  every failure ends here: this connection is closed, the others do not notice.
 """
@@ -15,7 +15,7 @@ import logging
 import secrets
 import socket
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, cast
 
 from coordinator import session_errors as wrong
 from coordinator.core.messages import ConnectionId
@@ -65,8 +65,8 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client has connected."""
-        assert isinstance(transport, asyncio.Transport), "TCP transports read and write"
-        self._transport = transport
+        # uvloop's transports are no subclass of asyncio's, only their equals.
+        self._transport = transport = cast(asyncio.Transport, transport)
         transport.set_write_buffer_limits(high=self._server.settings.send_bytes_max)
         peer: socket.socket | None = transport.get_extra_info("socket")
         if peer is not None:
@@ -87,7 +87,7 @@ class Connection(asyncio.Protocol):
         self._lost()
         return False
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, _exc: Exception | None) -> None:
         """The socket is closed."""
         self._lost()
         self.resume_writing()
@@ -211,8 +211,13 @@ class Connection(asyncio.Protocol):
                 await self._converse(startup)
         except (EOFError, ConnectionError, TimeoutError):
             pass  # the client went away, or never said who it is
+        except asyncio.CancelledError:
+            self._refuse(admin_shutdown())
+            raise
         except Exception:
+            # Not foreseen, and nobody else's business (N3).
             log.exception("connection failed")
+            self._refuse(wrong.internal_end())
         finally:
             self._close()
 

@@ -18,10 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap64
 
-from compute.arrow import table_schema
 from coordinator.execute_query import run_plan
 from coordinator.execution import Done, Execution, Outcome, Rows, held
-from coordinator.row_sink import RowSink
+from coordinator.row_sink import RowSink, stored_schema
 from sql.errors import SqlError
 from sql.plan import Plan, RelationId
 from sql.statements import Modify, ModifyKind
@@ -81,7 +80,7 @@ class _Modification:
             if self._modify.kind is ModifyKind.UPDATE:
                 rows = await self._sink.add(batch.columns[2:])
             elif self._modify.returning is not None:
-                schema = table_schema(self._modify.table.columns)
+                schema = stored_schema(self._modify.table)
                 rows = pa.RecordBatch.from_arrays(batch.columns[2:], schema=schema)
             else:
                 rows = batch
@@ -122,7 +121,7 @@ class _Modification:
 
     async def returned(self, plan: Plan) -> pa.Table:
         """The rows of RETURNING (W2)."""
-        schema = table_schema(self._modify.table.columns)
+        schema = stored_schema(self._modify.table)
         rows = pa.Table.from_batches(self._kept, schema=schema)
         piece = InlineSlice(OWN, rows, BitMap64())
         view = ShardView(ShardId("new"), schema, "new", (), (piece,))

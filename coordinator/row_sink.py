@@ -10,6 +10,7 @@ INVARIANTS
 """
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import pyarrow as pa
 from pyroaring import BitMap64
@@ -44,6 +45,23 @@ def check_not_null(table: Table, batch: pa.RecordBatch) -> None:
             raise not_null_violation(table, column, batch.slice(row, 1))
 
 
+_schemas: dict[tuple[str, int], tuple[Table, pa.Schema]] = {}
+_SCHEMAS_MAX: Final = 10_000
+
+
+def stored_schema(table: Table) -> pa.Schema:
+    """The schema of a table's shard, remembered: every statement that writes asks for it."""
+    key = (table.shard, table.version)
+    known = _schemas.get(key)
+    if known is not None and known[0] is table:
+        return known[1]
+    schema = table_schema(table.columns)
+    if len(_schemas) >= _SCHEMAS_MAX:
+        _schemas.clear()
+    _schemas[key] = (table, schema)
+    return schema
+
+
 class RowSink:
     """See the module."""
 
@@ -55,7 +73,7 @@ class RowSink:
         inline_bytes_max: int,
     ) -> None:
         self._table = table
-        self._schema = table_schema(table.columns)
+        self._schema = stored_schema(table)
         self._spool = spool
         self._inline_bytes_max = inline_bytes_max
         self._pending: list[pa.RecordBatch] = []

@@ -5,9 +5,10 @@ from typing import Final
 
 import pyarrow as pa
 
+from coordinator.pgwire.arrow_types import to_values
 from sql.catalog import Column
 from sql.text_output import format_text
-from sql.types import Interval, Value
+from sql.types import Value
 
 SHOWN_CHARACTERS_MAX: Final = 64
 """PostgreSQL cuts values there, so that an error never carries a large row."""
@@ -17,7 +18,7 @@ def failing_row(columns: Sequence[Column], row: pa.RecordBatch) -> str:
     """The values of a one-row batch, separated by commas."""
     assert row.num_rows == 1, "one row fails at a time"
     return ", ".join(
-        _shown(column, value_of(row.column(ordinal))) for ordinal, column in enumerate(columns)
+        _shown(column, to_values(row.column(ordinal), column.type)[0]) for ordinal, column in enumerate(columns)
     )
 
 
@@ -28,16 +29,3 @@ def _shown(column: Column, value: Value) -> str:
     if len(text) <= SHOWN_CHARACTERS_MAX:
         return text
     return text[:SHOWN_CHARACTERS_MAX] + "..."
-
-
-def value_of(array: pa.Array) -> Value:
-    """The first value of an array, as `sql/types.py` has it in Python."""
-    if pa.types.is_date(array.type):
-        array = array.cast(pa.int32())
-    elif pa.types.is_timestamp(array.type):
-        array = array.cast(pa.int64())
-    value = array[0].as_py()
-    if isinstance(value, pa.MonthDayNano):
-        return Interval(value.months, value.days, value.nanoseconds // 1000)
-    checked: Value = value
-    return checked

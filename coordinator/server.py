@@ -47,9 +47,9 @@ class Interruptible(Protocol):
 class Server:
     """See the module."""
 
-    def __init__(self, settings: Settings, services: Services) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.services = services
+        self._services: Services | None = None
         self._sessions: dict[int, tuple[bytes, Interruptible]] = {}
         self._strangers = 0
         self._next_pid = 0
@@ -60,17 +60,33 @@ class Server:
 
     # --- life -----------------------------------------------------------------------------------
 
-    async def listen(self, group: asyncio.TaskGroup) -> int:
-        """Accept connections; their tasks run in `group`. Returns the port. Raises OSError."""
+    @property
+    def services(self) -> Services:
+        """What the sessions share."""
+        assert self._services is not None, "connections come after accept()"
+        return self._services
+
+    async def bind(self) -> int:
+        """Take the port, without accepting anybody yet. Returns it. Raises OSError."""
         from coordinator.connection import Connection
 
-        self._group = group
         loop = asyncio.get_running_loop()
         self._listener = await loop.create_server(
-            lambda: Connection(self), self.settings.host, self.settings.port, backlog=1024
+            lambda: Connection(self),
+            self.settings.host,
+            self.settings.port,
+            backlog=1024,
+            start_serving=False,
         )
         port: int = self._listener.sockets[0].getsockname()[1]
         return port
+
+    async def accept(self, group: asyncio.TaskGroup, services: Services) -> None:
+        """Accept connections; their tasks run in `group`."""
+        assert self._listener is not None, "bind comes before accept"
+        self._group = group
+        self._services = services
+        await self._listener.start_serving()
 
     async def stop(self) -> None:
         """Stop accepting; let what is in flight finish within the grace period; end the rest."""

@@ -339,7 +339,7 @@ class Session:
         encoder = ResultEncoder(outcome.columns, formats, timezone=self._variables.timezone)
         count = 0
         async for batch in portal.rows(limit):
-            for message in await encoder.encode(batch):
+            async for message in encoder.encode(batch):
                 self._client.send(message)
                 await self._client.relieve()
             count += batch.num_rows

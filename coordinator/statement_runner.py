@@ -13,7 +13,7 @@ INVARIANTS
   A3  a statement is bound with the catalog of the timestamp that it reads at.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, assert_never
 
 from coordinator.as_of import as_of_timestamp
@@ -57,7 +57,7 @@ from sql.statements import (
     TransactionControl,
     TransactionVerb,
 )
-from sql.types import SqlType
+from sql.types import SqlType, Value
 from storage.types import Timestamp
 
 _NO_CATALOG: Final = Catalog()
@@ -263,9 +263,16 @@ class StatementRunner:
             case _:
                 assert_never(prepared.bound)
 
-    def execution(self, parameters: tuple[object, ...]) -> Execution:
+    def execution(self, parameters: tuple[Value, ...]) -> Execution:
         """An execution with these parameter values."""
-        return replace(self._template, parameters=parameters)
+        template = self._template
+        return Execution(
+            template.services,
+            template.transaction,
+            template.variables,
+            template.notice,
+            parameters,
+        )
 
 
 def ends_block(bound: Bound) -> bool:

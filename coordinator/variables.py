@@ -96,9 +96,7 @@ class Variables:
 
     def milliseconds(self, name: str) -> int:
         """A time limit; 0 is none."""
-        variable = TABLE[name]
-        assert variable.unit == "ms", "milliseconds() is for time limits"
-        return variable.amount(self.get(name))
+        return self._limits[name]
 
     def canonical(self, name: str) -> str:
         """The name as PostgreSQL spells it, e.g. `TimeZone`."""
@@ -195,6 +193,9 @@ class Variables:
         path = [self._user if name == "$user" else name for name in names]
         self._search_path = tuple(path)
         self._timezone = self.get("timezone")
+        self._limits = {
+            key: item.amount(self.get(key)) for key, item in TABLE.items() if item.unit == "ms"
+        }
         self._binding_key = (self._search_path, self._timezone, self._user)
 
 

@@ -109,10 +109,11 @@ async def running(
         plans=PlanCache(),
         limits=limits or ExecutionLimits(),
     )
-    server = Server(settings, services)
+    server = Server(settings)
+    port = await server.bind()
     async with asyncio.TaskGroup() as group:
         driving = group.create_task(driver.run())
-        port = await server.listen(group)
+        await server.accept(group, services)
         try:
             yield Stack(port, server, driver, services)
         finally:

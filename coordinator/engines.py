@@ -1,0 +1,84 @@
+"""The engines of a server: chosen by the settings, imported and started behind `ready`.
+
+    spark_master = local[*], spark://.. ─▶ LateEngine ─▶ SparkExecutor, once its JVM is there
+    spark_master = reference            ─▶ the reference engine: no JVM, slow, for tests
+
+INVARIANTS
+  G1  nothing heavy is imported before `ready`; a query waits for its engine, a commit never does.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
+from typing import Final, cast
+
+import pyarrow as pa
+
+from compute.executor import EngineUnavailable, Executor, Run
+from compute.reference import ReferenceExecutor
+from coordinator.config import Settings
+from storage.batch import DataFile
+from storage.object_store import ObjectStore
+from storage.types import ShardId
+
+REFERENCE: Final = "reference"
+"""The value of `spark_master` that means: no Spark."""
+
+
+class LateEngine:
+    """An engine that is made in a thread, when `warm` or the first query asks for it (G1)."""
+
+    def __init__(self, name: str, make: Callable[[], Executor]) -> None:
+        self._name = name
+        self._make = make
+        self._made: asyncio.Future[Executor] | None = None
+
+    @property
+    def name(self) -> str:
+        """See Executor."""
+        return self._name
+
+    async def warm(self) -> Executor:
+        """The engine, made by the first who asks; everybody waits for the same one."""
+        if self._made is None:
+            loop = asyncio.get_running_loop()
+            self._made = loop.run_in_executor(None, self._make)
+        try:
+            # A query that is cancelled while it waits must not cancel the engine for the others.
+            return await asyncio.shield(self._made)
+        except EngineUnavailable:
+            self._made = None
+            raise
+
+    async def run(self, run: Run) -> AsyncIterator[pa.RecordBatch]:
+        """See Executor."""
+        engine = await self.warm()
+        batches = cast("AsyncGenerator[pa.RecordBatch, None]", engine.run(run))
+        async with aclosing(batches):
+            async for batch in batches:
+                yield batch
+
+    async def close(self) -> None:
+        """See Executor."""
+        if self._made is not None:
+            await (await self._made).close()
+
+
+def open_engine(settings: Settings, store: ObjectStore) -> Executor:
+    """The engine for queries over tables."""
+    if settings.spark_master == REFERENCE:
+        return ReferenceExecutor(lambda shard, file: read_data_file(store, shard, file))
+
+    def make() -> Executor:
+        from compute.spark import SparkExecutor
+
+        raise EngineUnavailable(str(SparkExecutor))
+
+    return LateEngine("spark", make)
+
+
+def read_data_file(store: ObjectStore, shard: ShardId, file: DataFile) -> pa.Table:
+    """All rows of a data file of a local warehouse."""
+    import pyarrow.parquet as pq
+
+    return pq.read_table(store.local_path(f"{shard}/{file.name}"), partitioning=None)

@@ -1,0 +1,139 @@
+"""`meridian serve`: put the parts together, say `ready`, stop in order.
+
+    bind port ─▶ lock, open stash and store ─▶ recover ─▶ accept ─▶ `ready` ─▶ engine warms up
+    SIGTERM ─▶ no new connections ─▶ sessions end ─▶ flush ─▶ engine, stash closed ─▶ exit 0
+    SIGTERM again ─▶ at once
+
+INVARIANTS
+  U1  the port is bound before anything is opened, and everything is opened before the epoch is taken:
+      what cannot start changes nothing.
+  U2  a driver that ends by itself ends the process: every session hears 57P01, the exit code is 1.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from dataclasses import dataclass
+
+import pyarrow as pa
+import uvloop
+
+from compute.arrow import table_schema
+from coordinator.config import Settings, SettingsError
+from coordinator.core.settings import CoreSettings
+from coordinator.driver import Driver
+from coordinator.engines import open_engine, spooler_of
+from coordinator.execution import ExecutionLimits, Services
+from coordinator.in_process import ReferenceInProcess
+from coordinator.observe import start_logging
+from coordinator.opening import Storage, open_storage
+from coordinator.plan_cache import PlanCache
+from coordinator.server import Server
+from coordinator.startup import recover
+from sql.catalog import Table
+from storage.clock import SystemClock
+from storage.errors import StorageError
+
+log = logging.getLogger("meridian.serving")
+
+
+def schema_of(table: Table) -> pa.Schema:
+    """What the shard of a table stores."""
+    return table_schema(table.columns)
+
+
+def serve(settings: Settings) -> int:
+    """Serve until a signal; the exit code."""
+    from coordinator.main import failed
+
+    start_logging(settings.log_level)
+    try:
+        return uvloop.run(_serve(settings))
+    except SettingsError as error:
+        return failed(str(error))
+    except StorageError as error:
+        return failed(str(error))
+    except BaseExceptionGroup as group:
+        for error in group.exceptions:
+            log.error("the server ends: %s", error, exc_info=error)
+        return failed("the server ended after a failure; it recovers when it is started again")
+
+
+async def _serve(settings: Settings) -> int:
+    server = Server(settings)
+    try:
+        port = await server.bind()
+    except OSError as error:
+        reason = os.strerror(error.errno).lower() if error.errno else str(error)
+        raise SettingsError(f"cannot listen on {settings.listen}: {reason}") from error
+    storage = await open_storage(settings)
+    try:
+        driver = await recover(
+            storage.stash, storage.store, SystemClock(), CoreSettings(), schema_of
+        )
+        await _run(server, services_of(settings, storage, driver), driver, port)
+    finally:
+        await storage.stash.close()
+    return 0
+
+
+def services_of(settings: Settings, storage: Storage, driver: Driver) -> Services:
+    """What the sessions share."""
+    limits = ExecutionLimits(
+        inline_bytes_max=settings.inline_bytes_max,
+        returning_bytes_max=settings.returning_bytes_max,
+        attempts_max=settings.attempts_max,
+    )
+    return Services(
+        coordination=driver,
+        clock=SystemClock(),
+        engine=open_engine(settings, storage.store),
+        in_process=ReferenceInProcess(),
+        spool=spooler_of(storage.store),
+        plans=PlanCache(entries_max=settings.plan_cache_entries),
+        limits=limits,
+    )
+
+
+@dataclass(slots=True)
+class _Signals:
+    """SIGTERM and SIGINT: the first asks to stop, the second stops at once."""
+
+    stopping: asyncio.Event
+
+    def received(self) -> None:
+        """A signal has come."""
+        if self.stopping.is_set():
+            log.warning("stopping at once")
+            # Whatever is not committed is not acknowledged; recovery does the rest.
+            os._exit(1)
+        log.info("stopping")
+        self.stopping.set()
+
+
+async def _run(server: Server, services: Services, driver: Driver, port: int) -> None:
+    signals = _Signals(asyncio.Event())
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, signals.received)
+    try:
+        async with asyncio.TaskGroup() as group:
+            driving = group.create_task(driver.run())
+            await server.accept(group, services)
+            _say_ready(server.settings.host, port)
+            await signals.stopping.wait()
+            await server.stop()
+            await driver.stop()
+            await driving
+    finally:
+        await services.engine.close()
+
+
+def _say_ready(host: str, port: int) -> None:
+    shown = f"[{host}]" if ":" in host else host
+    sys.stdout.write(f"ready postgresql://meridian@{shown}:{port}/meridian\n")
+    sys.stdout.flush()
+
+
