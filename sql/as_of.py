@@ -1,9 +1,9 @@
 """Meridian's own grammar: `<query> AS OF [AT LEAST] <expression>` at the end of a statement.
 
-It is tried only on text that PostgreSQL's grammar refuses, so that what is valid PostgreSQL keeps its meaning:
-`SELECT 1 AS of` names a column, `FROM t AS of` an alias. The text is cut at the last `AS OF` outside
-parentheses for which both halves parse. The second half is parsed behind blanks, in place, so that every position
-stays that of the text the client sent.
+It is tried only on text that PostgreSQL's grammar refuses, so that what is valid PostgreSQL keeps
+its meaning: `SELECT 1 AS of` names a column, `FROM t AS of` an alias. The text is cut at the last
+`AS OF` outside parentheses for which both halves parse. The second half is parsed behind blanks, in
+place, so that every position stays that of the text the client sent.
 """
 
 from collections.abc import Iterator, Sequence
@@ -88,7 +88,7 @@ def _only_expression(select: Node) -> Node | None:
 
 
 def parser_trees(text: str) -> Sequence[Node]:
-    """pglast's trees of a text."""
+    """The trees that pglast makes of a text."""
     trees: Sequence[Node] = parser.parse_sql(text)
     return trees
 

@@ -2,8 +2,9 @@
 
 Entry point of `sql/` together with `sql/parse.py`; the real work is in the modules around it.
 
-    bind ─▶ bind_queries ─▶ bind_from, bind_targets, bind_grouping ─▶ bind_expressions ─▶ bind_operators,
-        └▶ bind_modify, bind_definitions, bind_copy, bind_session       bind_functions, bind_subqueries ─▶ coerce
+    bind ─▶ bind_queries ─▶ bind_from, bind_targets, bind_grouping ─▶ bind_expressions
+        └▶ bind_modify, bind_definitions, bind_copy, bind_session         └▶ bind_operators,
+                                       bind_functions, bind_subqueries ─▶ overloads, coerce
 """
 
 from collections.abc import Callable, Sequence
@@ -134,7 +135,9 @@ def _described(binding: Binding, result: SelectResult) -> tuple[OutputColumn, ..
 
 
 def _as_of(binding: Binding, node: Node) -> Expr:
-    """The time of AS OF: int8 microseconds, or timestamptz. Constants, parameters and calls of them."""
+    """The time of AS OF: int8 microseconds, or timestamptz. Constants, parameters and calls of
+    them.
+    """
     expr = binding.expression(Scope(clause="AS OF"), node)
     if _has_subquery(expr):
         raise not_supported("a subquery in AS OF", position(node))

@@ -1,4 +1,6 @@
-"""Calls of operators, functions and aggregates: overload, conversions of arguments, type of the result."""
+"""Calls of operators, functions and aggregates: overload, conversions of arguments, type of the
+result.
+"""
 
 from collections.abc import Sequence
 from typing import Final
@@ -128,7 +130,9 @@ def find_function(name: str, exprs: Sequence[Expr], shown: str, place: int | Non
 def cast_by_name(
     binding: Binding, name: str, exprs: Sequence[Expr], nodes: Sequence[Node]
 ) -> Expr | None:
-    """`int4('5')`: a function call that is a cast, when no function fits exactly (func_get_detail)."""
+    """`int4('5')`: a function call that is a cast, when no function fits exactly
+    (func_get_detail).
+    """
     if len(exprs) != 1 or name not in OIDS or name in ("unknown", "void"):
         return None
     source = exprs[0].type.category

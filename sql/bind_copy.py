@@ -174,12 +174,12 @@ def _force_quote(given: _Given, option: Node) -> None:
         raise SqlError("22023", message, at(option.location))
 
 
-def _encoding(_given_: _Given, option: Node) -> None:
+def _encoding(_: _Given, option: Node) -> None:
     if _text(option).lower().replace("-", "") not in ("utf8", "unicode"):
         raise not_supported(f"the encoding {_text(option)}", at(option.location))
 
 
-def _freeze(_given_: _Given, option: Node) -> None:
+def _freeze(_: _Given, option: Node) -> None:
     _boolean(option)
 
 

@@ -2,7 +2,8 @@
 
     expression(binding, scope, node) ──▶ Expr, every name resolved, every conversion explicit
 
-Operators, functions and subqueries have modules of their own; `_BINDERS` says which node goes where.
+Operators, functions and subqueries have modules of their own; `_BINDERS` says which node goes
+where.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,6 @@
-"""FROM: tables, subqueries, CTEs and joins to a plan and the items that it makes visible (parse_clause.c)."""
+"""FROM: tables, subqueries, CTEs and joins to a plan and the items that it makes visible
+(parse_clause.c).
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

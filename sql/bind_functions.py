@@ -1,4 +1,6 @@
-"""Function calls: session functions as constants, aggregates at the level they belong to, the rest by table."""
+"""Function calls: session functions as constants, aggregates at the level they belong to, the rest
+by table.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -240,7 +242,9 @@ def _with_backslash(pattern: str, escape: str) -> str:
 
 
 def _aggregate(binding: Binding, scope: Scope, node: Node, name: str) -> Expr:
-    """An aggregate: registered with the query level it belongs to, where it is a column (check_agglevels)."""
+    """An aggregate: registered with the query level it belongs to, where it is a column
+    (check_agglevels).
+    """
     nodes = node.args or ()
     exprs, filter_, order = _aggregate_parts(binding, scope, node)
     choice = _aggregate_choice(node, name, exprs)

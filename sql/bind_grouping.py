@@ -1,7 +1,8 @@
-"""Grouping: keys of GROUP BY, aggregates as columns, and the check that nothing else is used (parse_agg.c).
+"""Grouping: keys of GROUP BY, aggregates as columns, and the check that nothing else is used.
 
-Expressions are bound over the columns below the grouping; afterwards `Grouping.rewrite` replaces what equals
-a key by the key's column and refuses any other column of this level (42803).
+Expressions are bound over the columns below the grouping; afterwards `Grouping.rewrite` replaces
+what equals a key by the key's column and refuses any other column of this level (42803), as
+parse_agg.c does.
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,7 +59,10 @@ class Grouping:
             return grouping_error(
                 f'subquery uses ungrouped column "{name}" from outer query', place
             )
-        message = f'column "{name}" must appear in the GROUP BY clause or be used in an aggregate function'
+        message = (
+            f'column "{name}" must appear in the GROUP BY clause '
+            "or be used in an aggregate function"
+        )
         return grouping_error(message, place)
 
 

@@ -1,4 +1,6 @@
-"""INSERT, UPDATE, DELETE and RETURNING: statements to a source plan of a fixed shape (`sql/statements.py`)."""
+"""INSERT, UPDATE, DELETE and RETURNING: statements to a source plan of a fixed shape
+(`sql/statements.py`).
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace

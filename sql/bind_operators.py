@@ -140,7 +140,9 @@ def _in_list(
     nodes: list[Node],
     place: int,
 ) -> Expr:
-    """Constants are compared by their common type, as one list; columns one by one (transformAExprIn)."""
+    """Constants are compared by their common type, as one list; columns one by one
+    (transformAExprIn).
+    """
     left, left_node = subject
     plain = [index for index, item in enumerate(nodes) if not _has_column(item)]
     parts: list[Expr] = []

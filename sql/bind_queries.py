@@ -1,9 +1,10 @@
 """Queries: SELECT, VALUES, set operations, WITH, ORDER BY and LIMIT (transformSelectStmt).
 
-    FROM ─▶ WHERE ─▶ GroupBy ─▶ HAVING ─▶ Project(targets, sort keys) ─▶ Distinct ─▶ Sort ─▶ Limit ─▶ drop sort keys
+    FROM ─▶ WHERE ─▶ GroupBy ─▶ HAVING ─▶ Project(targets, sort keys) ─▶ Distinct ─▶ Sort ─▶ Limit
+         ─▶ drop sort keys
 
-Unknown literals in a target list stay unknown until someone decides: the other side of a UNION, the column
-of an INSERT, or `SelectResult.settle`, which makes them text.
+Unknown literals in a target list stay unknown until someone decides: the other side of a UNION, the
+column of an INSERT, or `SelectResult.settle`, which makes them text.
 """
 
 from collections.abc import Sequence

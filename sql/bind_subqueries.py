@@ -1,4 +1,6 @@
-"""Subqueries in expressions: EXISTS, scalar, IN, NOT IN and what is written with ANY and ALL (SubLink)."""
+"""Subqueries in expressions: EXISTS, scalar, IN, NOT IN and what is written with ANY and ALL
+(SubLink).
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -24,6 +26,7 @@ def subquery(binding: Binding, scope: Scope, node: Node) -> Expr:
     match node.subLinkType:
         case SubLinkType.EXISTS_SUBLINK:
             result = binding.bind_query(binding, node.subselect, scope)
+            result.settle(binding)
             return Subquery(SubqueryKind.EXISTS, result.plan, (), BOOL)
         case SubLinkType.EXPR_SUBLINK:
             return _scalar(binding, scope, node)

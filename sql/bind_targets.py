@@ -82,7 +82,9 @@ def sort_target(
             "invalid UNION/INTERSECT/EXCEPT ORDER BY clause",
             position(node),
             detail="Only result column names can be used, not expressions or functions.",
-            hint="Add the expression/function to every SELECT, or move the UNION into a FROM clause.",
+            hint=(
+                "Add the expression/function to every SELECT, or move the UNION into a FROM clause."
+            ),
         )
     target = Target("sort", expr, node, junk=True)
     targets.append(target)

@@ -2,7 +2,8 @@
 
 INVARIANTS
   B1  column ids are given out once in a statement (P1).
-  B2  a parameter has one type in a statement; the first use that needs a type decides (42P08 after it).
+  B2  a parameter has one type in a statement; the first use that needs a type decides (42P08 after
+      it).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,8 +28,8 @@ PARAMETERS_MAX: Final = 65_535
 class BindContext:
     """What a statement's meaning depends on besides its text.
 
-    `now`: microseconds, the transaction's start: now() and its kin become constants, so a statement that
-    uses it must be bound again in every transaction (`Prepared.uses_now`). `settings`: what
+    `now`: microseconds, the transaction's start: now() and its kin become constants, so a statement
+    that uses it must be bound again in every transaction (`Prepared.uses_now`). `settings`: what
     `current_setting(name)` of a constant name answers, lower-case names.
     """
 

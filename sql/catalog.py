@@ -12,7 +12,9 @@ from sql.types import SqlType, Value
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table. `default` is a constant (this slice); `has_default` tells NULL from none."""
+    """A column of a table. `default` is a constant (this slice); `has_default` tells NULL from
+    none.
+    """
 
     name: str
     type: SqlType
@@ -23,7 +25,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: its shard (opaque here), and a definition version that changes with every DDL on it."""
+    """A table: its shard (opaque here), and a definition version that changes with every DDL on
+    it.
+    """
 
     oid: int
     schema: str

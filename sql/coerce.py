@@ -4,13 +4,16 @@
     untyped $n        gets the target type
     anything else     a `Call` of the cast's row; casts of constants that cannot fail are folded
 
-Follows parse_coerce.c: contexts (implicit, assignment, explicit), common types of CASE, UNION, VALUES.
+Follows parse_coerce.c: contexts (implicit, assignment, explicit), common types of CASE, UNION,
+VALUES.
 
 INVARIANTS
-  K1  what `coerce` returns has the target's type name and, if the target has a modifier, its modifier.
-  K2  a numeric keeps its computed precision and scale unless the target has a modifier; `store` alone
-      gives it the exact shape of a column.
-  K3  folding never raises for a typed constant: what would fail is left to run time, as in PostgreSQL.
+  K1  what `coerce` returns has the target's type name and, if the target has a modifier, its
+      modifier.
+  K2  a numeric keeps its computed precision and scale unless the target has a modifier; `store`
+      alone gives it the exact shape of a column.
+  K3  folding never raises for a typed constant: what would fail is left to run time, as in
+      PostgreSQL.
 """
 
 from collections.abc import Iterable, Sequence
@@ -75,9 +78,7 @@ def _typed(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
     bare = NUMERIC if target.name == "numeric" else SqlType(target.name)
     if isinstance(expr, Param):
         return binding.resolve_parameter(expr, bare)
-    if isinstance(expr, ColumnRef):
-        # A column of a subquery is never unknown; only a literal seen through a set operation is.
-        raise AssertionError("a column of type unknown")
+    # A column of a subquery is never unknown: `SelectResult.settle` has seen to it.
     assert isinstance(expr, Const), f"an unknown expression that is no literal: {expr}"
     if expr.value is None:
         return Const(None, bare)

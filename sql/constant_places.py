@@ -1,7 +1,7 @@
 """Where the constants of a statement stand in its text: what pglast's tree leaves out.
 
-The parser's JSON has it, so tree and JSON are walked side by side. This costs as much as parsing, so it is done
-only for a statement that failed.
+The parser's JSON has it, so tree and JSON are walked side by side. This costs as much as parsing,
+so it is done only for a statement that failed.
 """
 
 import json

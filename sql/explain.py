@@ -88,7 +88,9 @@ def _option_value(option: Node) -> str:
 
 
 def explain_lines(statement: Query | Modify) -> list[str]:
-    """The plan as lines, indented two more blanks a level, PostgreSQL's arrows in front of inputs."""
+    """The plan as lines, indented two more blanks a level, PostgreSQL's arrows in front of
+    inputs.
+    """
     match statement:
         case Query():
             lines = _rendered(statement.plan)

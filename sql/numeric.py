@@ -1,9 +1,10 @@
-"""Precision and scale of numeric expressions: what an engine of 38 digits computes PostgreSQL's numeric with.
+"""Precision and scale of numeric expressions: what an engine of 38 digits computes PostgreSQL's
+numeric with.
 
-PostgreSQL's numeric has no bound, the engines stop at 38 digits, round products and quotients of wide
-decimals silently and each has its own idea of a result's scale. So the binder decides: every rule gives
-the type of the result and, where the engine's own rule would not yield it, the types that the
-operands are cast to first (Spark with `allowPrecisionLoss=false`; notes/semantics.md §4).
+PostgreSQL's numeric has no bound, the engines stop at 38 digits, round products and quotients of
+wide decimals silently and each has its own idea of a result's scale. So the binder decides: every
+rule gives the type of the result and, where the engine's own rule would not yield it, the types
+that the operands are cast to first (Spark with `allowPrecisionLoss=false`; notes/semantics.md §4).
 
     numeric(10,2) * numeric(5,3)   exact: (16,5)
     numeric * numeric              both narrowed to scale 9, refused if a digit would go: (38,18)
@@ -11,10 +12,10 @@ operands are cast to first (Spark with `allowPrecisionLoss=false`; notes/semanti
 
 INVARIANTS
   N1  precision <= 38 and 0 <= scale <= precision, for results and for operands.
-  N2  an exact operand never loses a digit: a cast that narrows it is a checked one (22003). Only what was
-      rounded already (`exact` false: quotients, averages, roots) may be rounded again.
-  N3  when 38 digits do not suffice, digits before the point are given up, not those behind it: too large
-      a value is an error, a lost digit would be silence.
+  N2  an exact operand never loses a digit: a cast that narrows it is a checked one (22003). Only
+      what was rounded already (`exact` false: quotients, averages, roots) may be rounded again.
+  N3  when 38 digits do not suffice, digits before the point are given up, not those behind it: too
+      large a value is an error, a lost digit would be silence.
 
 Not here: where the casts go (`sql/bind_calls.py`), arithmetic itself (the engines).
 """
@@ -44,7 +45,9 @@ _INTEGER_DIGITS: Final = {"int2": 5, "int4": 10, "int8": 19, "oid": 10, "bool": 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """An argument of a numeric function. `constant`, `word`: its value if it is an integer or text literal."""
+    """An argument of a numeric function. `constant`, `word`: its value if it is an integer or text
+    literal.
+    """
 
     type: SqlType
     exact: bool = True
@@ -71,7 +74,9 @@ def bounded(digits: int, scale: int, *, trim: bool) -> SqlType:
 
 
 def of_constant(value: Decimal) -> SqlType:
-    """The type of a numeric literal: exactly its digits. The scale may exceed what fits; see `fits`."""
+    """The type of a numeric literal: exactly its digits. The scale may exceed what fits; see
+    `fits`.
+    """
     _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int), "numeric values are finite (sql/types.py)"
     scale = max(-exponent, 0)
@@ -92,7 +97,9 @@ def of_cast(source: SqlType) -> SqlType:
 
 
 def unify(types: Sequence[SqlType]) -> SqlType:
-    """One numeric type that holds values of all: CASE, UNION, comparisons. Equal modifiers survive."""
+    """One numeric type that holds values of all: CASE, UNION, comparisons. Equal modifiers
+    survive.
+    """
     first = types[0]
     if all(type_ == first for type_ in types):
         return first

@@ -1,4 +1,5 @@
-"""Choosing an overload: which function or operator a call means (manual chapter 10, parse_func.c, parse_oper.c).
+"""Choosing an overload: which function or operator a call means (manual chapter 10, parse_func.c,
+parse_oper.c).
 
 All functions here are pure over type names, so their answers are cached.
 """

@@ -14,7 +14,9 @@ from sql.depth import is_too_deep
 from sql.errors import SqlError, stack_depth, syntax_error
 
 TEXT_MAX: Final = 1 << 28
-"""A longer text would take gigabytes of syntax tree; a shorter limit would refuse honest bulk INSERTs."""
+"""A longer text would take gigabytes of syntax tree; a shorter limit would refuse honest bulk
+INSERTs.
+"""
 
 _FOREIGN_STATES: Final = (
     ("invalid Unicode", "42601"),
@@ -31,7 +33,9 @@ _FOREIGN_STATES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement of a string. `node`: None for an empty one. `offset`: its first character in `text`."""
+    """One statement of a string. `node`: None for an empty one. `offset`: its first character in
+    `text`.
+    """
 
     text: str
     node: ast.Node | None
@@ -39,11 +43,15 @@ class Statement:
     as_of: ast.Node | None = None
     as_of_at_least: bool = False
     sources: tuple[str, ...] = ()
-    """What the parser read for `node` and `as_of` where that is not `text` itself; places are the same."""
+    """What the parser read for `node` and `as_of` where that is not `text` itself; places are the
+    same.
+    """
 
 
 def parse(text: str) -> Sequence[Statement]:
-    """All statements of a query string. Raises SqlError 42601 with PostgreSQL's message and position."""
+    """All statements of a query string. Raises SqlError 42601 with PostgreSQL's message and
+    position.
+    """
     if "\x00" in text:
         raise SqlError("22021", 'invalid byte sequence for encoding "UTF8": 0x00')
     if len(text) > TEXT_MAX:

@@ -4,9 +4,11 @@
                                                            └─▶ reference evaluator
 
 INVARIANTS
-  P1  every column that a plan node makes has an id of its own, unique in the statement; an expression
-      names columns by id only. A plan used twice (a CTE) is wrapped so that each use has fresh ids.
-  P2  every expression has its final type; all casts are explicit `Call`s of casts from the function table.
+  P1  every column that a plan node makes has an id of its own, unique in the statement; an
+      expression names columns by id only. A plan used twice (a CTE) is wrapped so that each use has
+      fresh ids.
+  P2  every expression has its final type; all casts are explicit `Call`s of casts from the function
+      table.
   P3  a correlated subquery refers to columns of the outer query by their ids; nothing else crosses.
   P4  plans are values: hashable, comparable, fit for keys of caches. Parameters stay parameters.
 """
@@ -52,7 +54,9 @@ class ColumnRef:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function, operator or cast from the table. For casts to a type with modifier, `type` has it."""
+    """A function, operator or cast from the table. For casts to a type with modifier, `type` has
+    it.
+    """
 
     function: Function
     args: tuple["Expr", ...]
@@ -153,7 +157,9 @@ class SubqueryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Subquery:
-    """A subquery as an expression; `args` are the left sides of IN, of the subquery's column types."""
+    """A subquery as an expression; `args` are the left sides of IN, of the subquery's column
+    types.
+    """
 
     kind: SubqueryKind
     plan: "Plan"
@@ -174,8 +180,8 @@ class Aggregate:
 
 
 Expr: TypeAlias = (
-    Const | Param | ColumnRef | Call | Logical | IsTest | Distinct | Case | Coalesce | Extreme | InList
-    | Subquery
+    Const | Param | ColumnRef | Call | Logical | IsTest | Distinct | Case | Coalesce | Extreme
+    | InList | Subquery
 )  # fmt: skip
 
 
@@ -184,7 +190,9 @@ Expr: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class PlanColumn:
-    """A column that a node makes (P1). `name` is for people and for Arrow results, not for resolution."""
+    """A column that a node makes (P1). `name` is for people and for Arrow results, not for
+    resolution.
+    """
 
     id: ColumnId
     name: str
@@ -204,7 +212,8 @@ class SortKey:
 class Scan:
     """Rows of an input given at run time. `ordinals[i]` is the input's column behind `columns[i]`.
 
-    With `identity`, two more columns (text source, int8 index) say which row it is (`storage/batch.py`).
+    With `identity`, two more columns (text source, int8 index) say which row it is
+    (`storage/batch.py`).
     """
 
     relation: RelationId
@@ -251,7 +260,9 @@ class JoinKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Columns of both sides, left first. `lateral`: the right side may refer to the left's columns."""
+    """Columns of both sides, left first. `lateral`: the right side may refer to the left's
+    columns.
+    """
 
     kind: JoinKind
     left: "Plan"

@@ -3,8 +3,8 @@
     Scope (one per query level) ──parent──▶ Scope of the query around it
       └ items: one per table, subquery, join; each has named columns
 
-Follows parse_relation.c: lookup goes outwards level by level, the first level that knows a name decides,
-two matches in one level are 42702.
+Follows parse_relation.c: lookup goes outwards level by level, the first level that knows a name
+decides, two matches in one level are 42702.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,8 +23,9 @@ SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "xmax", "cmin", "cmax", "tabl
 
 @dataclass(slots=True)
 class Item:
-    """Something in FROM. `columns` are expressions over the plan's columns: a merged column of FULL JOIN
-    USING is a COALESCE. A join without alias has no name; its parts then lend their names only.
+    """Something in FROM. `columns` are expressions over the plan's columns: a merged column of
+    FULL JOIN USING is a COALESCE. A join without alias has no name; its parts then lend their names
+    only.
     """
 
     name: str | None
@@ -36,7 +37,9 @@ class Item:
     columns_visible: bool = True
     lateral_only: bool = False
     lateral_ok: bool = True
-    """Whether a LATERAL reference to it is legal; not from the right side of RIGHT and FULL joins."""
+    """Whether a LATERAL reference to it is legal; not from the right side of RIGHT and FULL
+    joins.
+    """
 
 
 @dataclass(slots=True)
@@ -73,7 +76,9 @@ class Scope:
 
 
 def check_conflicts(left: Sequence[Item], right: Sequence[Item]) -> None:
-    """42712 when both sides have an item of one name (two tables of different schemas may share it)."""
+    """42712 when both sides have an item of one name (two tables of different schemas may share
+    it).
+    """
     for item in right:
         if not item.names_visible or item.name is None:
             continue

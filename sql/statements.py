@@ -20,7 +20,9 @@ from sql.types import SqlType
 
 @dataclass(frozen=True, slots=True)
 class OutputColumn:
-    """A column of a result as RowDescription needs it. table_oid 0: not a plain column of a table."""
+    """A column of a result as RowDescription needs it. table_oid 0: not a plain column of a
+    table.
+    """
 
     name: str
     type: SqlType
@@ -30,7 +32,9 @@ class OutputColumn:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """SELECT, VALUES, WITH. `tables`: what it reads. `as_of`: a timestamp expression (timestamptz or int8)."""
+    """SELECT, VALUES, WITH. `tables`: what it reads. `as_of`: a timestamp expression (timestamptz
+    or int8).
+    """
 
     plan: Plan
     columns: tuple[OutputColumn, ...]
@@ -75,7 +79,9 @@ class CopyOptions:
 
 @dataclass(frozen=True, slots=True)
 class CopyIn:
-    """COPY t (columns) FROM STDIN. `ordinals`: the table's columns that the data has, in its order."""
+    """COPY t (columns) FROM STDIN. `ordinals`: the table's columns that the data has, in its
+    order.
+    """
 
     table: Table
     ordinals: tuple[int, ...]
@@ -92,7 +98,9 @@ class CopyOut:
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """The session gives the table its oid and shard. `exists`: IF NOT EXISTS found one; notice only."""
+    """The session gives the table its oid and shard. `exists`: IF NOT EXISTS found one; notice
+    only.
+    """
 
     schema: str
     name: str
@@ -137,7 +145,9 @@ class TransactionVerb(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TransactionControl:
-    """BEGIN and its kin. None: not said. `isolation` as PostgreSQL writes it, e.g. `serializable`."""
+    """BEGIN and its kin. None: not said. `isolation` as PostgreSQL writes it, e.g.
+    `serializable`.
+    """
 
     verb: TransactionVerb
     isolation: str | None = None
@@ -148,7 +158,8 @@ class TransactionControl:
 
 @dataclass(frozen=True, slots=True)
 class SetVariable:
-    """SET [LOCAL] name = value, SET .. TO DEFAULT (`value` None). Lists are joined as PostgreSQL does.
+    """SET [LOCAL] name = value, SET .. TO DEFAULT (`value` None). Lists are joined as PostgreSQL
+    does.
 
     `also`: further settings of the same statement (SET SESSION CHARACTERISTICS).
     """
@@ -177,8 +188,8 @@ class ResetVariable:
 class Discard:
     """DISCARD and its relatives, in lower case.
 
-    `all`, `plans`, `temp`, `sequences`; `deallocate all`, `close all`; with `name`: `deallocate`, `close`,
-    `unlisten` (there without a name for UNLISTEN *).
+    `all`, `plans`, `temp`, `sequences`; `deallocate all`, `close all`; with `name`: `deallocate`,
+    `close`, `unlisten` (there without a name for UNLISTEN *).
     """
 
     what: str

@@ -1,10 +1,11 @@
-"""The parser's tree as the binder sees it: where a node stands, and what PostgreSQL calls its column.
+"""The parser's tree as the binder sees it: where a node stands, and what PostgreSQL calls its
+column.
 
-The tree comes from pglast; this module and the `bind_*` modules are the adapter to it (STYLE §5), so a
-node is `Node` (dynamic) there and nowhere else.
+The tree comes from pglast; this module and the `bind_*` modules are the adapter to it (STYLE §5),
+so a node is `Node` (dynamic) there and nowhere else.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, TypeAlias
@@ -14,8 +15,8 @@ from pglast.enums import A_Expr_Kind, MinMaxOp, SQLValueFunctionOp, SubLinkType
 
 from sql.errors import SqlError, not_supported
 
-# pglast types every attribute as optional, also those the grammar always sets; checking each would drown
-# the rules of the binder. Nothing but syntax trees is a Node.
+# pglast types every attribute as optional, also those the grammar always sets; checking each would
+# drown the rules of the binder. Nothing but syntax trees is a Node.
 Node: TypeAlias = Any
 
 _VALUE_FUNCTIONS: Final = {
@@ -52,13 +53,14 @@ def strings(names: Iterable[Node] | None) -> tuple[str, ...]:
     return tuple(name.sval for name in names or ())
 
 
-# pglast's tree leaves out where constants stand. Only errors ask for it: when one is raised, the statement is
-# bound once more with the places at hand (`sql/bind.py`), found by `sql/constant_places.py`.
+# pglast's tree leaves out where constants stand. Only errors ask for it: when one is raised, the
+# statement is bound once more with the places at hand (`sql/bind.py`), found by
+# `sql/constant_places.py`.
 _constant_places: ContextVar[Mapping[int, int]] = ContextVar("constant_places", default={})  # noqa: B039
 
 
 @contextmanager
-def constant_places(places: Mapping[int, int]) -> Iterator[None]:
+def constant_places(places: Mapping[int, int]) -> Generator[None, None, None]:
     """Let `location` know where constants stand, by the identity of their nodes."""
     token = _constant_places.set(places)
     try:

@@ -1,4 +1,6 @@
-"""Walking and rewriting expressions and plans; every other module leaves recursion over them to this one."""
+"""Walking and rewriting expressions and plans; every other module leaves recursion over them to
+this one.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

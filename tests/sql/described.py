@@ -1,7 +1,8 @@
-"""One line of text for what a statement was found to be: by Meridian's binder, or by a real PostgreSQL.
+"""One line of text for what a statement was found to be: by Meridian's binder, or by a real
+PostgreSQL.
 
-    ok (23, 25) a:23:-1:1, ?column?:25:-1:0     parameter types; name, type, modifier, number in its table
-    error 42703 8 column "nope" does not exist  SQLSTATE, position (- for none), message
+    ok (23, 25) a:23:-1:1, ?column?:25:-1:0     parameter types; name, type, modifier, number in its
+    table error 42703 8 column "nope" does not exist  SQLSTATE, position (- for none), message
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
 
 TESTDATA = Path(__file__).parent / "testdata"
 SCHEMA = """
-create table t (a int, b text, c char(5), d date, f float8, l int8, n numeric(10,2), o bool, r float4,
+create table t (a int, b text, c char(5), d date, f float8, l int8, n numeric(10,2), o bool, r
+float4,
   s int2, ts timestamp, tz timestamptz, u numeric, uid uuid, v varchar(10), by bytea);
 create table u (x int, y text, z int8);
 create table w (a int, b text, q int);
@@ -46,7 +48,8 @@ create table odd (a text, "Odd Name" int);
 """
 _COLUMNS: dict[str, dict[str, SqlType]] = {
     "t": {
-        "a": INT4, "b": TEXT, "c": bpchar(5), "d": DATE, "f": FLOAT8, "l": INT8, "n": numeric(10, 2),
+        "a": INT4, "b": TEXT, "c": bpchar(5), "d": DATE, "f": FLOAT8, "l": INT8,
+        "n": numeric(10, 2),
         "o": BOOL, "r": FLOAT4, "s": INT2, "ts": TIMESTAMP, "tz": TIMESTAMPTZ, "u": NUMERIC,
         "uid": UUID, "v": varchar(10), "by": BYTEA,
     },

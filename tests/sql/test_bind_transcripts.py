@@ -1,6 +1,8 @@
-"""Statements and what they are bound to: plans as EXPLAIN shows them, or the error with its place."""
+"""Statements and what they are bound to: plans as EXPLAIN shows them, or the error with its
+place.
+"""
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from enum import StrEnum
 
 import pytest
@@ -77,7 +79,8 @@ def _answer(command: Command) -> str:
 
 def _pointed(text: str, position: int) -> str:
     """The place of an error by the text that stands there."""
-    return f"{position} <{text[position - 1 : position + 9].splitlines()[0] if position <= len(text) else ''}>"
+    rest = text[position - 1 : position + 9]
+    return f"{position} <{rest.splitlines()[0] if rest else ''}>"
 
 
 @pytest.mark.parametrize("story", STORIES)
@@ -89,8 +92,6 @@ def test_a_schema_is_searched_in_order() -> None:
     here = Table(1, "a", "x", "first", (Column("c", SqlType("int4")),))
     there = Table(2, "b", "x", "second", (Column("c", SqlType("text")),))
     catalog = Catalog(1, frozenset({"a", "b"}), {("a", "x"): here, ("b", "x"): there})
-    from dataclasses import replace
-
     base = replace(context(), catalog=catalog, search_path=("nope", "b", "a"))
     (statement,) = parse("select c from x")
     bound = bind(statement, base, ()).bound

@@ -56,7 +56,9 @@ def test_deep_statements_are_refused(text: str) -> None:
 
 
 def test_operators_in_lists_are_no_chain() -> None:
-    assert not is_too_deep("values " + ",".join(f"(1 - {n} - 1, '2024-01-01')" for n in range(9000)))
+    assert not is_too_deep(
+        "values " + ",".join(f"(1 - {n} - 1, '2024-01-01')" for n in range(9000))
+    )
 
 
 def test_a_chain_counts_through_parentheses() -> None:

@@ -1,11 +1,10 @@
 """Names, types, modifiers, parameters and errors of statements, as PostgreSQL 18 describes them.
 
-The right side is recorded from a real server: `REWRITE=1 pytest <this file>` records again. A statement in
-`describe_deviations.txt` differs on purpose, for the reason that stands there.
+The right side is recorded from a real server: `REWRITE=1 pytest <this file>` records again. A
+statement in `describe_deviations.txt` differs on purpose, for the reason that stands there.
 """
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -40,10 +39,9 @@ def _deviations() -> dict[str, tuple[str, str]]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _recorded(tmp_path_factory: pytest.TempPathFactory) -> None:
     if REWRITE:
         _record(tmp_path_factory.mktemp("postgresql"))
-    yield
 
 
 def _record(directory: Path) -> None:
