@@ -1,0 +1,1 @@
+"""Real clients against the real stack: psycopg, asyncpg, psql, pgjdbc."""

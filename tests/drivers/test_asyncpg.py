@@ -1,0 +1,94 @@
+"""asyncpg: binary everywhere, prepared statements, COPY, cursors, its reset query."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import date
+from decimal import Decimal
+
+import asyncpg
+import pytest
+
+
+def run(dsn: str, story: Callable[[asyncpg.Connection], Awaitable[None]]) -> None:
+    """Run a story with a connection of its own."""
+
+    async def main() -> None:
+        connection = await asyncpg.connect(dsn)
+        try:
+            await story(connection)
+        finally:
+            await connection.close()
+
+    asyncio.run(main())
+
+
+def test_prepared_statements(dsn: str) -> None:
+    async def story(connection: asyncpg.Connection) -> None:
+        await connection.execute("create table ap (a int4, b text, n numeric(10,2), d date)")
+        insert = await connection.prepare("insert into ap values ($1, $2, $3, $4)")
+        await insert.fetch(1, "one", Decimal("1.50"), date(2026, 1, 2))
+        await connection.executemany(
+            "insert into ap values ($1, $2, $3, $4)",
+            [(number, None, None, None) for number in range(2, 6)],
+        )
+        rows = await connection.fetch("select * from ap where a <= $1 order by a", 2)
+        assert [tuple(row) for row in rows] == [
+            (1, "one", Decimal("1.50"), date(2026, 1, 2)),
+            (2, None, None, None),
+        ]
+        assert await connection.fetchval("select count(*) from ap") == 5
+
+    run(dsn, story)
+
+
+def test_transactions_and_cursors(dsn: str) -> None:
+    async def story(connection: asyncpg.Connection) -> None:
+        await connection.execute("create table ac (a int4)")
+        async with connection.transaction():
+            await connection.execute("insert into ac select * from (values (1), (2), (3)) v")
+            seen = [row["a"] async for row in connection.cursor("select a from ac order by a", prefetch=2)]
+            assert seen == [1, 2, 3]
+        with pytest.raises(asyncpg.DivisionByZeroError):
+            async with connection.transaction():
+                await connection.execute("delete from ac")
+                await connection.execute("select 1/0")
+        assert await connection.fetchval("select count(*) from ac") == 3
+
+    run(dsn, story)
+
+
+def test_copy_both_ways(dsn: str, tmp_path) -> None:  # noqa: ANN001  pytest's own type
+    async def story(connection: asyncpg.Connection) -> None:
+        await connection.execute("create table acopy (a int4, b text)")
+        source = tmp_path / "in.csv"
+        source.write_text('a,b\n1,"x, y"\n2,\n')
+        tag = await connection.copy_to_table("acopy", source=source, format="csv", header=True)
+        assert tag == "COPY 2"
+        target = tmp_path / "out.csv"
+        await connection.copy_from_query("select * from acopy order by a", output=target, format="csv")
+        assert target.read_text() == '1,"x, y"\n2,\n'
+
+    run(dsn, story)
+
+
+def test_pools_reset_their_connections(dsn: str) -> None:
+    async def main() -> None:
+        async with asyncpg.create_pool(dsn, min_size=1, max_size=2) as pool:
+            await pool.execute("set timezone = 'Asia/Tokyo'")
+            assert await pool.fetchval("select 1") == 1
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_query_leaves_a_usable_connection(dsn: str) -> None:
+    async def story(connection: asyncpg.Connection) -> None:
+        await connection.execute("create table slow (a int4)")
+        await connection.execute(
+            "insert into slow values " + ", ".join(f"({number})" for number in range(300))
+        )
+        query = "select count(*) from slow a, slow b, slow c where a.a + b.a + c.a < 0"
+        with pytest.raises((asyncio.TimeoutError, TimeoutError)):
+            await connection.fetchval(query, timeout=0.2)
+        assert await connection.fetchval("select 1") == 1
+
+    run(dsn, story)
