@@ -89,7 +89,9 @@ def _prepared(
 ) -> Prepared:
     binding = Binding(context, expression, bind_query, list(parameters))
     bound = _bound(binding, node, statement)
-    return Prepared(bound, binding.parameter_types(), _tag(bound), binding.uses_now)
+    return Prepared(
+        bound, binding.parameter_types(), _tag(bound), binding.uses_now, binding.uses_session
+    )
 
 
 def _bound(binding: Binding, node: Node, statement: Statement) -> Bound:

@@ -132,6 +132,7 @@ def _column(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 def _value_function(binding: Binding, _scope: Scope, node: Node) -> Expr:
     context = binding.context
+    binding.uses_session = True
     match node.op:
         case SQLValueFunctionOp.SVFOP_CURRENT_DATE:
             return _local_now(binding, "date")

@@ -72,6 +72,7 @@ def function_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     _check_schema(binding, names, node)
     if not node.args and not node.agg_star and name in _SESSION:
         binding.uses_now = binding.uses_now or name in _CLOCK
+        binding.uses_session = True
         return _SESSION[name](binding.context)
     owner = scope if _is_aggregate(name) else None
     if owner is not None:
@@ -196,6 +197,7 @@ def _setting(
     first = exprs[0]
     if not isinstance(first, Const) or not isinstance(first.value, str):
         raise not_supported("current_setting of an expression", position(nodes[0]))
+    binding.uses_session = True
     value = binding.context.settings.get(first.value.lower())
     if value is not None:
         return Const(value, TEXT)

@@ -56,6 +56,7 @@ class Binding:
     parameters: list[SqlType | None]
     next_id: int = 0
     uses_now: bool = False
+    uses_session: bool = False
     tables: dict[tuple[str, str], Table] = field(default_factory=dict[tuple[str, str], Table])
     origins: dict[ColumnId, tuple[int, int]] = field(
         default_factory=dict[ColumnId, tuple[int, int]]

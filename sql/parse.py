@@ -10,7 +10,7 @@ from typing import Final
 from pglast import ast, parser
 
 from sql.as_of import cut, parser_trees, statement_bounds
-from sql.depth import is_too_deep
+from sql.chains import is_too_deep
 from sql.errors import SqlError, stack_depth, syntax_error
 
 TEXT_MAX: Final = 1 << 28

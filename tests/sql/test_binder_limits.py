@@ -3,7 +3,7 @@
 import pytest
 
 from sql.bind import bind
-from sql.depth import LINKS_MAX, is_too_deep
+from sql.chains import LINKS_MAX, is_too_deep
 from sql.errors import SqlError
 from sql.parse import parse
 from sql.statements import Prepared
