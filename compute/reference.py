@@ -23,6 +23,7 @@ from compute.reference_expressions import Row
 from compute.reference_functions import makers
 from compute.reference_plans import PlanCompiler
 from sql.plan import Call, Expr, GroupBy, Plan, RelationId, Scan, Subquery, output_columns
+from sql.plan_depth import check_depth
 from sql.traverse import children, inputs, plan_expressions
 from sql.types import Value
 from storage.batch import DataFile, ShardView
@@ -52,6 +53,7 @@ class ReferenceExecutor:
 
     async def run(self, run: Run) -> AsyncIterator[pa.RecordBatch]:
         """Stream the answer in batches of the plan's columns (E1)."""
+        check_depth(run.plan)
         columns = output_columns(run.plan)
         rows = execute(run.plan, run.inputs, run.parameters, self._read_file)
         while batch := list(islice(rows, _BATCH_ROWS)):
@@ -69,6 +71,7 @@ def execute(
     read_file: ReadFile = _no_files,
 ) -> Iterator[Row]:
     """The rows of a plan, synchronously."""
+    check_depth(plan)
 
     def read(scan: Scan) -> Sequence[Row]:
         return _scan_rows(scan, views[scan.relation], read_file)

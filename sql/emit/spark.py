@@ -45,6 +45,7 @@ from sql.plan import (
     Values,
     output_columns,
 )
+from sql.plan_depth import check_depth
 from sql.types import Value
 
 _Names: TypeAlias = Mapping[ColumnId, str]
@@ -69,6 +70,7 @@ def emit(
 
     Parameters are part of the text, so a statement may be cached by (plan, relations, parameters) only.
     """
+    check_depth(plan)
     statement = Statement(relations, parameters)
     columns = output_columns(plan)
     for column in columns:

