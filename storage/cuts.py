@@ -20,6 +20,7 @@ from typing import TypeAlias
 from storage.delta.flush_plan import FlushPlan, plan_flush
 from storage.delta.log import decode_commit
 from storage.delta.snapshot import next_version
+from storage.delta.writes import batch_writes, version_writes
 from storage.errors import AlreadyExists, ForeignWriter
 from storage.object_store import ObjectStore
 from storage.shard import ShardState, Version
@@ -86,7 +87,8 @@ async def _adopt(
     actions = decode_commit(await store.read(plan.log_path))
     previous = state.versions[-1] if state.versions else None
     found = next_version(state.shard, previous, plan.version.number, actions)
-    if found.cut > cut or _writes(found) != _tail_writes(state, found.cut):
+    tail = [batch_writes(c.ts, c.batch) for c in state.tail if c.ts <= found.cut]
+    if found.cut > cut or version_writes(found) != set().union(*tail):
         raise ForeignWriter(f"{plan.log_path} was written by another coordinator")
     await store.sync([plan.log_path])
     after = state.flushed(found)
@@ -102,31 +104,3 @@ async def _adopt(
         deletes=(*found.deletes, *rest.deletes),
         merged_from=found.number,
     )
-
-
-def _writes(version: Version) -> set[tuple[Timestamp, Source | int]]:
-    """What a version brought, coarsely: rows by commit, staged files, times of deletes."""
-    writes: set[tuple[Timestamp, Source | int]] = {(ts, -1) for ts, _ in version.deletes}
-    for name in version.added:
-        live = version.files[name]
-        if live.staged:
-            writes.add((live.runs[0].ts, name))
-        else:
-            ends = [*live.runs.first_rows[1:], live.file.rows]
-            writes |= {
-                (run.ts, end - run.first_row) for run, end in zip(live.runs, ends, strict=True)
-            }
-    return writes
-
-
-def _tail_writes(state: ShardState, cut: Timestamp) -> set[tuple[Timestamp, Source | int]]:
-    writes: set[tuple[Timestamp, Source | int]] = set()
-    for commit in state.tail:
-        if commit.ts > cut:
-            break
-        if commit.inline is not None:
-            writes.add((commit.ts, commit.inline.rows.num_rows))
-        if any(commit.batch.deletes.values()):
-            writes.add((commit.ts, -1))
-        writes |= {(commit.ts, file.name) for file in commit.batch.staged}
-    return writes

@@ -97,6 +97,60 @@ def row_count(stats: str) -> int:
         raise Corrupt(f"statistics of a file: {error!r}") from None
 
 
+def unbounded_columns(rows: pa.Table, stats: str) -> list[str]:
+    """The columns of which some value lies outside the bounds (N1). Raises Corrupt."""
+    try:
+        noted = json.loads(stats, parse_float=Decimal)
+        wrong: list[str] = []
+        for column in _table_columns(rows):
+            type_ = rows.schema.field(column.name).type
+            least = _decode_bound(noted["minValues"].get(column.name), type_)
+            greatest = _decode_bound(noted["maxValues"].get(column.name), type_)
+            if not _within(rows, column, least, greatest):
+                wrong.append(column.name)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Corrupt(f"statistics of a file: {error!r}") from None
+    return wrong
+
+
+def null_counts(stats: str) -> dict[str, int]:
+    """The nulls of each column that has a count. Raises Corrupt."""
+    try:
+        counts = json.loads(stats)["nullCount"]
+        return {str(name): int(count) for name, count in counts.items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Corrupt(f"statistics of a file: {error!r}") from None
+
+
+def _within(
+    rows: pa.Table, column: ColumnStatistics, least: Bound | None, greatest: Bound | None
+) -> bool:
+    if (least is None and greatest is None) or column.nulls == rows.num_rows:
+        return True
+    # Values but no bounds of their own: there is a NaN among them, which no bounds hold.
+    if column.least is None or column.greatest is None:
+        return False
+    return (least is None or _at_most(least, column.least)) and (
+        greatest is None or _at_most(column.greatest, greatest)
+    )
+
+
+def _at_most(lesser: Bound, greater: Bound) -> bool:
+    """Strings by code point; numbers exactly, whatever they were."""
+    if isinstance(lesser, str) or isinstance(greater, str):
+        return str(lesser) <= str(greater)
+    return Decimal(lesser) <= Decimal(greater)
+
+
+def _decode_bound(value: Bound | None, type_: pa.DataType) -> Bound | None:
+    if value is None or not pa.types.is_temporal(type_):
+        return value
+    if pa.types.is_date(type_):
+        return date.fromisoformat(str(value)).toordinal() - _EPOCH_ORDINAL
+    moment = datetime.fromisoformat(str(value).removesuffix("Z"))
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
 def _table_columns(rows: pa.Table) -> Iterator[ColumnStatistics]:
     for field in list(rows.schema)[:COLUMNS_MAX]:
         bounds = _table_bounds(rows, field) if _bounded(field.type) else (None, None)

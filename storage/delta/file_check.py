@@ -1,0 +1,41 @@
+"""Does a data file hold what the log says of it? Read as a whole, a row group at a time."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from storage.batch import DataFile
+from storage.delta.files import ROW_GROUP_ROWS
+from storage.delta.statistics import null_counts, row_count, unbounded_columns
+from storage.errors import Corrupt
+
+
+def file_problems(file: DataFile, content: bytes, schema: pa.Schema) -> Iterator[str]:
+    """What is wrong with a file, if anything."""
+    if len(content) != file.size_bytes:
+        yield f"has {len(content)} bytes instead of {file.size_bytes}"
+    try:
+        yield from _row_problems(file, content, schema)
+    except (pa.ArrowException, OSError, KeyError, Corrupt) as error:
+        yield f"cannot be read: {error!r}"
+
+
+def _row_problems(file: DataFile, content: bytes, schema: pa.Schema) -> Iterator[str]:
+    rows = 0
+    nulls = dict.fromkeys(schema.names, 0)
+    unbounded: set[str] = set()
+    for batch in pq.ParquetFile(pa.BufferReader(content)).iter_batches(ROW_GROUP_ROWS):
+        part = pa.Table.from_batches([batch]).select(schema.names).cast(schema)
+        part.validate(full=True)
+        rows += part.num_rows
+        for name in schema.names:
+            nulls[name] += part.column(name).null_count
+        unbounded |= {*unbounded_columns(part, file.stats_json)}
+    if not rows == file.rows == row_count(file.stats_json):
+        yield f"has {rows} rows instead of {file.rows}"
+    for name in sorted(unbounded):
+        yield f"column {name} has values outside its bounds"
+    for name, count in null_counts(file.stats_json).items():
+        if nulls.get(name) != count:
+            yield f"column {name} has {nulls.get(name)} nulls instead of {count}"
