@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from compute.arrow import table_schema
+from compute.executor import Executor
 from compute.reference import ReferenceExecutor
 from coordinator.config import Settings
 from coordinator.core.settings import CoreSettings
@@ -87,6 +88,7 @@ async def running(
     limits: ExecutionLimits | None = None,
     stash: MemoryStash | None = None,
     store: MemoryObjectStore | None = None,
+    engine: Executor | None = None,
 ) -> AsyncIterator[Stack]:
     """A server for the length of the block (K1)."""
     settings = replace(settings or Settings(), listen="127.0.0.1:0")
@@ -101,7 +103,7 @@ async def running(
     services = Services(
         coordination=driver,
         clock=SystemClock(),
-        engine=ReferenceExecutor(read_file),
+        engine=engine or ReferenceExecutor(read_file),
         in_process=ReferenceInProcess(),
         spool=lambda shard, schema: MemorySpooler(
             kept, shard, schema, f"staged-{next(names)}.parquet"

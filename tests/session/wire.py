@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from coordinator.pgwire.client_codec import decode_backend, encode_frontend, row_values
 from coordinator.pgwire.messages import (
+    BackendKeyData,
     BackendMessage,
     Bind,
     Close,
@@ -127,6 +128,8 @@ class WireClient:
         startup = {"user": "meridian", "database": "meridian"} | parameters
         self._socket.sendall(encode_frontend(StartupMessage(startup)))
         self.greeting = self.answers(1)
+        keys = [item for item in self.greeting if isinstance(item, BackendKeyData)]
+        self.key = keys[0] if keys else None
 
     def send(self, *messages: FrontendMessage) -> None:
         """Send all in one piece."""
