@@ -43,7 +43,8 @@ from sql.errors import SqlError, not_supported
 from sql.timezones import find_abbreviation, find_zone, offset_at_local
 
 DATE_DAYS_MAX: Final = days_from_civil(5_874_897, 12, 31)
-TIMESTAMP_MICROS_END: Final = days_from_civil(294_277, 1, 1) * MICROS_PER_DAY
+TIMESTAMP_MICROS_END: Final = 2**63
+"""294247-01-10: PostgreSQL counts from 2000 and so gets 30 years further."""
 _DAYS_MIN: Final = days_from_civil(1, 1, 1)
 _JULIAN_OF_EPOCH: Final = 2_440_588
 _ZONE_HOURS_MAX: Final = 15

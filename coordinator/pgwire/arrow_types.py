@@ -1,0 +1,88 @@
+"""The Arrow side of `sql/types.py`, for rows in and out: types, and values in both directions.
+
+INVARIANTS
+  A1  `arrow_type` is the table of `sql/types.py`; a column that comes in another guise (dictionary,
+      large_string, string_view, other units) is cast to it first.
+  A2  values and arrays agree: `to_values(to_array(v, t), t) == v`.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from coordinator.pgwire.kernels import Column, column_of, decimal_scale, listed, month_day_nano
+from sql.errors import SqlError
+from sql.types import NUMERIC_PRECISION_MAX, NUMERIC_SCALE_DEFAULT, Interval, SqlType, Value
+
+_TYPES: Final[dict[str, pa.DataType]] = {
+    "bool": pa.bool_(), "int2": pa.int16(), "int4": pa.int32(), "int8": pa.int64(),
+    "oid": pa.int64(), "float4": pa.float32(), "float8": pa.float64(), "text": pa.string(),
+    "varchar": pa.string(), "bpchar": pa.string(), "name": pa.string(), "unknown": pa.string(),
+    "uuid": pa.string(), "void": pa.string(), "bytea": pa.binary(), "date": pa.date32(),
+    "timestamp": pa.timestamp("us"), "timestamptz": pa.timestamp("us", tz="UTC"),
+    "interval": pa.month_day_nano_interval(),
+}  # fmt: skip
+
+_INTERVAL_MICROS_END: Final = 2**63 // 1000
+"""Arrow counts nanoseconds: 292 years of hours, where PostgreSQL has 292,000."""
+
+STRING_TYPES: Final = frozenset({"text", "varchar", "bpchar", "name", "unknown", "uuid", "void"})
+
+
+def arrow_type(type_: SqlType) -> pa.DataType:
+    """The type of a column (A1)."""
+    if type_.name == "numeric":
+        precision = NUMERIC_PRECISION_MAX if type_.precision is None else type_.precision
+        scale = NUMERIC_SCALE_DEFAULT if type_.scale is None else type_.scale
+        return pa.decimal128(precision, scale)
+    return _TYPES[type_.name]
+
+
+def normalized(column: Column, type_: SqlType) -> Column:
+    """The column in the type's own guise (A1)."""
+    expected = arrow_type(type_)
+    if column.type == expected:
+        return column
+    is_decimal = type_.name == "numeric" and pa.types.is_decimal128(column.type)
+    # A narrower or wider precision changes nothing that is shown.
+    if is_decimal and decimal_scale(column.type) == decimal_scale(expected):
+        return column
+    return column.cast(expected)
+
+
+def as_integers(column: Column) -> Column:
+    """Dates as days and timestamps as microseconds, without a copy."""
+    return column.view(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
+
+
+def to_values(column: Column, type_: SqlType) -> list[Value]:
+    """The values of a normalized column."""
+    if type_.name in ("date", "timestamp", "timestamptz"):
+        return listed(as_integers(column))
+    if type_.name == "interval":
+        return [
+            None if one is None else Interval(one[0], one[1], one[2] // 1000)
+            for one in listed(column)
+        ]
+    return listed(column)
+
+
+def to_array(values: Sequence[Value], type_: SqlType) -> Column:
+    """A column of values."""
+    expected = arrow_type(type_)
+    if type_.name in ("date", "timestamp", "timestamptz"):
+        integers = pa.int32() if type_.name == "date" else pa.int64()
+        return column_of(values, integers).view(expected)
+    if type_.name == "interval":
+        return column_of([_month_day_nano(value) for value in values], expected)
+    return column_of(values, expected)
+
+
+def _month_day_nano(value: Value) -> object:
+    if value is None:
+        return None
+    assert isinstance(value, Interval), "interval is an Interval"
+    if not -_INTERVAL_MICROS_END < value.micros < _INTERVAL_MICROS_END:
+        raise SqlError("22008", "interval out of range")
+    return month_day_nano(value.months, value.days, value.micros * 1000)

@@ -1,0 +1,177 @@
+"""The few pyarrow and numpy calls that rows and COPY are made of, with the types they really have.
+
+pyarrow's stubs do not follow its kernels (overloads by kind of array, missing arguments), so this
+module is the adapter: `Any` stays in it, and everybody else sees `Column` and numpy arrays.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute
+
+if TYPE_CHECKING:
+    Column: TypeAlias = pa.Array[pa.Scalar[pa.DataType]]
+else:
+    # Only the stubs make it generic.
+    Column = pa.Array
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+_pc: Final[Any] = pyarrow.compute
+_np: Final[Any] = np
+_pa: Final[Any] = pa
+_NOTHING: Final = pa.scalar(b"", pa.binary())
+
+
+def join(*pieces: Column | str | bytes) -> Column:
+    """The pieces of each row side by side; NULL if one of them is."""
+    is_text = any(isinstance(p, str) or (isinstance(p, pa.Array) and _is_text(p)) for p in pieces)
+    joined: Column = _pc.binary_join_element_wise(*pieces, "" if is_text else _NOTHING)
+    return joined
+
+
+def _is_text(column: Column) -> bool:
+    return pa.types.is_string(column.type)
+
+
+def filled(column: Column, value: object) -> Column:
+    """The column with a value for NULL."""
+    if column.null_count == 0:
+        return column
+    result: Column = _pc.fill_null(column, value)
+    return result
+
+
+def chosen(mask: Mask | Column, then: Column | str, otherwise: Column | str) -> Column:
+    """`then` where the mask is true, else `otherwise`."""
+    condition = _pa.array(mask) if isinstance(mask, np.ndarray) else mask
+    result: Column = _pc.if_else(condition, then, otherwise)
+    return result
+
+
+def with_nulls_of(texts: Column, column: Column) -> Column:
+    """NULL where the column is."""
+    if column.null_count == 0:
+        return texts
+    result: Column = _pc.if_else(column.is_valid(), texts, pa.scalar(None, texts.type))
+    return result
+
+
+def replaced(texts: Column, mask: Mask, patches: Column) -> Column:
+    """The texts with the masked ones replaced by the patches, in order."""
+    result: Column = _pc.replace_with_mask(texts, _pa.array(mask), patches)
+    return result
+
+
+def kept(column: Column, mask: Mask) -> Column:
+    """The masked rows."""
+    result: Column = column.filter(_pa.array(mask))
+    return result
+
+
+def taken(column: Column, places: Ints) -> Column:
+    """The rows at these places, in this order."""
+    result: Column = column.take(_pa.array(places))
+    return result
+
+
+def right_trimmed(texts: Column, characters: str) -> Column:
+    """Without these characters at the end."""
+    result: Column = _pc.ascii_rtrim(texts, characters)
+    return result
+
+
+def right_padded(texts: Column, width: int) -> Column:
+    """With blanks up to so many characters."""
+    result: Column = _pc.utf8_rpad(texts, width)
+    return result
+
+
+def below(column: Column, bound: "pa.Scalar[pa.DataType]") -> Mask:
+    """Which values are nearer to zero than the bound; NULL is not."""
+    return mask_of(_pc.less(_pc.abs(column), bound))
+
+
+def equal(column: Column, value: object) -> Mask:
+    """Which values are equal; NULL is not."""
+    return mask_of(_pc.equal(column, value))
+
+
+def mask_of(column: Column) -> Mask:
+    """A boolean column as a mask; NULL is false."""
+    mask: Mask = _pc.fill_null(column, False).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def numbers(column: Column) -> npt.NDArray[Any]:
+    """The numbers of a column, 0 for NULL."""
+    values: npt.NDArray[Any] = filled(column, 0).to_numpy(zero_copy_only=False)
+    return values
+
+
+def offsets(values: Column) -> npt.NDArray[np.int32]:
+    """Where the values of a string or binary column start, and where the last one ends."""
+    count = len(values)
+    buffer = values.buffers()[1]
+    if buffer is None or count == 0:
+        return np.zeros(count + 1, np.int32)
+    starts: npt.NDArray[np.int32] = _np.frombuffer(buffer, np.int32, count + 1, values.offset * 4)
+    return starts
+
+
+def characters(values: Column) -> Bytes:
+    """The bytes that `offsets` counts in."""
+    buffer = values.buffers()[2] if len(values) else None
+    data: Bytes = np.empty(0, np.uint8) if buffer is None else _np.frombuffer(buffer, np.uint8)
+    return data
+
+
+def content(values: Column) -> memoryview:
+    """The bytes of all values, one behind the other, without a copy."""
+    starts = offsets(values)
+    buffer = values.buffers()[2] if len(values) else None
+    if buffer is None:
+        return memoryview(b"")
+    view: memoryview = memoryview(_pa.py_buffer(buffer))[int(starts[0]) : int(starts[-1])]
+    return view
+
+
+def from_offsets(starts: npt.NDArray[np.int32], data: Bytes) -> Column:
+    """A binary column of consecutive slices of the data, without a copy."""
+    buffers = [None, _pa.py_buffer(starts), _pa.py_buffer(data)]
+    column: Column = _pa.Array.from_buffers(pa.binary(), len(starts) - 1, buffers)
+    return column
+
+
+def column_of(values: Sequence[object] | npt.NDArray[Any], type_: pa.DataType) -> Column:
+    """A column of Python or numpy values."""
+    column: Column = _pa.array(values, type_)
+    return column
+
+
+def listed(column: Column) -> list[Any]:
+    """Python values, None for NULL."""
+    values: list[Any] = _pa.Array.to_pylist(column)
+    return values
+
+
+def as_text(column: Column) -> Column:
+    """Arrow's own text of the values."""
+    return column.cast(pa.string())
+
+
+def decimal_scale(type_: pa.DataType) -> int:
+    """Digits behind the point of a decimal type."""
+    assert isinstance(type_, pa.Decimal128Type), "numeric is decimal128"
+    scale: int = type_.scale
+    return scale
+
+
+def month_day_nano(months: int, days: int, nanoseconds: int) -> object:
+    """Arrow's interval."""
+    return _pa.MonthDayNano([months, days, nanoseconds])
