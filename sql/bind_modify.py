@@ -32,7 +32,7 @@ from sql.plan import (
 from sql.scope import Item, Scope, check_conflicts
 from sql.statements import Modify, ModifyKind, OutputColumn
 from sql.syntax import Node, at, is_a, position
-from sql.traverse import pruned
+from sql.traverse import pruned, scans
 from sql.types import SqlType, display
 
 NEW_ROWS = "new"
@@ -346,6 +346,9 @@ def _returning(
             origin = binding.origins.get(target.expr.id, (0, 0))
         described.append(OutputColumn(target.name, target.expr.type, *origin))
     plan = Project(rows, columns, tuple([target.expr for target in targets]))
+    # The session has the new rows for this plan, and no other table.
+    if any(read.relation != NEW_ROWS for read in scans(plan)):
+        raise not_supported("a table in RETURNING", position(clause.exprs[0].val))
     return plan, tuple(described)
 
 
