@@ -8,11 +8,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pyarrow as pa
-from pglast import ast
 
 from coordinator.execution import Execution
 from sql.errors import SqlError, not_supported
-from sql.parse import Statement
+from sql.parse import Statement, parse
 from sql.statements import Prepared, Query
 from storage.types import Timestamp
 
@@ -39,12 +38,16 @@ def as_of_timestamp(
 
 
 def _probe(statement: Statement, *, cast: bool) -> Statement:
-    value = statement.as_of
+    """`SELECT expr`, or `SELECT expr::timestamptz`, over the expression as it was parsed."""
+    (template,) = parse("SELECT NULL::timestamptz" if cast else "SELECT NULL")
+    target = template.node.targetList[0]
     if cast:
-        name = ast.TypeName(names=(ast.String("pg_catalog"), ast.String("timestamptz")), typemod=-1)
-        value = ast.TypeCast(arg=value, typeName=name)
-    select = ast.SelectStmt(targetList=(ast.ResTarget(name="as_of", val=value),))
-    return replace(statement, node=select, as_of=None, as_of_at_least=False, offset=-1 - cast)
+        target.val.arg = statement.as_of
+    else:
+        target.val = statement.as_of
+    # Places below 0: a probe must not be taken for the statement itself by the plan cache.
+    offset = -2 if cast else -1
+    return replace(statement, node=template.node, as_of=None, as_of_at_least=False, offset=offset)
 
 
 def _micros(table: pa.Table) -> int | None:

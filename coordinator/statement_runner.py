@@ -32,6 +32,7 @@ from coordinator.execute_setting import (
 )
 from coordinator.execution import Done, Execution, Outcome
 from coordinator.transaction import failed_transaction
+from coordinator.variable_table import product_version
 from sql.bind import BindContext
 from sql.catalog import Catalog, Table
 from sql.errors import SqlError
@@ -61,6 +62,9 @@ from sql.types import SqlType, Value
 from storage.types import Timestamp
 
 _NO_CATALOG: Final = Catalog()
+
+VERSION: Final = f"PostgreSQL 18.0 (Meridian {product_version()})"
+"""What version() answers; clients look for the first two words."""
 
 # They mean the same under every catalog: binding them must not choose a timestamp.
 _WITHOUT_CATALOG: Final = frozenset(
@@ -131,6 +135,10 @@ class StatementRunner:
             timezone=self._variables.timezone,
             user=self._identity.user,
             database=self._identity.database,
+            backend_pid=self._identity.pid,
+            version=VERSION,
+            statement_now=self._services.clock.now(),
+            settings=self._variables.shown,
         )
         return self._services.plans.bind(
             statement,

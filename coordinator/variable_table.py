@@ -212,6 +212,13 @@ def _only_on(name: str, value: str) -> str:
     return "on"
 
 
+def _only_zero(name: str, value: str) -> str:
+    shown = _integer(0, unit="ms")(name, value)
+    if shown != "0":
+        raise not_supported(f'"{shown}" for parameter "{name}"')
+    return shown
+
+
 def product_version() -> str:
     """Meridian's own version."""
     try:
@@ -404,7 +411,13 @@ _VARIABLES: Final = (
         _isolation,
     ),
     _flag("transaction_read_only", "off", "Sets the current transaction's read-only status."),
-    _limit("transaction_timeout", "Sets the maximum allowed duration of any transaction."),
+    Variable(
+        "transaction_timeout",
+        "0",
+        "Sets the maximum allowed duration of any transaction.",
+        _only_zero,
+        unit="ms",
+    ),
     Variable("work_mem", "4MB", "Accepted for compatibility.", _integer(64, unit="kB"), unit="kB"),
     Variable(
         "maintenance_work_mem",

@@ -13,7 +13,7 @@ INVARIANTS
 Not here: the table of variables (`variable_table.py`); what a setting means (who asks for it).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from coordinator.variable_table import TABLE, Variable, split_search_path
@@ -34,6 +34,25 @@ def unrecognized(name: str) -> SqlError:
     return SqlError("42704", f'unrecognized configuration parameter "{name}"')
 
 
+class _Shown(Mapping[str, str]):
+    """What `current_setting` reads: all variables by lower-case name, as SHOW prints them."""
+
+    def __init__(self, variables: "Variables") -> None:
+        self._variables = variables
+
+    def __getitem__(self, name: str) -> str:
+        try:
+            return self._variables.get(name)
+        except SqlError:
+            raise KeyError(name) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return (row.name.lower() for row in self._variables.all())
+
+    def __len__(self) -> int:
+        return len(self._variables.all())
+
+
 class Variables:
     """One session's variables; see the module."""
 
@@ -51,6 +70,7 @@ class Variables:
         self._reported: dict[str, str] = {}
         self._dirty = False
         self._unreported = True
+        self.shown: Mapping[str, str] = _Shown(self)
         self._refresh()
 
     @classmethod
