@@ -2,6 +2,7 @@
 
 Determinate     it did not happen: retry it, or report it
 Indeterminate   it may have happened: resolve it by the commit token, then answer
+Fatal           the same, and no later sync can be trusted: the process stops and recovers
 Fenced          another epoch took over: everybody gets 57P01 and the process exits
 """
 
@@ -39,11 +40,18 @@ class Corrupt(Determinate):
 
 
 class ForeignWriter(Determinate):
-    """Somebody else wrote into a table's Delta log; the table is fenced, nothing was overwritten."""
+    """Somebody else wrote into a table's Delta log; it is fenced, nothing was overwritten."""
 
 
 class Indeterminate(StorageError):
     """The operation may have happened."""
+
+
+class Fatal(Indeterminate):
+    """A sync failed: what the disk holds is unknown until it is read again. The process must stop.
+
+    The kernel may have marked the lost pages clean, so that a second sync would lie.
+    """
 
 
 class Fenced(StorageError):
