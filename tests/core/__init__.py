@@ -1,0 +1,1 @@
+"""Transcripts of the core: messages in, effects out."""
