@@ -70,12 +70,13 @@ from coordinator.errors import storage_failure
 from sql.catalog import Table
 from storage.batch import ShardView, WriteBatch
 from storage.clock import Clock
+from storage.commit import Commit
 from storage.cuts import RunBlocking, flush
 from storage.errors import Determinate, Fenced, ForeignWriter, Indeterminate, StorageError
 from storage.object_store import ObjectStore
 from storage.shard import ShardState, Version
 from storage.stash import Put, Stash
-from storage.txns import Commit, TimestampPassed, TxnsShard
+from storage.txns import TimestampPassed, TxnsShard
 from storage.types import Epoch, ShardId, Timestamp
 
 log = logging.getLogger("meridian.driver")

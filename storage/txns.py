@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 
 from storage.batch import WriteBatch
 from storage.codec import decode_batch, encode_batch
+from storage.commit import Commit
 from storage.errors import Corrupt, Determinate, Fenced, RequireFailed
 from storage.stash import Delete, Put, Require, Stash, Write
 from storage.types import FIRST_TIMESTAMP, Epoch, ShardId, Timestamp, Token
@@ -50,18 +51,6 @@ class TimestampPassed(Determinate):
     def __init__(self, upper: Timestamp) -> None:
         super().__init__(f"timestamp passed, upper is {upper}")
         self.upper = upper
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """One group commit: several transactions at one timestamp. `catalog` writes are opaque here."""
-
-    ts: Timestamp
-    token: Token
-    batches: Mapping[ShardId, WriteBatch]
-    registers: tuple[ShardId, ...] = ()
-    forgets: tuple[ShardId, ...] = ()
-    catalog: tuple[Write, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

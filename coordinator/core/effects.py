@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from coordinator.core.messages import ReplyValue, RequestId
+from storage.commit import Commit
 from storage.shard import ShardState
-from storage.txns import Commit
 from storage.types import Timestamp
 
 

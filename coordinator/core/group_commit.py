@@ -28,8 +28,8 @@ from coordinator.core.transactions import Transaction, merge_batches
 from coordinator.core.validation import conflict, stale, stale_refusal
 from sql.catalog import Catalog
 from storage.batch import WriteBatch
+from storage.commit import Commit
 from storage.shard import ShardState
-from storage.txns import Commit
 from storage.types import ShardId, Timestamp, Token
 
 

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pytest
 
 from storage.batch import WriteBatch
+from storage.commit import Commit
 from storage.errors import Corrupt, Determinate, Fenced, Indeterminate
 from storage.memory import MemoryStash
 from storage.stash import Delete, Put, Require, Write
-from storage.txns import Commit, Recovered, TimestampPassed, TxnsShard
+from storage.txns import Recovered, TimestampPassed, TxnsShard
 from storage.types import Epoch, ShardId, Timestamp, Token
 from tests.transcript import Command, run_transcript
 

@@ -1,0 +1,20 @@
+"""What is made durable at once: one group commit, as the core hands it to the txns shard."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from storage.batch import WriteBatch
+from storage.stash import Write
+from storage.types import ShardId, Timestamp, Token
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One group commit: several transactions at one timestamp. `catalog` writes are opaque here."""
+
+    ts: Timestamp
+    token: Token
+    batches: Mapping[ShardId, WriteBatch]
+    registers: tuple[ShardId, ...] = ()
+    forgets: tuple[ShardId, ...] = ()
+    catalog: tuple[Write, ...] = ()
