@@ -1,16 +1,17 @@
 """What a transaction writes into one shard, and what a reader sees of a shard.
 
-    WriteBatch   rows to insert (inline Arrow, or files already staged) + rows to delete, by identity
-    ShardView    the same shard at one timestamp: file slices (base, staged) + inline slices (tail, own)
+    WriteBatch   rows to insert (inline Arrow, or files already staged), rows to delete by identity
+    ShardView    the shard at one timestamp: file slices (base, staged), inline slices (tail, own)
 
 INVARIANTS
   B1  a row's identity is (source, index): (data file, row index) or (`@<commit ts>`, ordinal in the
       batch). Identities are never used twice.
   B2  inserted rows keep their order; deletes name rows that existed at the writer's read timestamp,
       never rows of the same batch.
-  B3  a flush writes every row of a shard in commit order, dead ones too (they get a deletion vector),
-      so the row (`@ts`, i) lands at (file, first row of ts + i).
-  B4  a view is immutable: holding it keeps nothing from advancing and nothing changes under a reader.
+  B3  a flush writes every row of a shard in commit order, dead ones too (they get a deletion
+      vector), so the row (`@ts`, i) lands at (file, first row of ts + i).
+  B4  a view is immutable: holding it keeps nothing from advancing and nothing changes under a
+      reader.
 """
 
 from collections.abc import Mapping
@@ -27,7 +28,7 @@ Deletes = Mapping[Source, BitMap64]
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A Parquet file of a shard: name below the shard's directory, sizes, Delta statistics as JSON."""
+    """A Parquet file of a shard: name below the shard's directory, sizes, Delta statistics."""
 
     name: Source
     rows: int
@@ -37,7 +38,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class WriteBatch:
-    """One transaction's writes to one shard. `inserts` has the shard's schema; None for no inline rows."""
+    """One transaction's writes to one shard. `inserts` has the shard's schema, or is None."""
 
     inserts: pa.Table | None = None
     staged: tuple[DataFile, ...] = ()
@@ -55,7 +56,7 @@ class FileSlice:
 
 @dataclass(frozen=True, slots=True)
 class InlineSlice:
-    """Rows in memory: all rows of `rows` without `deleted`; the identity of row i is (source, i)."""
+    """Rows in memory: `rows` without `deleted`; the identity of row i is (source, i)."""
 
     source: Source
     rows: pa.Table

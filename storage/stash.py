@@ -54,7 +54,9 @@ class Stash(Protocol):
     """See the module. Methods may wait; calls may overlap and are served in order (S3)."""
 
     async def fence(self) -> Epoch:
-        """Take over: durably increment the epoch and return it. Older epochs are fenced from now on."""
+        """Take over: durably increment the epoch and return it. Older epochs are fenced from now
+        on.
+        """
         ...
 
     async def transact(

@@ -19,7 +19,9 @@ Token = NewType("Token", str)
 """Names one attempt to commit, so that an unknown outcome can be looked up."""
 
 Source = NewType("Source", str)
-"""Where a row lives: the name of a data file, `@<ts>` for an inline batch committed at ts, or `@own`."""
+"""Where a row lives: the name of a data file, `@<ts>` for an inline batch committed at ts, or
+`@own`.
+"""
 
 FIRST_TIMESTAMP = Timestamp(0)
 
