@@ -36,16 +36,24 @@ async def start_query(
     return run_plan(execution, query.plan, inputs)
 
 
-def chosen_engine(execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]) -> str:
-    """The name of the engine that will run this plan, by the setting `engine`."""
-    in_process = execution.services.in_process
+def chosen_engine(
+    execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
+) -> str:
+    """The name of the engine that will run this plan."""
+    if _runs_in_process(execution, plan, inputs):
+        return "reference"
+    return execution.services.engine.name
+
+
+def _runs_in_process(
+    execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
+) -> bool:
+    """Constants always do; small inputs in memory if the setting `engine` is `auto`."""
     small = not inputs or (
         execution.variables.get("engine") == "auto"
         and _rows_in_memory(inputs, execution.services.limits.auto_rows_max)
     )
-    if small and in_process.can_run(plan):
-        return "reference"
-    return execution.services.engine.name
+    return small and execution.services.in_process.can_run(plan)
 
 
 def _rows_in_memory(inputs: Mapping[RelationId, ShardView], limit: int) -> bool:
@@ -62,7 +70,7 @@ def run_plan(
 ) -> AsyncIterator[pa.RecordBatch]:
     """Run on the chosen engine."""
     run = execution.run(plan, inputs)
-    if chosen_engine(execution, plan, inputs) == "reference":
+    if _runs_in_process(execution, plan, inputs):
         return _in_process(execution, plan, inputs)
     return execution.services.engine.run(run)
 

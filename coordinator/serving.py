@@ -5,8 +5,8 @@
     SIGTERM again ─▶ at once
 
 INVARIANTS
-  U1  the port is bound before anything is opened, and everything is opened before the epoch is taken:
-      what cannot start changes nothing.
+  U1  the port is bound before anything is opened, everything is opened before the epoch is
+      taken: what cannot start changes nothing.
   U2  a driver that ends by itself ends the process: every session hears 57P01, the exit code is 1.
 """
 
@@ -24,13 +24,14 @@ from compute.arrow import table_schema
 from coordinator.config import Settings, SettingsError
 from coordinator.core.settings import CoreSettings
 from coordinator.driver import Driver
-from coordinator.engines import open_engine, spooler_of
+from coordinator.engines import open_engine
 from coordinator.execution import ExecutionLimits, Services
 from coordinator.in_process import ReferenceInProcess
 from coordinator.observe import start_logging
 from coordinator.opening import Storage, open_storage
 from coordinator.plan_cache import PlanCache
 from coordinator.server import Server
+from coordinator.spooling import ParquetSpooler
 from coordinator.startup import recover
 from sql.catalog import Table
 from storage.clock import SystemClock
@@ -75,7 +76,7 @@ async def _serve(settings: Settings) -> int:
         )
         await _run(server, services_of(settings, storage, driver), driver, port)
     finally:
-        await storage.stash.close()
+        await storage.close()
     return 0
 
 
@@ -91,7 +92,7 @@ def services_of(settings: Settings, storage: Storage, driver: Driver) -> Service
         clock=SystemClock(),
         engine=open_engine(settings, storage.store),
         in_process=ReferenceInProcess(),
-        spool=spooler_of(storage.store),
+        spool=lambda shard, schema: ParquetSpooler(storage.store, shard, schema),
         plans=PlanCache(entries_max=settings.plan_cache_entries),
         limits=limits,
     )
@@ -135,5 +136,3 @@ def _say_ready(host: str, port: int) -> None:
     shown = f"[{host}]" if ":" in host else host
     sys.stdout.write(f"ready postgresql://meridian@{shown}:{port}/meridian\n")
     sys.stdout.flush()
-
-
