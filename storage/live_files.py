@@ -217,7 +217,7 @@ class FileMap(Mapping[Source, LiveFile]):
         return self._len
 
     def __repr__(self) -> str:
-        return f"FileMap({list(self)})"
+        return f"FileMap({len(self)} files)"
 
 
 def _chunk_of(chunks: Sequence[Mapping[Source, LiveFile]], name: Source) -> int | None:

@@ -143,7 +143,12 @@ def _at_most(lesser: Bound, greater: Bound) -> bool:
 
 
 def _decode_bound(value: Bound | None, type_: pa.DataType) -> Bound | None:
-    if value is None or not pa.types.is_temporal(type_):
+    if value is None:
+        return None
+    # Readers take the digits of a float for the float that they came from.
+    if pa.types.is_floating(type_):
+        return float(value)
+    if not pa.types.is_temporal(type_):
         return value
     if pa.types.is_date(type_):
         return date.fromisoformat(str(value)).toordinal() - _EPOCH_ORDINAL
