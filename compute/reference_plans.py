@@ -300,6 +300,7 @@ def _aggregate(call: Aggregate, frame: Frame) -> Callable[[Sequence[Row]], Value
     condition = None if call.filter is None else compile_expression(call.filter, frame)
     order = _sort_keys(call.order, frame)
     key_of = row_key([arg.type for arg in call.args])
+    first_key = ordering_key(call.args[0].type if call.args else call.type)
 
     def run(rows: Sequence[Row]) -> Value:
         if condition is not None:
@@ -310,6 +311,9 @@ def _aggregate(call: Aggregate, frame: Frame) -> Callable[[Sequence[Row]], Value
             inputs = [values for values in inputs if values[0] is not None]
         if call.distinct:
             inputs = list({key_of(values): values for values in reversed(inputs)}.values())[::-1]
+            if not order and args:
+                # DISTINCT sorts its values in PostgreSQL.
+                inputs.sort(key=lambda values: first_key(values[0]))
         return fold(inputs)
 
     return run

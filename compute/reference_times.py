@@ -318,9 +318,7 @@ def make_extract(call: Call) -> Function:
     shape = float if call.type.name == "float8" else Decimal
     if shape is float and type_.name == "date":
         # date_part() of a date is that of its midnight; extract() knows dates.
-        return lambda text, value: float(
-            extract(text, date_to_timestamp(value), TIMESTAMP, "UTC")
-        )
+        return lambda text, value: float(extract(text, date_to_timestamp(value), TIMESTAMP, "UTC"))
 
     def run(text: str, value: int | Interval, zone: str = "UTC") -> Value:
         return shape(extract(text, value, type_, zone))

@@ -11,7 +11,7 @@ from typing import Final
 
 from sql.emit.spark_expressions import described
 from sql.emit.spark_scope import Scope
-from sql.emit.spark_types import spark_type, unsupported
+from sql.emit.spark_types import error, spark_type, unsupported
 from sql.plan import Aggregate, SortKey
 from sql.types import NUMERIC
 
@@ -62,6 +62,18 @@ def _average(call: Aggregate, scope: Scope, parts: _Parts) -> str:
     return f"cast({total} as {wide}) / cast(nullif({count}, 0L) as {wide})"
 
 
+def _float_total(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+    """sum() and avg(): an infinity that no input is is an overflow."""
+    x = scope.emit(call.args[0])
+    total = _with(f"{call.function.name}(cast({x} as double))", parts)
+    infinite = _with(f"count(nullif(abs({x}) = double('Infinity'), false))", parts)
+    failure = error("22003", "value out of range: overflow")
+    return (
+        f"case when abs({total}) = double('Infinity') and {infinite} = 0L then {failure}"
+        f" else {total} end"
+    )
+
+
 def _deviation(call: Aggregate, scope: Scope, parts: _Parts) -> str:
     """Spark gives NULL for a single value of a sample, as PostgreSQL does."""
     name = {"stddev": "stddev_samp", "variance": "var_samp"}.get(
@@ -76,8 +88,11 @@ def _string_agg(call: Aggregate, scope: Scope, parts: _Parts) -> str:
         raise unsupported("string_agg with a computed delimiter")
     separator = scope.statement.string(str(delimiter[0] or ""))
     text = f"listagg({parts.distinct}{scope.emit(call.args[0])}, {separator})"
-    if call.order:
-        text += f" within group (order by {order_by(call.order, scope)})"
+    # DISTINCT sorts its values in PostgreSQL, and so orders what has no ORDER BY.
+    default = (SortKey(call.args[0], descending=False, nulls_first=False),)
+    order = call.order or (default if call.distinct else ())
+    if order:
+        text += f" within group (order by {order_by(order, scope)})"
     return text + parts.filter
 
 
@@ -98,5 +113,6 @@ _SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, _Parts], str]]] = {
     "sum": _sum,
     "average": _average,
     "deviation": _deviation,
+    "float_total": _float_total,
     "string_agg": _string_agg,
 }

@@ -38,7 +38,10 @@ def mapped(x: str, function: str) -> str:
     one = f"if(length({function}({character})) = 1, {function}({character}), {character})"
     # The characters of an empty string would be those of the descending sequence 1, 0.
     characters = f"transform(sequence(1, length({x})), i -> {one})"
-    return f"case when octet_length({x}) = length({x}) then {function}({x}) else concat_ws('', {characters}) end"
+    return (
+        f"case when octet_length({x}) <> length({x}) then concat_ws('', {characters})"
+        f" else {function}({x}) end"
+    )
 
 
 def _case_mapped(call: Call, scope: Scope) -> str:

@@ -15,6 +15,7 @@ from sql.emit.spark_types import ERROR_TAG, error, unsupported
 from sql.errors import SqlError
 from sql.fields import canonical_field
 from sql.plan import Call, Expr
+from sql.timezones import find_abbreviation, find_zone
 from sql.types import TIMESTAMP, SqlType
 
 UTC_NAMES: Final = frozenset({"utc", "gmt", "etc/utc", "etc/gmt", "z", "zulu", "uct", "universal"})
@@ -37,6 +38,8 @@ def _local(x: str, zone: str | None, scope: Scope) -> str:
     """The reading of an instant on a clock in the zone."""
     if zone is None:
         return f"cast(null as {_NTZ})"
+    if find_zone(zone) is None and find_abbreviation(zone.lower()) is None:
+        raise SqlError("22023", f'time zone "{zone}" not recognized')
     reading = f"cast({x} as {_NTZ})"
     if zone.lower() in UTC_NAMES:
         return reading
@@ -49,10 +52,12 @@ def _local(x: str, zone: str | None, scope: Scope) -> str:
 def _instant(x: str, zone: str | None) -> str:
     """The instant when a clock in the zone reads x; in a repeated hour Java takes the other one."""
     if zone is None:
-        return "cast(null as timestamp)"
+        return "cast(null as timestamp_ltz)"
+    if find_zone(zone) is None and find_abbreviation(zone.lower()) is None:
+        raise SqlError("22023", f'time zone "{zone}" not recognized')
     if zone.lower() not in UTC_NAMES:
         raise unsupported("local time to instants in other time zones than UTC")
-    return f"cast({x} as timestamp)"
+    return f"cast({x} as timestamp_ltz)"
 
 
 def _to_instant(call: Call, scope: Scope) -> str:
@@ -92,7 +97,7 @@ def _zoned_compare(call: Call, scope: Scope) -> str:
 
 def _micros(x: str) -> str:
     """Microseconds since 1970 of a timestamp of either kind, or of a date."""
-    return f"unix_micros(cast({x} as timestamp))"
+    return f"unix_micros(cast({x} as timestamp_ltz))"
 
 
 def _date_plus(call: Call, scope: Scope) -> str:
@@ -127,7 +132,7 @@ def _plus_interval(call: Call, scope: Scope) -> str:
     total = f"({x} + {months} + {days} + {micros})"
     # The smallest and the largest timestamp that PostgreSQL has.
     year = f"year({total})"
-    result = f"cast({total} as timestamp)" if call.type.name == "timestamptz" else total
+    result = f"cast({total} as timestamp_ltz)" if call.type.name == "timestamptz" else total
     return f"case when {year} < -4712 or {year} > 294276 then {_RANGE} else {result} end"
 
 
@@ -174,7 +179,7 @@ def _date_trunc(call: Call, scope: Scope) -> str:
     unit = _TRUNCATED.get(canonical_field(field, call.args[1].type))
     if unit is None:
         raise unsupported(f'date_trunc to "{field}"')
-    return f"date_trunc('{unit}', cast({x} as timestamp))"
+    return f"date_trunc('{unit}', cast({x} as timestamp_ltz))"
 
 
 _DATE_FIELDS: Final = {

@@ -22,7 +22,7 @@ _NAMES: Final[dict[str, str]] = {
     "bool": "boolean", "int2": "smallint", "int4": "int", "int8": "bigint", "oid": "bigint",
     "float4": "float", "float8": "double", "text": "string", "varchar": "string",
     "bpchar": "string", "name": "string", "unknown": "string", "uuid": "string", "bytea": "binary",
-    "date": "date", "timestamp": "timestamp_ntz", "timestamptz": "timestamp", "void": "string",
+    "date": "date", "timestamp": "timestamp_ntz", "timestamptz": "timestamp_ltz", "void": "string",
     # Spark has two interval types that do not mix; ours has three fields.
     "interval": "struct<months:int,days:int,micros:bigint>",
 }  # fmt: skip
