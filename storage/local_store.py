@@ -1,0 +1,250 @@
+"""The object store in a local directory.
+
+    create:  .tmp/<n> ── write, sync ── link(2) to the name ── sync directory ──▶ durable
+                 └ unlinked afterwards; left over after a crash: removed at the next open
+
+INVARIANTS
+  D1  an object appears by link(2), which fails if the name is taken: nothing is overwritten (W1).
+  D2  a directory is used for the first time in a process only after all directories above it are
+      durable; a process before may have died between making and syncing one.
+  D3  every step down from the root refuses symbolic links, so that no name leaves it (W2).
+  D4  files and directories that we make are for the owner only.
+  D5  a failed sync is Fatal; whatever fails before the link did not happen.
+
+Unfinished objects lie in one directory of their own and not beside their name: finding leftovers
+costs nothing in a large warehouse, and no Delta reader ever meets one. Directories that become
+empty stay: removing one would race with whoever creates the next object in it.
+"""
+
+import asyncio
+import errno
+import io
+import itertools
+import os
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from storage.errors import AlreadyExists, Determinate, Fatal, Indeterminate, NotFound
+from storage.object_store import RESERVED, name_parts
+
+Result = TypeVar("Result")
+
+# Enough to overlap the syncs of a flush; more would only queue at the disk.
+_THREADS = 4
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OLD_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class LocalObjectStore:
+    """See the module; made by `open`. Its methods run on a few threads of its own."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="store")
+        self._numbers = itertools.count()
+        # Directories that are durable, with all above them, and no links (D2, D3).
+        self._known: set[tuple[str, ...]] = {()}
+
+    @classmethod
+    def open(cls, root: Path) -> "LocalObjectStore":
+        """The store at `root`, made if its parent exists; removes what unfinished creates left.
+
+        The caller holds the lock of the data directory: leftovers are nobody's work in progress.
+        """
+        with _failures(str(root)):
+            with suppress(FileExistsError):
+                root.mkdir(0o700)
+            with _opened(root.parent, os.O_RDONLY | os.O_DIRECTORY) as parent:
+                _sync(parent, str(root.parent))
+        store = cls(root.resolve())
+        with _failures(RESERVED), store._directory((RESERVED,), make=True) as unfinished:
+            for leftover in os.listdir(unfinished):
+                os.unlink(leftover, dir_fd=unfinished)
+        return store
+
+    async def create(self, name: str, content: bytes) -> None:
+        """Write an object that must not exist yet, durably (W1)."""
+        await self._on_thread(lambda: self._create(name, content))
+
+    async def read(self, name: str) -> bytes:
+        """The whole content. Raises NotFound."""
+        return await self._on_thread(lambda: self._read(name))
+
+    async def list(self, prefix: str) -> Sequence[str]:
+        """The names below a directory (recursive), sorted."""
+        return await self._on_thread(lambda: self._list(prefix))
+
+    async def delete(self, name: str) -> None:
+        """Remove an object, durably; nothing happens if it is not there."""
+        await self._on_thread(lambda: self._delete(name))
+
+    async def sync(self, names: Sequence[str]) -> None:
+        """Make objects written through `local_path` durable, with their directories (W3)."""
+        files = [self._on_thread(partial(self._sync_file, name)) for name in names]
+        await asyncio.gather(*files)
+        directories = sorted({name_parts(name)[:-1] for name in names})
+        await self._on_thread(lambda: self._sync_directories(directories))
+
+    def local_path(self, name: str) -> Path:
+        """Where engines find an object; the writer makes parents on demand. Refuses links (W2)."""
+        parts = name_parts(name)
+        path = self._root.joinpath(*parts)
+        if parts[:-1] not in self._known and not path.parent.resolve().is_relative_to(self._root):
+            raise Determinate(f"{name}: a directory is a link out of the root")
+        if path.is_symlink():
+            raise Determinate(f"{name}: is a link")
+        return path
+
+    def close(self) -> None:
+        """Finish what is under way and end the threads."""
+        self._threads.shutdown()
+
+    async def _on_thread(self, work: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    def _create(self, name: str, content: bytes) -> None:
+        *parents, last = name_parts(name)
+        with (
+            _failures(name),
+            self._directory(tuple(parents), make=True) as directory,
+            self._unfinished(content) as (unfinished, number),
+        ):
+            _link(name, (unfinished, number), (directory, last))
+            _sync(directory, name)
+
+    @contextmanager
+    def _unfinished(self, content: bytes) -> Generator[tuple[int, str]]:
+        """A synced file without its name yet: its directory, and what it is called there."""
+        number = f"{os.getpid()}-{next(self._numbers)}"
+        with self._directory((RESERVED,), make=False) as directory:
+            try:
+                with _opened(number, _NEW_FILE, directory) as file:
+                    _write(file, content)
+                    _sync(file, number)
+                yield directory, number
+            finally:
+                # What cannot be removed now is removed at the next open.
+                with suppress(OSError):
+                    os.unlink(number, dir_fd=directory)
+
+    def _read(self, name: str) -> bytes:
+        with _failures(name), self._file(name) as file:
+            return io.FileIO(file, closefd=False).readall()
+
+    def _list(self, prefix: str) -> Sequence[str]:
+        parts = name_parts(prefix) if prefix else ()
+        below = f"{prefix}/" if prefix else ""
+        try:
+            with _failures(prefix), self._directory(parts, make=False) as directory:
+                return sorted(_names(directory, below))
+        except NotFound:
+            return []
+
+    def _delete(self, name: str) -> None:
+        *parents, last = name_parts(name)
+        with (
+            suppress(NotFound),
+            _failures(name),
+            self._directory(tuple(parents), make=False) as directory,
+        ):
+            os.unlink(last, dir_fd=directory)
+            _sync(directory, name)
+
+    def _sync_file(self, name: str) -> None:
+        with _failures(name), self._file(name) as file:
+            _sync(file, name)
+
+    def _sync_directories(self, directories: Sequence[tuple[str, ...]]) -> None:
+        for parts in directories:
+            name = "/".join(parts)
+            with _failures(name), self._directory(parts, make=True) as directory:
+                _sync(directory, name)
+
+    @contextmanager
+    def _file(self, name: str) -> Generator[int]:
+        *parents, last = name_parts(name)
+        with (
+            self._directory(tuple(parents), make=False) as directory,
+            _opened(last, _OLD_FILE, directory) as file,
+        ):
+            yield file
+
+    @contextmanager
+    def _directory(self, parts: tuple[str, ...], *, make: bool) -> Generator[int]:
+        """A directory, reached step by step (D3); with `make` it is there and durable (D2)."""
+        descriptor = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for depth, part in enumerate(parts, start=1):
+                unsure = make and parts[:depth] not in self._known
+                if unsure:
+                    with suppress(FileExistsError):
+                        os.mkdir(part, 0o700, dir_fd=descriptor)
+                    _sync(descriptor, part)
+                parent = descriptor
+                descriptor = os.open(part, _DIRECTORY, dir_fd=parent)
+                os.close(parent)
+                if unsure:
+                    self._known.add(parts[:depth])
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def _opened(path: str | Path, flags: int, directory: int | None = None) -> Generator[int]:
+    descriptor = os.open(path, flags, 0o600, dir_fd=directory)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _names(directory: int, below: str) -> Iterator[str]:
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            name = f"{below}{entry.name}"
+            if entry.is_file(follow_symlinks=False):
+                yield name
+            elif entry.is_dir(follow_symlinks=False) and name != RESERVED:
+                with _opened(entry.name, _DIRECTORY, directory) as inner:
+                    yield from _names(inner, f"{name}/")
+
+
+def _write(file: int, content: bytes) -> None:
+    left = memoryview(content)
+    while left:
+        left = left[os.write(file, left) :]
+
+
+def _link(name: str, source: tuple[int, str], target: tuple[int, str]) -> None:
+    try:
+        os.link(source[1], target[1], src_dir_fd=source[0], dst_dir_fd=target[0])
+    except FileExistsError as error:
+        raise AlreadyExists(name) from error
+    except OSError as error:
+        if error.errno == errno.EIO:
+            raise Indeterminate(f"{name}: {error.strerror}") from error
+        raise
+
+
+def _sync(descriptor: int, name: str) -> None:
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        raise Fatal(f"{name}: sync failed: {error.strerror}") from error
+
+
+@contextmanager
+def _failures(name: str) -> Generator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise NotFound(name) from error
+    except OSError as error:
+        raise Determinate(f"{name}: {error.strerror}") from error
