@@ -46,7 +46,7 @@ sim: setup ## simulate SEEDS=2000 runs with crashes and faults
 replay: setup ## simulate one run again and tell what happened: SEED=7
 	$(BIN)/python -m tests.sim.run --replay $(SEED)
 
-crash: setup ## kill -9 under load, twenty times
+crash: setup ## kill -9 under load, many times
 	$(BIN)/pytest -m "slow or not slow" tests/crash
 
 bench: setup ## commits, reads and loads per second beside PostgreSQL
