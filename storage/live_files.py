@@ -22,7 +22,7 @@ import numpy.typing as npt
 from pyroaring import BitMap64
 
 from storage.batch import DataFile, FileSlice
-from storage.delta.deletion_vectors import DeletionVector
+from storage.delta.deletion_vectors import DeletionVector, encode_bitmap
 from storage.types import Source, Timestamp
 
 CHUNK_FILES_MAX: Final = 128
@@ -119,7 +119,7 @@ class Runs(Sequence[Run]):
 
 def slice_digest(part: FileSlice) -> int:
     """A number that stands for a slice in sums of digests (F3)."""
-    digest = hashlib.blake2b(part.deleted.serialize(), digest_size=DIGEST_BYTES)
+    digest = hashlib.blake2b(encode_bitmap(part.deleted), digest_size=DIGEST_BYTES)
     digest.update(f"{part.row_limit} {part.file.name}".encode())
     return int.from_bytes(digest.digest(), "big")
 

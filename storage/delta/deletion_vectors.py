@@ -125,10 +125,15 @@ def decode_vector(vector: DeletionVector, content: bytes | None) -> BitMap64:
     return bitmap
 
 
-def _payload(bitmap: BitMap64) -> bytes:
+def encode_bitmap(bitmap: BitMap64) -> bytes:
+    """The bitmap in the portable format: the same bytes for the same rows, however it was made."""
     compact = bitmap.copy()
     compact.run_optimize()
-    return _MAGIC + compact.serialize()
+    return bytes(compact.serialize())
+
+
+def _payload(bitmap: BitMap64) -> bytes:
+    return _MAGIC + encode_bitmap(bitmap)
 
 
 def _data_at(content: bytes, offset: int, size: int) -> bytes:

@@ -18,6 +18,7 @@ import numpy as np
 from pyroaring import BitMap64
 
 from storage.batch import Deletes
+from storage.delta.deletion_vectors import encode_bitmap
 from storage.errors import Corrupt
 from storage.live_files import Runs
 from storage.types import Source, Timestamp
@@ -49,7 +50,7 @@ def encode_deletes(deletes: tuple[tuple[Timestamp, Deletes], ...]) -> dict[str, 
     entries: dict[str, list[bytes]] = {}
     for ts, by_source in deletes:
         for source, rows in by_source.items():
-            bitmap = rows.serialize()
+            bitmap = encode_bitmap(rows)
             entries.setdefault(source, []).append(_ENTRY.pack(ts, len(bitmap)) + bitmap)
     return {source: _pack(b"".join(parts)) for source, parts in entries.items()}
 

@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from storage.batch import DataFile, WriteBatch
+from storage.batch import DataFile, FileSlice, WriteBatch
+from storage.live_files import slice_digest
 from storage.shard import FileMap, LiveFile, Run, Runs, ShardState, Version, staged_file
 from storage.types import OWN, Source, Timestamp, inline_source
 from tests.delta.model import ACTIONS, SCHEMA, SHARD, STEP, Model, rows_of
@@ -108,6 +109,16 @@ def test_file_map_shares_and_keeps_order() -> None:
     assert "f299" in first
     assert "f299" not in second
     assert [live.file.name for live in second.live_files()] == [*second]
+
+
+def test_equal_files_have_equal_keys_however_their_bitmaps_were_made() -> None:
+    file = DataFile(Source("f"), 2_000, 1, "{}")
+    made = [BitMap64(range(1_000)), BitMap64(), BitMap64(range(0, 1_000, 2))]
+    for row in range(1_000):
+        made[1].add(row)
+    made[2] |= BitMap64(range(1, 1_000, 2))
+    digests = {slice_digest(FileSlice(file, 2_000, bitmap)) for bitmap in made}
+    assert len(digests) == 1
 
 
 def test_runs() -> None:
