@@ -14,7 +14,6 @@ from tests.history.black_box import check_real_time_set
 from tests.history.events import History, Kind, ReadSet
 from tests.servers import Meridian, meridian
 
-
 REFERENCE = ("--spark-master", "reference")
 
 
