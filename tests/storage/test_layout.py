@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.data_directory import DataDirectory
+from storage.layout import DataDirectory
 from storage.errors import Determinate, Locked
 
 
@@ -69,7 +69,7 @@ def test_a_child_does_not_inherit_the_lock(tmp_path: Path) -> None:
 def test_a_process_that_dies_leaves_no_lock(tmp_path: Path) -> None:
     code = (
         "import os, signal, sys; from pathlib import Path;"
-        "from storage.data_directory import DataDirectory;"
+        "from storage.layout import DataDirectory;"
         "DataDirectory.open(Path(sys.argv[1])); os.kill(os.getpid(), signal.SIGKILL)"
     )
     root = Path(__file__).parents[2]
