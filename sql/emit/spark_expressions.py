@@ -30,6 +30,7 @@ from sql.plan import (
     Param,
     Subquery,
     SubqueryKind,
+    output_columns,
 )
 from sql.types import SqlType
 
@@ -167,7 +168,19 @@ def _subquery(expr: Subquery, scope: Scope) -> str:
             for arg in expr.args:
                 _comparable(arg.type)
             if not scope.filtering:
-                raise unsupported("IN (subquery) outside of a WHERE condition")
+                return _membership(expr, inner, query)
             left = _list(expr.args, inner)
             left = left if len(expr.args) == 1 else f"({left})"
             return f"({left} {expr.kind.value} ({query}))"
+
+
+def _membership(expr: Subquery, scope: Scope, query: str) -> str:
+    """IN as a value: Spark knows it as a condition only, so the rows are compared and counted."""
+    rows, alias = scope.statement.alias(), scope.statement.alias()
+    pairs = zip(output_columns(expr.plan), expr.args, strict=True)
+    same = " and ".join(f"{rows}.c{column.id} = {scope.emit(arg)}" for column, arg in pairs)
+    found = f"coalesce(bool_or({alias}.m), false)"
+    unknown = f"coalesce(bool_or({alias}.m is null), false)"
+    answer = f"case when {found} then true when {unknown} then cast(null as boolean) else false end"
+    value = f"(select {answer} as m from (select ({same}) as m from ({query}) {rows}) {alias})"
+    return f"(not {value})" if expr.kind is SubqueryKind.NOT_IN else value

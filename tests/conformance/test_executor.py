@@ -182,6 +182,26 @@ ANSWERS: dict[str, list[tuple[Any, ...]]] = {
     "select id, (select count(*) from u where u.id = t.id) from t order by id": [
         (1, 1), (2, 2), (3, 0), (5, 0), (7, 0), (None, 0)
     ],
+    "select id, id in (select id from u), id not in (select id from u where id > 1) from t"
+    " order by id": [
+        (1, True, True), (2, True, False), (3, None, True), (5, None, True), (7, None, True),
+        (None, None, None),
+    ],
+    "select id, exists (select 1 from u where u.id = t.id) from t order by id": [
+        (1, True), (2, True), (3, False), (5, False), (7, False), (None, False)
+    ],
+    "select id from t where id = 1 or id in (select id + 1 from u) order by id": [
+        (1,), (2,), (3,)
+    ],
+    "select id from t where case when id > 1 then id in (select id from u) end": [(2,)],
+    "select a.id, (select count(*) from (select 1 from u where u.id <= a.id) x) from t a"
+    " where id < 6 order by 1": [(1, 1), (2, 3), (3, 3), (5, 3)],
+    "select count(*) from (select 1 from t) x": [(6,)],
+    "select count(*) from (select distinct id % 2 as a, ok from t) x": [(5,)],
+    "select a.n, b.n from (select ok, count(*) n from t group by ok) a"
+    " join (select ok, sum(id) n from t group by ok) b on a.ok = b.ok order by a.ok": [
+        (2, 9), (2, 6)
+    ],
     "select id, (select max(city) from u where u.id = t.id) from t where id < 4 order by id": [
         (1, "Bonn"), (2, "Ulm"), (3, None)
     ],
@@ -259,7 +279,10 @@ def test_parameters_stay_values(engine: Any) -> None:
 
 
 def test_identity_names_rows(engine: Any) -> None:
-    source, index = PlanColumn(ColumnId(90), "source", TEXT), PlanColumn(ColumnId(91), "index", INT8)
+    source, index = (
+        PlanColumn(ColumnId(90), "source", TEXT),
+        PlanColumn(ColumnId(91), "index", INT8),
+    )
     column = PlanColumn(ColumnId(1), "id", INT4)
     scan = Scan(RelationId(T.shard), "t", (column,), (0,), (source, index))
     file = "part-0.parquet"
