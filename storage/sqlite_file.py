@@ -167,11 +167,11 @@ class StashFile:
     def _remove(self, keys: Sequence[tuple[str, str]]) -> None:
         for start in range(0, len(keys), _ROWS_MAX):
             piece = keys[start : start + _ROWS_MAX]
-            places = ", ".join(["(?, ?)"] * len(piece))
+            # Each pair finds its row by the primary key; `(collection, key) IN (VALUES ..)` would
+            # read the whole table.
+            places = " OR ".join(["(collection = ? AND key = ?)"] * len(piece))
             values = [value for key in piece for value in key]
-            self._connection.execute(
-                f"DELETE FROM entries WHERE (collection, key) IN (VALUES {places})", values
-            )
+            self._connection.execute(f"DELETE FROM entries WHERE {places}", values)
 
 
 def open_stash_file(path: Path, *, exclusive: bool) -> StashFile:

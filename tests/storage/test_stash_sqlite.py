@@ -30,7 +30,7 @@ from storage.sqlite_file import (
     open_stash_file,
     refuse_lossy,
 )
-from storage.stash import Delete, Put
+from storage.stash import Delete, Put, Require
 from storage.stash_sqlite import SqliteStash
 from storage.types import Epoch
 
@@ -242,6 +242,31 @@ def test_a_full_disk_is_determinate_and_passes(path: Path) -> None:
     file.transact(epoch, [Put("c", "big", bytes(100_000))], [])
     assert list(file.scan("c")) == ["big", "small"]
     file.close()
+
+
+def test_no_statement_reads_the_whole_table(path: Path) -> None:
+    """Or the cost of a commit would grow with what the stash holds."""
+    file, disk, epoch = failing_disk(path)
+    file.close()
+    statements: list[str] = []
+
+    class Recording(Disk):
+        def execute(self, sql: str, parameters: Sequence[object] = (), /) -> sqlite3.Cursor:  # type: ignore[override]
+            if sql.startswith(("SELECT", "REPLACE", "DELETE", "UPDATE")):
+                statements.append(sql)
+                plan = super().execute(f"EXPLAIN QUERY PLAN {sql}", parameters).fetchall()
+                scans = [row for row in plan if row[3].startswith("SCAN entries")]
+                assert not scans, sql
+            return super().execute(sql, parameters)
+
+    disk = sqlite3.connect(path, isolation_level=None, factory=Recording)
+    file = StashFile(disk)
+    writes = [Put("c", str(n), b"1") if n % 2 else Delete("c", str(n)) for n in range(40)]
+    file.transact(epoch, writes, [Require("c", "a", None), Require("c", "b", None)])
+    file.read("c", "1")
+    file.scan("c")
+    file.close()
+    assert {sql.split()[0] for sql in statements} == {"SELECT", "REPLACE", "DELETE"}
 
 
 def test_nothing_is_served_after_a_failed_sync(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
