@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coordinator.config import Settings, SettingsError
-from storage.data_directory import DataDirectory
+from storage.layout import DataDirectory
 from storage.local_store import LocalObjectStore
 from storage.stash_sqlite import SqliteStash
 
