@@ -33,7 +33,9 @@ ReadFile: TypeAlias = Callable[[ShardId, DataFile], pa.Table]
 """Loads all rows of a data file of a shard."""
 
 _BATCH_ROWS: Final = 4_096
-"""Rows computed between two looks at the loop: more would delay a cancellation, fewer cost switches."""
+"""Rows computed between two looks at the loop: more would delay a cancellation, fewer cost
+switches.
+"""
 
 
 def _no_files(_shard: ShardId, file: DataFile) -> pa.Table:

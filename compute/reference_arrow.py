@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import TypeAlias
+from typing import Any
 
 import pyarrow as pa
 
@@ -10,23 +10,25 @@ from compute.arrow import arrow_type
 from sql.plan import PlanColumn
 from sql.types import Interval, SqlType, Value
 
-Column: TypeAlias = "pa.ChunkedArray[pa.Scalar[pa.DataType]]"
+
+def _list(column: "pa.ChunkedArray[pa.Scalar[pa.DataType]]") -> list[Any]:
+    return pa.Table.from_arrays([column], names=["values"]).to_pydict()["values"]
 
 
-def to_values(column: Column, type_: SqlType) -> Sequence[Value]:
+def to_values(column: "pa.ChunkedArray[pa.Scalar[pa.DataType]]", type_: SqlType) -> Sequence[Value]:
     """The column as Python values of the type."""
     match type_.name:
         case "date":
-            return column.cast(pa.date32()).cast(pa.int32()).to_pylist()
+            return _list(column.cast(pa.date32()).cast(pa.int32()))
         case "timestamp" | "timestamptz":
-            return column.cast(arrow_type(type_)).cast(pa.int64()).to_pylist()
+            return _list(column.cast(arrow_type(type_)).cast(pa.int64()))
         case "interval":
             return [
                 None if item is None else Interval(item.months, item.days, item.nanoseconds // 1000)
-                for item in column.to_pylist()
+                for item in _list(column)
             ]
         case _:
-            return column.to_pylist()
+            return _list(column)
 
 
 def to_array(values: Sequence[Value], type_: SqlType) -> "pa.Array[pa.Scalar[pa.DataType]]":

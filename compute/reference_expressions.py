@@ -1,8 +1,8 @@
 """Bound expressions as Python closures over a row.
 
 INVARIANTS
-  C1  compiling happens once per run and recursion is bounded (54001); evaluating a constant or a column costs
-      one call.
+  C1  compiling happens once per run and recursion is bounded (54001); evaluating a constant or a
+      column costs one call.
   C2  arguments of AND, OR, CASE and COALESCE are evaluated from the left and only as far as needed.
 """
 
@@ -40,7 +40,9 @@ Row: TypeAlias = tuple[Value, ...]
 Evaluator: TypeAlias = Callable[[Row], Value]
 Source: TypeAlias = Callable[[], Iterator[Row]]
 DEPTH_MAX: Final = 200
-"""Levels of expressions and plans; each costs a few Python frames when compiled and one when run."""
+"""Levels of expressions and plans; each costs a few Python frames when compiled and one when
+run.
+"""
 
 
 def too_deep() -> SqlError:

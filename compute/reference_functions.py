@@ -96,9 +96,9 @@ def _comparison(row: table.Function) -> Maker:
     kinds = frozenset(row.args)
     if "timestamptz" in kinds and len(kinds) == 2:
         return _zoned_comparison(compare)
-    if kinds == {"date", "timestamp"}:
+    if kinds == frozenset({"date", "timestamp"}):
         return _date_comparison(compare)
-    if kinds == {"interval"}:
+    if kinds == frozenset({"interval"}):
         return plain(lambda a, b: compare(times.length(a), times.length(b)))
     return plain(float_comparison(compare)) if kinds & _FLOATS else plain(compare)
 
@@ -106,7 +106,7 @@ def _comparison(row: table.Function) -> Maker:
 def float_comparison(compare: Function) -> Function:
     """NaN equals itself and is greater than everything else."""
 
-    def run(a: float, b: float) -> bool:
+    def run(a: float, b: float) -> Value:
         if math.isnan(a) or math.isnan(b):
             return compare(math.isnan(a), math.isnan(b))
         return compare(a, b)
@@ -146,7 +146,7 @@ def _integer_operator(row: table.Function) -> Maker | None:
 
 
 _INTEGER_PREFIXES: Final[dict[str, Callable[..., int]]] = {
-    "+": operator.pos, "-": operator.neg, "@": abs, "~": operator.invert,
+    "+": numbers.int_plus, "-": numbers.int_minus, "@": numbers.int_abs, "~": numbers.int_invert,
 }  # fmt: skip
 _INTEGER_OPERATORS: Final[dict[str, Callable[..., int]]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul,
@@ -209,7 +209,7 @@ def _cast(row: table.Function) -> Maker | None:
     if source in _TEXTS:
         return text.make_parse
     if source in _INTEGERS and target in _INTEGERS:
-        return numbers.ranged(operator.pos)
+        return numbers.ranged(numbers.int_plus)
     if target in _INTEGERS and source in _FLOATS:
         return numbers.float_to_integer
     if target in _INTEGERS and source == "numeric":
@@ -279,7 +279,7 @@ def _float_functions() -> dict[str, Maker]:
         ("log", numbers.log10), ("log10", numbers.log10), ("cbrt", numbers.cbrt),
         ("ceil", numbers.toward(math.ceil)), ("ceiling", numbers.toward(math.ceil)),
         ("floor", numbers.toward(math.floor)), ("trunc", numbers.toward(math.trunc)),
-        ("round", numbers.toward(round)), ("sign", numbers.sign), ("abs", abs),
+        ("round", numbers.toward(round)), ("sign", numbers.sign), ("abs", numbers.float_abs),
         ("degrees", numbers.degrees), ("radians", numbers.radians),
         ("sin", numbers.circular(math.sin)), ("cos", numbers.circular(math.cos)),
         ("tan", numbers.circular(math.tan)), ("asin", numbers.circular(math.asin)),
@@ -291,7 +291,7 @@ def _float_functions() -> dict[str, Maker]:
 def _integer_functions() -> dict[str, Maker]:
     found: dict[str, Maker] = {}
     for type_ in ("int2", "int4", "int8"):
-        found[f"abs({type_})"] = numbers.ranged(abs)
+        found[f"abs({type_})"] = numbers.ranged(numbers.int_abs)
         found[f"mod({type_},{type_})"] = plain(numbers.remainder)
         found[f"gcd({type_},{type_})"] = numbers.ranged(math.gcd)
         found[f"lcm({type_},{type_})"] = numbers.ranged(math.lcm)
@@ -302,13 +302,13 @@ _BY_ID: Final[dict[str, Maker]] = {
     **_time_functions(),
     **_float_functions(),
     **_integer_functions(),
-    "abs(float4)": plain(abs),
-    "+ float4": plain(operator.pos),
-    "+ float8": plain(operator.pos),
-    "- float4": plain(operator.neg),
-    "- float8": plain(operator.neg),
-    "@ float4": plain(abs),
-    "@ float8": plain(abs),
+    "abs(float4)": plain(numbers.float_abs),
+    "+ float4": plain(float),
+    "+ float8": plain(float),
+    "- float4": plain(numbers.float_minus),
+    "- float8": plain(numbers.float_minus),
+    "@ float4": plain(numbers.float_abs),
+    "@ float8": plain(numbers.float_abs),
     "float8 ^ float8": plain(numbers.power),
     "|/ float8": plain(numbers.sqrt),
     "||/ float8": plain(numbers.cbrt),
@@ -356,7 +356,7 @@ _NAMED: Final[dict[str, Function]] = {
     "ascii": text.ascii_, "chr": text.chr_, "md5": text.md5, "encode": text.encode,
     "sha256": lambda x: hashlib.sha256(x).digest(), "decode": text.decode,
     "quote_literal": text.quote_literal,
-    "abs": abs, "ceil": numbers.ceil_numeric, "ceiling": numbers.ceil_numeric,
+    "abs": numbers.EXACT.abs, "ceil": numbers.ceil_numeric, "ceiling": numbers.ceil_numeric,
     "floor": numbers.floor_numeric, "round": numbers.round_numeric,
     "trunc": numbers.trunc_numeric, "sqrt": numbers.sqrt_numeric, "exp": numbers.exp_numeric,
     "ln": numbers.ln_numeric, "log": numbers.log10_numeric, "log10": numbers.log10_numeric,

@@ -1,8 +1,10 @@
-"""Integers, floats and numeric of the reference evaluator: PostgreSQL's results and errors, in plain Python.
+"""Integers, floats and numeric of the reference evaluator: PostgreSQL's results and errors, in
+plain Python.
 
 INVARIANTS
-  U1  every arithmetic on Decimals goes through `EXACT`, whose precision no operand of 38 digits can exceed;
-      rounding happens in `fit` (and in `divide`, by the engine's own steps) and nowhere else.
+  U1  every arithmetic on Decimals goes through `EXACT`, whose precision no operand of 38 digits
+      can exceed; rounding happens in `fit` (and in `divide`, by the engine's own steps) and
+      nowhere else.
   U2  a float4 is always rounded to 32 bits.
 
 Decimals may keep the exponent they came with: only `fit` gives a value its type's scale.
@@ -31,7 +33,9 @@ _BITS: Final = {"int2": 16, "int4": 32, "int8": 64}
 
 
 def fit(value: Decimal, type_: SqlType, *, rounding: str = ROUND_HALF_UP) -> Decimal:
-    """The value at the type's scale, rounded half away from zero; 22003 if it has too many digits."""
+    """The value at the type's scale, rounded half away from zero; 22003 if it has too many
+    digits.
+    """
     precision, scale = type_.precision or 0, type_.scale or 0
     if value and value.adjusted() > precision:
         raise SqlError("22003", "numeric field overflow")
@@ -200,6 +204,36 @@ def in_range(value: int, name: str) -> int:
     if not -limit <= value < limit:
         raise out_of_range(DISPLAY_NAMES.get(name, name))
     return value
+
+
+def int_plus(x: int) -> int:
+    """The prefix operator."""
+    return x
+
+
+def int_minus(x: int) -> int:
+    """The prefix operator."""
+    return -x
+
+
+def int_abs(x: int) -> int:
+    """Without its sign."""
+    return abs(x)
+
+
+def int_invert(x: int) -> int:
+    """All bits the other way."""
+    return ~x
+
+
+def float_minus(x: float) -> float:
+    """The prefix operator."""
+    return -x
+
+
+def float_abs(x: float) -> float:
+    """Without its sign."""
+    return abs(x)
 
 
 def wrapped(value: int, bits: int) -> int:

@@ -1,11 +1,13 @@
 """Plans as Python iterators over rows.
 
-    compile_plan(plan, frame) ─▶ source; source() ─▶ a new iterator of rows, in the plan's column order
+    compile_plan(plan, frame) ─▶ source; source() ─▶ a new iterator of rows, in the plan's column
+    order
 
 Joins are nested loops and groups are lists: this evaluator is for small inputs and for proofs.
 
 INVARIANTS
-  J1  a source can be run again and again (correlated subqueries, inner sides of joins); inputs are read once.
+  J1  a source can be run again and again (correlated subqueries, inner sides of joins); inputs are
+      read once.
   J2  order is kept wherever nothing reorders, and is the same for the same input.
 """
 

@@ -7,9 +7,11 @@ from sql.types import SqlType, display
 
 FIELD_NAMES: Final = {
     "microsecon": "microseconds", "microseconds": "microseconds", "microsecond": "microseconds",
-    "us": "microseconds", "usec": "microseconds", "usecs": "microseconds", "useconds": "microseconds",
+    "us": "microseconds", "usec": "microseconds", "usecs": "microseconds",
+    "useconds": "microseconds",
     "usecond": "microseconds", "milliseconds": "milliseconds", "millisecond": "milliseconds",
-    "ms": "milliseconds", "msec": "milliseconds", "msecs": "milliseconds", "mseconds": "milliseconds",
+    "ms": "milliseconds", "msec": "milliseconds", "msecs": "milliseconds",
+    "mseconds": "milliseconds",
     "second": "second", "seconds": "second", "sec": "second", "secs": "second", "s": "second",
     "minute": "minute", "minutes": "minute", "min": "minute", "mins": "minute", "m": "minute",
     "hour": "hour", "hours": "hour", "hr": "hour", "hrs": "hour", "h": "hour",
@@ -17,11 +19,14 @@ FIELD_NAMES: Final = {
     "month": "month", "months": "month", "mon": "month", "mons": "month",
     "quarter": "quarter", "qtr": "quarter", "year": "year", "years": "year", "yr": "year",
     "yrs": "year", "y": "year", "decade": "decade", "decades": "decade", "dec": "decade",
-    "decs": "decade", "century": "century", "centuries": "century", "cent": "century", "c": "century",
-    "millennium": "millennium", "millennia": "millennium", "mil": "millennium", "mils": "millennium",
+    "decs": "decade", "century": "century", "centuries": "century", "cent": "century",
+    "c": "century",
+    "millennium": "millennium", "millennia": "millennium", "mil": "millennium",
+    "mils": "millennium",
     "dow": "dow", "isodow": "isodow", "doy": "doy", "isoyear": "isoyear", "epoch": "epoch",
     "julian": "julian", "timezone": "timezone", "timezone_hour": "timezone_hour",
-    "timezone_minute": "timezone_minute", "timezone_h": "timezone_hour", "timezone_m": "timezone_minute",
+    "timezone_minute": "timezone_minute", "timezone_h": "timezone_hour",
+    "timezone_m": "timezone_minute",
 }  # fmt: skip
 """The names that PostgreSQL takes for a field, by its own name."""
 

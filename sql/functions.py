@@ -6,24 +6,25 @@ A line of a data file is
 
     signature => result word .. : template
 
-where the signature is `name(type, ..)`, `type operator type`, `operator type` or `source::target`; names,
-operators and types may be lists (`int2,int4 +,- int8`), which stand for every combination. Words are the
-fields of `Function`: `nonstrict`, `variadic`, `stable`, `volatile`, `zone`, `aggregate`, `implicit`,
-`assignment`, `explicit`, `numeric=rule`, and `internal`: known by its id only. A result `first` is the type
-of the first argument, an argument `same` too; a cast's is its target. `{op}` in a template is the operator, `{name}` the name.
-A line that begins with blanks continues the line before; `#` in the first column begins a comment.
+where the signature is `name(type, ..)`, `type operator type`, `operator type` or `source::target`;
+names, operators and types may be lists (`int2,int4 +,- int8`), which stand for every combination.
+Words are the fields of `Function`: `nonstrict`, `variadic`, `stable`, `volatile`, `zone`,
+`aggregate`, `implicit`, `assignment`, `explicit`, `numeric=rule`, and `internal`: known by its id
+only. A result `first` is the type of the first argument, an argument `same` too; a cast's is its
+target. `{op}` in a template is the operator, `{name}` the name. A line that begins with blanks
+continues the line before; `#` in the first column begins a comment.
 
 INVARIANTS
   F1  `id` is unique: `name(argtypes)` for functions and aggregates, `left op right` for operators
       (`- int4` for a prefix one), `source::target` for casts.
   F2  a template only ever receives expressions that already have the declared argument types, with
       explicit casts, and yields exactly the declared result type.
-  F3  a row with `zone` depends on the session's time zone: its `Call` has one argument more than `args`,
-      the zone's name as a constant of type text, appended by the binder.
-  F4  `numeric::numeric`, `varchar::varchar`, `bpchar::bpchar` apply a modifier and round or cut as an explicit
-      cast does. Internal rows change a type without that licence: `assign(varchar)` and `assign(bpchar)`, for
-      values that go into a column, refuse what is too long (22001) unless only blanks are cut;
-      `narrow(numeric)` refuses to lose a digit (22003).
+  F3  a row with `zone` depends on the session's time zone: its `Call` has one argument more than
+      `args`, the zone's name as a constant of type text, appended by the binder.
+  F4  `numeric::numeric`, `varchar::varchar`, `bpchar::bpchar` apply a modifier and round or cut as
+      an explicit cast does. Internal rows change a type without that licence: `assign(varchar)` and
+      `assign(bpchar)`, for values that go into a column, refuse what is too long (22001) unless
+      only blanks are cut; `narrow(numeric)` refuses to lose a digit (22003).
 
 Not here: choosing an overload (the binder), what rows do (`compute/reference_*.py`, `sql/emit/`).
 """
@@ -56,12 +57,14 @@ class CastContext(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One overload. Types are typnames; `any`, `anyelement` and `anycompatible` are PostgreSQL's pseudo-types.
+    """One overload. Types are typnames; `any`, `anyelement` and `anycompatible` are PostgreSQL's
+    pseudo-types.
 
     `variadic`: the last argument type repeats. `strict`: NULL in, NULL out, without a call.
-    `volatility`: `immutable`, `stable` or `volatile`. `context`: for casts. `spark`: the template, with
-    `{0}`, `{1}` … for arguments, or None; `@name` names a function of `sql/emit/`. `numeric`: name of the
-    rule in `sql/numeric.py` that gives precision and scale of a numeric result, or None. `zone`: see F3.
+    `volatility`: `immutable`, `stable` or `volatile`. `context`: for casts. `spark`: the template,
+    with `{0}`, `{1}` … for arguments, or None; `@name` names a function of `sql/emit/`. `numeric`:
+    name of the rule in `sql/numeric.py` that gives precision and scale of a numeric result, or
+    None. `zone`: see F3.
     """
 
     id: str
@@ -90,7 +93,9 @@ def operators(name: str) -> Sequence[Function]:
 
 
 def cast(source: str, target: str) -> Function | None:
-    """The cast between two types, or None. Between a type and itself: the row that applies a modifier."""
+    """The cast between two types, or None. Between a type and itself: the row that applies a
+    modifier.
+    """
     return _table().by_id.get(f"{source}::{target}")
 
 

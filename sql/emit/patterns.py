@@ -1,7 +1,7 @@
 """PostgreSQL's LIKE patterns and regular expressions in other engines' dialects.
 
-Regular expressions come in three dialects that differ silently (notes/semantics.md §5). Only the subset that
-means the same everywhere is translated; for anything else there is no answer.
+Regular expressions come in three dialects that differ silently (notes/semantics.md §5). Only the
+subset that means the same everywhere is translated; for anything else there is no answer.
 """
 
 from typing import Final

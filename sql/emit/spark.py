@@ -2,13 +2,15 @@
 
     Plan ─▶ _Select (FROM, WHERE, outputs ..) ─▶ text + strings bound by name
 
-A node is folded into the SELECT below it where SQL's order of clauses allows that; otherwise the SELECT below
-becomes a derived table. A scanned relation has the input's columns as `f0`, `f1` .. and, when a plan asks for
-identity, `__source` (string) and `__index` (bigint).
+A node is folded into the SELECT below it where SQL's order of clauses allows that; otherwise the
+SELECT below becomes a derived table. A scanned relation has the input's columns as `f0`, `f1` ..
+and, when a plan asks for identity, `__source` (string) and `__index` (bigint).
 
 INVARIANTS
-  Q1  no text of a user is in the statement: names are generated, strings are bound (`EmittedQuery.arguments`).
-  Q2  a result column with id n is called `c<n>`, in the plan's order; a result of no columns has one called `z`.
+  Q1  no text of a user is in the statement: names are generated, strings are bound
+      (`EmittedQuery.arguments`).
+  Q2  a result column with id n is called `c<n>`, in the plan's order; a result of no columns has
+      one called `z`.
   Q3  what cannot be proven to be PostgreSQL's answer is refused with 0A000.
 
 Not here: running it, and turning Spark's failures into ours (`compute/spark.py`).
@@ -51,7 +53,9 @@ from sql.types import Value
 _Names: TypeAlias = Mapping[ColumnId, str]
 _INT_MAX = 2_147_483_647
 _UNION_ROWS_MAX = 16
-"""Rows of VALUES written as a union; longer ones become an inline table, which may hold no subqueries."""
+"""Rows of VALUES written as a union; longer ones become an inline table, which may hold no
+subqueries.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +70,11 @@ class EmittedQuery:
 def emit(
     plan: Plan, relations: Mapping[RelationId, str], parameters: Sequence[Value] = ()
 ) -> EmittedQuery:
-    """The plan as one statement. `relations`: the view's name for each input; `parameters`: $1 first.
+    """The plan as one statement. `relations`: the view's name for each input; `parameters`: $1
+    first.
 
-    Parameters are part of the text, so a statement may be cached by (plan, relations, parameters) only.
+    Parameters are part of the text, so a statement may be cached by (plan, relations, parameters)
+    only.
     """
     check_depth(plan)
     statement = Statement(relations, parameters)
@@ -86,7 +92,9 @@ def emit(
 
 @dataclass(frozen=True, slots=True)
 class _Select:
-    """A SELECT under construction. `names`: what the FROM clause offers; `outputs`: None while it is all of it."""
+    """A SELECT under construction. `names`: what the FROM clause offers; `outputs`: None while it
+    is all of it.
+    """
 
     source: str
     names: _Names
@@ -113,7 +121,9 @@ def _scope(statement: Statement, columns: _Names, *, filtering: bool = False) ->
 
 
 def _inside(select: _Select, outer: Scope, *, filtering: bool = False) -> Scope:
-    """Where expressions over a SELECT's source stand; columns of outer queries stay visible (P3)."""
+    """Where expressions over a SELECT's source stand; columns of outer queries stay visible
+    (P3).
+    """
     return replace(outer, columns={**outer.columns, **select.names}, filtering=filtering)
 
 

@@ -1,8 +1,8 @@
 """Aggregate calls as Spark SQL.
 
 INVARIANTS
-  A1  integers are summed as decimals where PostgreSQL does (sum(bigint)), an average is one division of exact
-      sums (D2): both engines get the same digits.
+  A1  integers are summed as decimals where PostgreSQL does (sum(bigint)), an average is one
+      division of exact sums (D2): both engines get the same digits.
 """
 
 from collections.abc import Callable, Sequence

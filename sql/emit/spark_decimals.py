@@ -1,9 +1,10 @@
 """Templates of numeric: no digit goes silently, overflow is 22003 (notes/semantics.md §4).
 
 INVARIANTS
-  D1  Spark runs with `allowPrecisionLoss=false` and ANSI on: a value that does not fit its decimal is an error.
-  D2  a quotient is computed by `quotient_type` and cast to the result once; the reference evaluator follows
-      the same steps, so that both round alike.
+  D1  Spark runs with `allowPrecisionLoss=false` and ANSI on: a value that does not fit its decimal
+      is an error.
+  D2  a quotient is computed by `quotient_type` and cast to the result once; the reference
+      evaluator follows the same steps, so that both round alike.
 """
 
 from typing import Final

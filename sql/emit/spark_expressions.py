@@ -2,7 +2,8 @@
 
 INVARIANTS
   X1  every text is closed: a name, a call, a cast or a parenthesis, fit to stand anywhere.
-  X2  every call is cast to the Spark type of its result (notes/semantics.md §1), except booleans and text.
+  X2  every call is cast to the Spark type of its result (notes/semantics.md §1), except booleans
+      and text.
 """
 
 import re

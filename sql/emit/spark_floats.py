@@ -1,12 +1,13 @@
 """Templates of float4 and float8: IEEE arithmetic with PostgreSQL's errors.
 
-PostgreSQL fails where IEEE gives an infinity or a zero out of ordinary numbers (22003), and divides by zero
-with 22012. Spark only does the last. A tree of float operators is therefore emitted as
+PostgreSQL fails where IEEE gives an infinity or a zero out of ordinary numbers (22003), and
+divides by zero with 22012. Spark only does the last. A tree of float operators is therefore
+emitted as
 
     case when <first operation went wrong> then error when <second ..> .. else <plain tree> end
 
-with the leaves written out in every condition: one CASE for the whole tree, because a CASE for each operator
-would double the text at every level.
+with the leaves written out in every condition: one CASE for the whole tree, because a CASE for
+each operator would double the text at every level.
 """
 
 from collections.abc import Callable

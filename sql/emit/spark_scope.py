@@ -1,9 +1,11 @@
-"""What the emission of one statement shares: names, bound strings, depth, and the way back into expressions.
+"""What the emission of one statement shares: names, bound strings, depth, and the way back into
+expressions.
 
 INVARIANTS
   M1  generated names are unique in the statement: `t1`, `t2` for relations, `a1`, `a2` for strings;
       the column with id n is always called `c<n>`.
-  M2  nesting and text are bounded (54001), because the engine's own parser ends in a stack overflow.
+  M2  nesting and text are bounded (54001), because the engine's own parser ends in a stack
+      overflow.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,9 +18,13 @@ from sql.plan import ColumnId, Const, Expr, Param, Plan, RelationId
 from sql.types import SqlType, Value
 
 DEPTH_MAX: Final = 150
-"""Levels of nesting of expressions and plans. More would need a deeper stack in the engine's JVM."""
+"""Levels of nesting of expressions and plans. More would need a deeper stack in the engine's
+JVM.
+"""
 TEXT_MAX: Final = 1 << 20
-"""Characters of one expression. Templates repeat their arguments; larger texts take seconds to analyse."""
+"""Characters of one expression. Templates repeat their arguments; larger texts take seconds to
+analyse.
+"""
 
 
 def too_complex() -> SqlError:

@@ -2,7 +2,8 @@
 
 INVARIANTS
   S1  a backslash stands in no generated string literal: what needs one is bound as an argument.
-  S2  a pattern reaches Spark only when it is known now (a constant or a parameter) and has been translated.
+  S2  a pattern reaches Spark only when it is known now (a constant or a parameter) and has been
+      translated.
 """
 
 from typing import Final
@@ -31,7 +32,9 @@ def _invalid(type_: SqlType, x: str) -> str:
 
 
 def mapped(x: str, function: str) -> str:
-    """Upper or lower case, character by character: one character stays one, as in PostgreSQL's C.UTF-8."""
+    """Upper or lower case, character by character: one character stays one, as in PostgreSQL's
+    C.UTF-8.
+    """
     character = (
         f"translate(substr({x}, i, 1), 'İ', 'i')" if function == "lower" else f"substr({x}, i, 1)"
     )
@@ -117,7 +120,9 @@ def _assign(call: Call, scope: Scope) -> str:
 
 
 def _output(expr: Expr, scope: Scope) -> str:
-    """What the type's output function prints: concat() prints booleans and char(n) unlike a cast."""
+    """What the type's output function prints: concat() prints booleans and char(n) unlike a
+    cast.
+    """
     x = scope.emit(expr)
     if expr.type.name == "bool":
         return f"if({x}, 't', if({x} is null, null, 'f'))"
@@ -208,9 +213,11 @@ def _parse_integer(call: Call, scope: Scope) -> str:
     digits = f"trim(both {scope.statement.string(_BLANKS)} from {x})"
     wide = f"try_cast({digits} as decimal(38,0))"
     low, high = _INTEGERS[call.type.name]
-    range_failure = f"""raise_error(concat('{ERROR_TAG}22003:value "', {x}, '" is out of range for type {name}'))"""
+    outside = f'" is out of range for type {name}'
+    range_failure = f"""raise_error(concat('{ERROR_TAG}22003:value "', {x}, '{outside}'))"""
     fitting = (
-        f"case when {wide} between {low}BD and {high}BD then cast({wide} as {spark_type(call.type)})"
+        f"case when {wide} between {low}BD and {high}BD"
+        f" then cast({wide} as {spark_type(call.type)})"
         f" else {range_failure} end"
     )
     pattern = r"\A[ \t\n\r\f\x0B]*[+-]?[0-9]+[ \t\n\r\f\x0B]*\z"
@@ -232,7 +239,8 @@ def _parse_float(call: Call, scope: Scope) -> str:
     zero = scope.statement.string(r"\A[+-]?[0.]+([eE].*)?\z")
     out = f"""raise_error(concat('{ERROR_TAG}22003:"', {x}, '" is out of range for type {name}'))"""
     found = (
-        f"case when abs({value}) = double('Infinity') or ({value} = 0D and not {trimmed} rlike {zero})"
+        f"case when abs({value}) = double('Infinity')"
+        f" or ({value} = 0D and not {trimmed} rlike {zero})"
         f" then {out} else {value} end"
     )
     infinite = scope.statement.string(
@@ -249,7 +257,9 @@ def _parse_float(call: Call, scope: Scope) -> str:
 
 
 def _parse_numeric(call: Call, scope: Scope) -> str:
-    """Plain decimals; a constrained type rounds, an unconstrained one refuses digits it cannot keep."""
+    """Plain decimals; a constrained type rounds, an unconstrained one refuses digits it cannot
+    keep.
+    """
     x = scope.emit(call.args[0])
     trimmed = f"trim(both {scope.statement.string(_BLANKS)} from {x})"
     value = f"cast({trimmed} as {spark_type(call.type)})"
@@ -260,7 +270,8 @@ def _parse_numeric(call: Call, scope: Scope) -> str:
         failure = error("22003", "numeric value has too many digits after the decimal point")
         found = f"case when {trimmed} rlike {long} then {failure} else {value} end"
     other = scope.statement.string(
-        r"(?i)\A[ \t\n\r\f\x0B]*[+-]?([0-9._]+(e[+-]?[0-9_]+)?|0[xob][0-9a-f_]+|inf(inity)?|nan)[ \t\n\r\f\x0B]*\z"
+        r"(?i)\A[ \t\n\r\f\x0B]*[+-]?([0-9._]+(e[+-]?[0-9_]+)?|0[xob][0-9a-f_]+|inf(inity)?|nan)"
+        r"[ \t\n\r\f\x0B]*\z"
     )
     failure = (
         f"if({x} rlike {other}, {error('0A000', 'this notation of numeric is not supported')},"

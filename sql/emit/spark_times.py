@@ -1,11 +1,13 @@
 """Templates of dates, timestamps and intervals.
 
-The session of Spark runs in UTC, so `timestamp` (an instant) cast to `timestamp_ntz` is its UTC reading and
-back. Other zones appear as explicit arguments only (sql/functions.py, F3).
+The session of Spark runs in UTC, so `timestamp` (an instant) cast to `timestamp_ntz` is its UTC
+reading and back. Other zones appear as explicit arguments only (sql/functions.py, F3).
 
 INVARIANTS
-  I1  an interval is a struct of months, days and micros inside of expressions; it never leaves a query.
-  I2  the zone and the field of an expression are known when it is emitted, or the expression is refused.
+  I1  an interval is a struct of months, days and micros inside of expressions; it never leaves a
+      query.
+  I2  the zone and the field of an expression are known when it is emitted, or the expression is
+      refused.
 """
 
 from typing import Final

@@ -1,11 +1,12 @@
 """How PostgreSQL's types and values look in generated Spark SQL.
 
 INVARIANTS
-  L1  a literal's text is made of digits, letters of ours and signs; a string never becomes text: it is
-      bound as an argument (notes/semantics.md §2, notes/security.md §1).
+  L1  a literal's text is made of digits, letters of ours and signs; a string never becomes text:
+      it is bound as an argument (notes/semantics.md §2, notes/security.md §1).
   L2  a literal has exactly the Spark type of its SqlType, by an explicit cast or suffix.
 
-The session of Spark runs in UTC, so that a count of microseconds has one meaning for both timestamp types.
+The session of Spark runs in UTC, so that a count of microseconds has one meaning for both
+timestamp types.
 """
 
 import math

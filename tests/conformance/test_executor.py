@@ -1,7 +1,8 @@
 """One suite for every engine: plans over pinned inputs, equal answers, equal errors.
 
-Inputs are views of shards: files with deletion vectors and row limits, rows in memory, both. The reference
-engine reads files through a callable; Spark gets them from `engines.py` in this directory.
+Inputs are views of shards: files with deletion vectors and row limits, rows in memory, both. The
+reference engine reads files through a callable; Spark gets them from `engines.py` in this
+directory.
 """
 
 import asyncio

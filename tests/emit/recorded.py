@@ -1,7 +1,7 @@
 """PostgreSQL's answers: recorded once from a real server, read in every run.
 
-One JSON array a line: the expression, the type's name or the SQLSTATE behind `!`, the value's text or the
-error's message (null for NULL).
+One JSON array a line: the expression, the type's name or the SQLSTATE behind `!`, the value's text
+or the error's message (null for NULL).
 """
 
 import json

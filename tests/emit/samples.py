@@ -1,7 +1,7 @@
 """Expressions for every row of the function table: sample values of each type, combined by rule.
 
-Nothing here knows an answer: PostgreSQL gives them (`recorded.py`). Combinations are chosen by arithmetic,
-so that the same table always yields the same expressions.
+Nothing here knows an answer: PostgreSQL gives them (`recorded.py`). Combinations are chosen by
+arithmetic, so that the same table always yields the same expressions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,8 @@ SAMPLES: dict[str, Sequence[str | None]] = {
     "oid": ("1", "4294967295", "0", NULL, "2147483648"),
     "float4": ("1.5", "-0.1", "0", "3e38", "1e-40", "NaN", NULL, "Infinity", "2.5", "16777217"),
     "float8": (
-        "2.5", "-0.4", "0", "1e308", "1e-310", "NaN", NULL, "-Infinity", "0.5", "1234567.891", "-1", "3"
+        "2.5", "-0.4", "0", "1e308", "1e-310", "NaN", NULL, "-Infinity", "0.5", "1234567.891",
+        "-1", "3"
     ),
     "numeric": (
         "12.345", "-0.5", "0", "99999999.99", "2.5", NULL, "0.000001", "-1234.5678", "1", "100"
@@ -33,7 +34,8 @@ SAMPLES: dict[str, Sequence[str | None]] = {
         "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "00000000-0000-0000-0000-000000000000", NULL,
         "ffffffff-ffff-ffff-ffff-ffffffffffff",
     ),
-    "date": ("2024-02-29", "1970-01-01", "1969-12-28", NULL, "2000-12-31", "9999-12-31", "0001-01-01"),
+    "date": ("2024-02-29", "1970-01-01", "1969-12-28", NULL, "2000-12-31", "9999-12-31",
+    "0001-01-01"),
     "timestamp": (
         "2024-02-29 23:59:59.999999", "1970-01-01 00:00:00", "1969-12-31 23:59:59.5", NULL,
         "2023-10-29 02:30:00", "0001-01-01 00:00:00", "2024-12-30 12:34:56.789",
@@ -43,19 +45,24 @@ SAMPLES: dict[str, Sequence[str | None]] = {
         "2023-10-29 02:30:00+02", "2024-12-30 12:34:56.789+00",
     ),
     "interval": (
-        "1 month 1 day 01:02:03.5", "30 days", "1 month", "-1 day", NULL, "00:00:00.000001", "13 months -5 days",
+        "1 month 1 day 01:02:03.5", "30 days", "1 month", "-1 day", NULL, "00:00:00.000001",
+        "13 months -5 days",
     ),
 }  # fmt: skip
 
-# Arguments of functions that take a word, a pattern or a small number where the type alone says less.
+# Arguments of functions that take a word, a pattern or a small number where the type alone says
+# less.
 _WORDS = {
     "date_trunc": (
-        "day", "month", "hour", "week", "quarter", "year", "second", "milliseconds", "decade", "century",
+        "day", "month", "hour", "week", "quarter", "year", "second", "milliseconds", "decade",
+        "century",
         "minute", "millennium", "microseconds", "bogus",
     ),
     "date_part": (
-        "year", "month", "day", "hour", "minute", "second", "epoch", "dow", "isodow", "doy", "week", "quarter",
-        "isoyear", "milliseconds", "microseconds", "decade", "century", "millennium", "timezone", "julian", "x",
+        "year", "month", "day", "hour", "minute", "second", "epoch", "dow", "isodow", "doy",
+        "week", "quarter",
+        "isoyear", "milliseconds", "microseconds", "decade", "century", "millennium", "timezone",
+        "julian", "x",
     ),
     "timezone": ("UTC", "Europe/Berlin", "America/New_York", "Nowhere/None"),
     "encode": ("hex", "base64", "rot13"),
@@ -64,21 +71,28 @@ _WORDS = {
 _WORDS["extract"] = _WORDS["date_part"]
 _TEXTS = {
     "to_bool": ("true", " YES ", "of", "0", "maybe", NULL, "", "f", "on"),
-    "to_int": ("12", " -7 ", "0x1F", "1_000", "1.5", "", NULL, "99999999999999999999", "+5", "\t3\n", "1e3", "12a"),
+    "to_int": ("12", " -7 ", "0x1F", "1_000", "1.5", "", NULL, "99999999999999999999", "+5",
+    "\t3\n", "1e3", "12a"),
     "to_float": (
-        "1.5", " 1e10 ", "1d", "NaN", "-inf", "1e400", "0x1p3", NULL, "", ".5", "5.", "1e-400", "x", "1f",
+        "1.5", " 1e10 ", "1d", "NaN", "-inf", "1e400", "0x1p3", NULL, "", ".5", "5.", "1e-400",
+        "x", "1f",
     ),
-    "to_numeric": ("1.50", " 7 ", "1e3", "NaN", "1_0.5", "", NULL, ".5", "5.", "x", "0.1234567890123456789"),
+    "to_numeric": ("1.50", " 7 ", "1e3", "NaN", "1_0.5", "", NULL, ".5", "5.", "x",
+    "0.1234567890123456789"),
     "to_date": (
-        "2024-01-31", "2024-02-30", "20240105", "Jan 5 2024", "2024", NULL, "", " 2024-01-01 ", "0000-01-01",
+        "2024-01-31", "2024-02-30", "20240105", "Jan 5 2024", "2024", NULL, "", " 2024-01-01 ",
+        "0000-01-01",
         "infinity", "2024-1-5",
     ),
     "to_timestamp": (
-        "2024-01-31 10:20:30.123456", "2024-01-31", "2024-01-31T24:00:00", "2024-01-01 10:00+02", NULL,
-        "2024-01-01 10:00:60", "2024-01-01 25:00:00", "2024-01-01 10:20", "2024-01-01 10:20:30.1234567",
+        "2024-01-31 10:20:30.123456", "2024-01-31", "2024-01-31T24:00:00", "2024-01-01 10:00+02",
+        NULL,
+        "2024-01-01 10:00:60", "2024-01-01 25:00:00", "2024-01-01 10:20",
+        "2024-01-01 10:20:30.1234567",
     ),
     "to_uuid": (
-        "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11", "{a0eebc999c0b4ef8bb6d6bb9bd380a11}", "xyz", NULL, "",
+        "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11", "{a0eebc999c0b4ef8bb6d6bb9bd380a11}", "xyz", NULL,
+        "",
         "a0ee-bc99-9c0b-4ef8-bb6d-6bb9-bd38-0a11", "a0eebc99-9c0b4ef8bb6d6bb9bd380a1",
     ),
     "to_bytea": ("\\x00ff", "a\\\\b", "\\x0", NULL, "abc\\001", "\\xzz"),
@@ -88,13 +102,29 @@ _TEXTS = {
 _CAST_TEXTS = {
     "bool": "to_bool", "int2": "to_int", "int4": "to_int", "int8": "to_int", "float4": "to_float",
     "float8": "to_float", "numeric": "to_numeric", "date": "to_date", "timestamp": "to_timestamp",
-    "timestamptz": "to_timestamp", "uuid": "to_uuid", "bytea": "to_bytea", "interval": "to_interval",
+    "timestamptz": "to_timestamp", "uuid": "to_uuid", "bytea": "to_bytea",
+    "interval": "to_interval",
     "oid": "to_oid",
 }  # fmt: skip
 _SMALL = ("1", "2", "0", "-1", "3", NULL, "-2", "5", "100")
 _PATTERNS = {
     "~~": ("h%", "_b%", "a\\%b\\_c\\\\d", "%€%", NULL, "", "%l", "\\", "%"),
-    "~": ("l+", "^h.*o$", "[a-c]", "(a|b)%", NULL, "", "o$", "a{1,2}", "\\d", "^", "x|y", "[^ ]", "(", "*a"),
+    "~": (
+        "l+",
+        "^h.*o$",
+        "[a-c]",
+        "(a|b)%",
+        NULL,
+        "",
+        "o$",
+        "a{1,2}",
+        "\\d",
+        "^",
+        "x|y",
+        "[^ ]",
+        "(",
+        "*a",
+    ),
 }
 _SKIPPED = frozenset({"random()", "substring(text,text)"})
 
@@ -146,13 +176,21 @@ def _casts(row: Function) -> Iterator[str]:
 
 
 def _operators(row: Function) -> Iterator[str]:
-    pattern = next((p for p in ("~~", "~") if p == row.name.lstrip("!").rstrip("*") or (p == "~~" and "~~" in row.name)), None)
+    pattern = next(
+        (
+            p
+            for p in ("~~", "~")
+            if p == row.name.lstrip("!").rstrip("*") or (p == "~~" and "~~" in row.name)
+        ),
+        None,
+    )
     if pattern is not None and len(row.args) == 2:
         column = SAMPLES[row.args[0]]
         for index, value in enumerate(_PATTERNS[pattern]):
             right = literal(row.args[1], value)
             yield f"({literal(row.args[0], column[index % len(column)])} {row.name} {right})"
-            yield f"({literal(row.args[0], column[(index * 3 + 1) % len(column)])} {row.name} {right})"
+            other = column[(index * 3 + 1) % len(column)]
+            yield f"({literal(row.args[0], other)} {row.name} {right})"
         return
     if len(row.args) == 1:
         for value in SAMPLES[row.args[0]]:
@@ -184,24 +222,32 @@ def _aggregates(row: Function) -> Iterator[str]:
         yield "(select count(*) filter (where x is null) from (values (1), (null)) v(x))"
         return
     type_ = "int4" if row.args[0] == "any" else row.args[0]
-    # PostgreSQL's avg(float8) fails when the squares overflow that only stddev needs; ours does not.
+    # PostgreSQL's avg(float8) fails when the squares overflow that only stddev needs; ours does
+    # not.
     values = [value for value in SAMPLES[type_] if value not in ("1e308", "3e38")]
-    second = ", ','::text" if row.args[1:] == ("text",) else ", '\\x2c'::bytea" if row.args[1:] else ""
+    second = (
+        ", ','::text" if row.args[1:] == ("text",) else ", '\\x2c'::bytea" if row.args[1:] else ""
+    )
     order = " order by x" if second else ""
     for index, size in enumerate((3, 4, 2, 1, 0)):
         chosen = [values[(index * 2 + at) % len(values)] for at in range(size)] or [None]
         rows = ", ".join(f"({literal(type_, value)})" for value in [*chosen, None])
         yield f"(select {row.name}(x{second}{order}) from (values {rows}) v(x))"
         if index == 1:
-            yield f"(select {row.name}(distinct x{second}{order}) from (values {rows}, {rows}) v(x))"
-            yield f"(select {row.name}(x{second}{order}) filter (where x is null) from (values {rows}) v(x))"
+            call, twice = f"(x{second}{order})", f"(values {rows}, {rows}) v(x)"
+            yield f"(select {row.name}(distinct {call[1:]} from {twice})"
+            yield f"(select {row.name}{call} filter (where x is null) from (values {rows}) v(x))"
 
 
 def _functions(row: Function) -> Iterator[str]:
     arguments: list[Sequence[str | None]] = []
     for position, type_ in enumerate(row.args):
         words = _WORDS.get(row.name)
-        if words is not None and type_ == "text" and (position == 0) == (row.name not in ("encode", "decode")):
+        if (
+            words is not None
+            and type_ == "text"
+            and (position == 0) == (row.name not in ("encode", "decode"))
+        ):
             arguments.append(words)
         elif row.name == "date_trunc" and position == 2:
             arguments.append(_WORDS["timezone"])
@@ -223,7 +269,10 @@ def _calls(row: Function, arguments: Sequence[Sequence[str | None]]) -> Iterator
     wanted = count if len(arguments) < 2 else max(count, CASES_PER_ROW * 2)
     for index in range(wanted):
         parts = [
-            literal("text" if type_ == "any" else type_, values[(index * (2 * at + 1) + at) % len(values)])
+            literal(
+                "text" if type_ == "any" else type_,
+                values[(index * (2 * at + 1) + at) % len(values)],
+            )
             for at, (type_, values) in enumerate(zip(row.args, arguments, strict=True))
         ]
         if row.name == "extract":

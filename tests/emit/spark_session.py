@@ -1,4 +1,6 @@
-"""A bare Spark session with the settings of notes/semantics.md, to run emitted statements for tests."""
+"""A bare Spark session with the settings of notes/semantics.md, to run emitted statements for
+tests.
+"""
 
 import contextlib
 import os
@@ -50,10 +52,9 @@ class Spark:
         except Exception as error:
             raise translated(error) from None
         assert table.num_rows == 1
-        # Dates beyond Python's and timestamps come as integers, as the reference evaluator has them.
-        return [
-            to_values(table.column(index), type_)[0] for index, type_ in enumerate(types)
-        ]
+        # Dates beyond Python's and timestamps come as integers, as the reference evaluator has
+        # them.
+        return [to_values(table.column(index), type_)[0] for index, type_ in enumerate(types)]
 
 
 def translated(error: Exception) -> SqlError:
@@ -69,8 +70,10 @@ def translated(error: Exception) -> SqlError:
 
 
 _OPENS = (
-    "java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util",
-    "java.util.concurrent", "java.util.concurrent.atomic", "sun.nio.ch", "sun.nio.cs", "sun.security.action",
+    "java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio",
+    "java.util",
+    "java.util.concurrent", "java.util.concurrent.atomic", "sun.nio.ch", "sun.nio.cs",
+    "sun.security.action",
     "sun.util.calendar", "jdk.internal.ref",
 )  # fmt: skip
 

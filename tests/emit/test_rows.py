@@ -1,9 +1,10 @@
-"""Every row of the function table against PostgreSQL's recorded answers, on the reference evaluator and on Spark.
+"""Every row of the function table against PostgreSQL's recorded answers, on the reference
+evaluator and on Spark.
 
     REWRITE=1 pytest tests/emit/test_rows.py    records the answers from a real PostgreSQL again
 
-An engine may refuse an expression (0A000); which ones it refuses is on record too, so that a refusal is a
-decision and not an accident.
+An engine may refuse an expression (0A000); which ones it refuses is on record too, so that a
+refusal is a decision and not an accident.
 """
 
 import os
@@ -70,18 +71,23 @@ def same(expression: str, found: Answer, type_: SqlType | None, expected: Answer
 
 
 def _close(found: Decimal, expected: Decimal, digits: Decimal) -> bool:
-    """Equal in all digits that both print: the number of decimals of a quotient is our own (semantics.md §4)."""
+    """Equal in all digits that both print: the number of decimals of a quotient is our own
+    (semantics.md §4).
+    """
     exponent = expected.as_tuple().exponent
     assert isinstance(exponent, int)
     # PostgreSQL's stddev is itself off by less than one in its last digit.
-    return abs(found - expected) <= max(Decimal(1).scaleb(exponent) * digits, Decimal(1).scaleb(-18))
+    return abs(found - expected) <= max(
+        Decimal(1).scaleb(exponent) * digits, Decimal(1).scaleb(-18)
+    )
 
 
 def is_refusal(found: Answer, expected: Answer) -> bool:
     """Whether an error of ours says that we do not do this, where PostgreSQL does."""
     if expected.failed or not found.failed:
         return found.kind == "!0A000" != expected.kind
-    # Infinite dates are out of range for us; a LIKE pattern with a bad end is found before it matters.
+    # Infinite dates are out of range for us; a LIKE pattern with a bad end is found before it
+    # matters.
     infinite = found.kind == "!22008" and expected.text == "infinity"
     early = found.kind == "!22025"
     too_wide = found.kind == "!22003" and _too_wide(expected)

@@ -1,6 +1,7 @@
 """The same expressions on Spark: what it answers is what PostgreSQL answers.
 
-Expressions that PostgreSQL answers run many at a time in one statement; errors need a statement each.
+Expressions that PostgreSQL answers run many at a time in one statement; errors need a statement
+each.
 """
 
 from collections.abc import Iterator, Sequence
