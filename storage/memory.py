@@ -124,8 +124,9 @@ class MemoryObjectStore:
 
     async def list(self, prefix: str) -> Sequence[str]:
         """The names below a directory (recursive), sorted."""
+        self._check_alive()
         if prefix:
-            self._check(prefix)
+            name_parts(prefix)
         below = f"{prefix}/" if prefix else ""
         names = self._durable.keys() | self._unsynced.keys()
         return sorted(name for name in names if name.startswith(below))
@@ -138,6 +139,7 @@ class MemoryObjectStore:
 
     async def sync(self, names: Sequence[str]) -> None:
         """Make objects written by `write_unsynced` durable (W3). Raises NotFound."""
+        self._check_alive()
         for name in names:
             self._check(name)
             if name in self._unsynced:
@@ -174,6 +176,9 @@ class MemoryObjectStore:
         return reborn
 
     def _check(self, name: str) -> None:
+        self._check_alive()
+        name_parts(name)
+
+    def _check_alive(self) -> None:
         if self._crashed:
             raise Indeterminate("the process of this object store has crashed")
-        name_parts(name)
