@@ -24,6 +24,7 @@ async def execute_definition(
     changes = await _changes(execution, statement)
     if changes:
         execution.transaction.changed_catalog = True
+        execution.transaction.wrote = True
         execution.services.coordination.change_catalog(execution.transaction.id, changes)
     return Done(tag)
 

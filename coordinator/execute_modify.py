@@ -44,6 +44,7 @@ async def execute_modify(execution: Execution, modify: Modify, tag: str) -> Outc
         await sink.discard()
         raise
     if work.affected:
+        execution.transaction.wrote = True
         execution.services.coordination.write(execution.transaction.id, modify.table, batch)
     complete = f"{tag} {work.affected}"
     if modify.returning is None:

@@ -48,7 +48,7 @@ class Portal:
         assert isinstance(self.outcome, Rows), "only a portal with rows is read"
         left = limit
         while not self.finished:
-            batch = self._rest if self._rest is not None else await self._next(self.outcome.batches)
+            batch = self._rest if self._rest is not None else await anext(self.outcome.batches, None)
             self._rest = None
             if batch is None:
                 self.finished = True
@@ -62,11 +62,6 @@ class Portal:
             if limit and left == 0:
                 return
 
-    async def _next(self, batches: AsyncIterator[pa.RecordBatch]) -> pa.RecordBatch | None:
-        async for batch in batches:
-            return batch
-        return None
-
     async def close(self) -> None:
         """Let go of the rows and of the engine behind them (O1)."""
         self.finished = True
@@ -77,8 +72,9 @@ class Portal:
 
 async def close_batches(batches: AsyncIterator[pa.RecordBatch]) -> None:
     """End the engine's work behind a stream."""
-    if isinstance(batches, AsyncGenerator):
-        await batches.aclose()
+    closer = getattr(batches, "aclose", None)
+    if closer is not None:
+        await closer()
 
 
 def tag_of(outcome: Outcome, count: int) -> str:

@@ -52,6 +52,7 @@ class SessionTransaction:
         self._now = 0
         self.statements = 0
         self.changed_catalog = False
+        self.wrote = False
         self.committing = False
 
     # --- state ----------------------------------------------------------------------------------
@@ -171,6 +172,9 @@ class SessionTransaction:
         if self._failed:
             self.rollback()
             return False
+        if not self._in_block and not self.wrote:
+            # A query alone, at one timestamp: there is nothing to validate.
+            self._drop()
         txn, self._id = self._id, None
         try:
             if txn is not None:
@@ -205,6 +209,7 @@ class SessionTransaction:
             self._coordination.abort(txn)
         self._snapshot = None
         self.changed_catalog = False
+        self.wrote = False
 
     def _end(self, *, committed: bool) -> None:
         self._snapshot = None
@@ -213,6 +218,7 @@ class SessionTransaction:
         self._now = 0
         self.statements = 0
         self.changed_catalog = False
+        self.wrote = False
         if committed:
             self._variables.committed()
         else:

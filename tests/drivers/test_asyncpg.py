@@ -46,7 +46,10 @@ def test_transactions_and_cursors(dsn: str) -> None:
         await connection.execute("create table ac (a int4)")
         async with connection.transaction():
             await connection.execute("insert into ac select * from (values (1), (2), (3)) v")
-            seen = [row["a"] async for row in connection.cursor("select a from ac order by a", prefetch=2)]
+            seen = [
+                row["a"]
+                async for row in connection.cursor("select a from ac order by a", prefetch=2)
+            ]
             assert seen == [1, 2, 3]
         with pytest.raises(asyncpg.DivisionByZeroError):
             async with connection.transaction():
@@ -65,7 +68,9 @@ def test_copy_both_ways(dsn: str, tmp_path) -> None:  # noqa: ANN001  pytest's o
         tag = await connection.copy_to_table("acopy", source=source, format="csv", header=True)
         assert tag == "COPY 2"
         target = tmp_path / "out.csv"
-        await connection.copy_from_query("select * from acopy order by a", output=target, format="csv")
+        await connection.copy_from_query(
+            "select * from acopy order by a", output=target, format="csv"
+        )
         assert target.read_text() == '1,"x, y"\n2,\n'
 
     run(dsn, story)

@@ -31,7 +31,9 @@ ROWS = [
 
 
 @pytest.mark.parametrize("binary", [False, True], ids=["text", "binary"])
-def test_values_of_all_types_make_the_round_trip(connection: psycopg.Connection, binary: bool) -> None:
+def test_values_of_all_types_make_the_round_trip(
+    connection: psycopg.Connection, binary: bool
+) -> None:
     table = f"types_{'binary' if binary else 'text'}"
     connection.execute(f"create table {table} (k int4, {COLUMNS})")
     marker = "%b" if binary else "%t"
@@ -89,7 +91,7 @@ def test_copy_that_fails_leaves_nothing_and_a_usable_connection(
         copy.write("1\n2\nthree\n")
     assert refused.value.diag.context is not None
     assert "COPY copied_badly, line 3, column a" in refused.value.diag.context
-    with pytest.raises(errors.QueryCanceled), connection.cursor() as cursor:
+    with pytest.raises(ZeroDivisionError), connection.cursor() as cursor:
         with cursor.copy("copy copied_badly from stdin") as copy:
             copy.write("1\n")
             raise ZeroDivisionError("the client gives up") from None
