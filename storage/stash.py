@@ -5,7 +5,8 @@
 
 INVARIANTS
   S1  a transaction is all or nothing, and durable (power failure included) when it returns.
-  S2  a transaction with an epoch older than the stash's raises Fenced and writes nothing.
+  S2  a transaction with another epoch than the stash's raises Fenced and writes nothing, whether
+      its requirements hold or not.
   S3  transactions of one epoch take effect in the order they were handed over.
   S4  Determinate: nothing was written. Indeterminate: it may have been.
 
@@ -64,7 +65,9 @@ class Stash(Protocol):
     ) -> None:
         """Check the epoch and the requirements, then write all, durably (S1, S2).
 
-        Raises RequireFailed, Fenced, Determinate (e.g. disk full), Indeterminate.
+        Of several writes to one key the last one counts. Once handed over it is carried out, also
+        if the caller is cancelled. Raises RequireFailed, Fenced, Determinate (e.g. disk full),
+        Indeterminate, Fatal.
         """
         ...
 
