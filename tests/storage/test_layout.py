@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from storage.layout import DataDirectory
 from storage.errors import Determinate, Locked
+from storage.layout import DataDirectory
 
 
 def test_layout_and_modes(tmp_path: Path) -> None:
