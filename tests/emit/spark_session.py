@@ -3,6 +3,7 @@ tests.
 """
 
 import contextlib
+import logging
 import os
 import re
 import struct
@@ -128,6 +129,8 @@ def started() -> Iterator[Spark]:
             builder = builder.config(name, value)
         session = builder.getOrCreate()
         session.sparkContext.setLogLevel("OFF")
+        # PySpark logs every failed query with its stack trace; hundreds fail here on purpose.
+        logging.getLogger("SQLQueryContextLogger").disabled = True
         try:
             yield Spark(session)
         finally:
