@@ -65,6 +65,7 @@ async def _findings(storage: Storage) -> tuple[Sequence[Finding], int]:
             registered=found.shards.get(shard, known.created),
             applied=found.applied,
             batches=[(ts, batch) for ts, owner, batch in found.batches if owner == shard],
+            flushed=found.flushed.get(shard),
         )
         findings += await check_shard(storage.store, record)
     return findings, tables

@@ -19,7 +19,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from coordinator.coordination import RequestRefused
 from coordinator.core.core import Core
@@ -71,8 +71,9 @@ from sql.catalog import Table
 from storage.batch import ShardView, WriteBatch
 from storage.clock import Clock
 from storage.commit import Commit
-from storage.cuts import RunBlocking, flush
-from storage.errors import Determinate, Fenced, ForeignWriter, Indeterminate, StorageError
+from storage.cuts import flush
+from storage.delta.maintenance import wants_checkpoint, write_checkpoint
+from storage.errors import Determinate, Fatal, Fenced, ForeignWriter, Indeterminate, StorageError
 from storage.object_store import ObjectStore
 from storage.shard import ShardState, Version
 from storage.stash import Put, Stash
@@ -96,6 +97,20 @@ RESOLVE_PAUSE_S: Final = 0.05
 """Between two looks for the token of a commit whose outcome is unknown."""
 
 R = TypeVar("R", bound=ReplyValue)
+T = TypeVar("T")
+
+
+class RunBlocking(Protocol):
+    """Runs a function that takes a while, off the loop; the simulation runs it on the spot."""
+
+    async def __call__(self, work: Callable[[], T], /) -> T:
+        """Wait for the result of `work`."""
+        ...
+
+
+async def in_thread(work: Callable[[], T], /) -> T:
+    """Run a function in a thread of the loop's pool."""
+    return await asyncio.to_thread(work)
 
 
 class Driver:
@@ -112,7 +127,7 @@ class Driver:
         store: ObjectStore,
         epoch: Epoch,
         *,
-        run_blocking: RunBlocking = asyncio.to_thread,
+        run_blocking: RunBlocking = in_thread,
     ) -> None:
         self._core = core
         self._clock = clock
@@ -184,7 +199,7 @@ class Driver:
             case FlushCut():
                 self._spawn(self._flush_cut(effect.cut, effect.states))
             case Tidy():
-                self._spawn(self._tidy(effect.cut))
+                self._spawn(self._tidy(effect))
 
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
         assert self._tasks is not None, "D2: effects run only while `run` does"
@@ -196,6 +211,8 @@ class Driver:
         record = Put(ORACLE, SYSTEM, ceiling.to_bytes(8, "big"))
         try:
             await self._stash.transact(self._epoch, [record])
+        except Fatal:
+            raise
         except Determinate as error:
             log.warning("ceiling not persisted: %s", error)
             await asyncio.sleep(RESOLVE_PAUSE_S)
@@ -211,6 +228,8 @@ class Driver:
     async def _commit_group(self, commit: Commit) -> None:
         try:
             await self._txns.commit_at(commit)
+        except Fatal:
+            raise
         except TimestampPassed as passed:
             self._handle(GroupPassed(commit.token, passed.upper))
         except Determinate as error:
@@ -226,7 +245,7 @@ class Driver:
         while True:
             try:
                 found = await self._txns.find(commit.token)
-            except Fenced:
+            except (Fenced, Fatal):
                 raise
             except StorageError as error:
                 log.warning("commit %s still unknown: %s", commit.token, error)
@@ -256,6 +275,8 @@ class Driver:
                     versions[state.shard] = await flush(
                         self._store, state, cut, run_blocking=self._run_blocking
                     )
+                except Fatal:
+                    raise
                 except ForeignWriter as error:
                     log.exception("shard %s has a foreign writer", state.shard)
                     failed[state.shard] = str(error)
@@ -267,13 +288,27 @@ class Driver:
             for state in states:
                 tasks.create_task(flush_one(state))
         self._handle(CutFlushed(cut, versions, failed))
+        for shard, version in versions.items():
+            if wants_checkpoint(version):
+                await self._checkpoint(shard, version.number)
 
-    async def _tidy(self, cut: Timestamp) -> None:
+    async def _checkpoint(self, shard: ShardId, number: int) -> None:
+        """Nobody waits for it, and without it readers only replay more of the log."""
         try:
-            await self._txns.tidy(cut)
+            await write_checkpoint(self._store, shard, number, run_blocking=self._run_blocking)
+        except Fatal:
+            raise
         except (Determinate, Indeterminate) as error:
-            log.warning("cut %s not tidied: %s", cut, error)
-        self._handle(Tidied(cut))
+            log.warning("no checkpoint of shard %s at %s: %s", shard, number, error)
+
+    async def _tidy(self, tidy: Tidy) -> None:
+        try:
+            await self._txns.tidy(tidy.cut, tidy.flushed)
+        except Fatal:
+            raise
+        except (Determinate, Indeterminate) as error:
+            log.warning("cut %s not tidied: %s", tidy.cut, error)
+        self._handle(Tidied(tidy.cut))
 
     # --- what sessions call ------------------------------------------------------------------
 

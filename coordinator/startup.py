@@ -10,10 +10,11 @@ INVARIANTS
       version's cut:
       a batch that was applied but not tidied is not counted twice.
   U4  start-up changes nothing but the epoch and upper; a crash in the middle does no harm.
+  U5  a log that ends before the cut it has reached has lost acknowledged data: start-up is refused.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -22,12 +23,12 @@ from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_change
 from coordinator.core.core import FIRST_OID, Core, Recovered
 from coordinator.core.messages import CatalogChange, PutTable, RemoveTable
 from coordinator.core.settings import CoreSettings
-from coordinator.driver import ORACLE, SYSTEM, Driver
+from coordinator.driver import ORACLE, SYSTEM, Driver, RunBlocking, in_thread
 from sql.catalog import Table
 from storage.batch import WriteBatch
 from storage.clock import Clock
-from storage.cuts import RunBlocking
 from storage.delta.recovery import load_shard
+from storage.errors import Corrupt
 from storage.object_store import ObjectStore
 from storage.shard import ShardState
 from storage.stash import Stash
@@ -73,7 +74,7 @@ async def recover(
     settings: CoreSettings,
     schema_of: SchemaOf,
     *,
-    run_blocking: RunBlocking = asyncio.to_thread,
+    run_blocking: RunBlocking = in_thread,
 ) -> Driver:
     """Take over and build the driver; `Driver.run` then finishes what was left to apply."""
     epoch = await stash.fence()
@@ -88,6 +89,7 @@ async def recover(
     since = max(Timestamp(0), Timestamp(ceiling - 1 - settings.history_us))
     known = known_shards(history)
     shards = await _load_shards(store, known, schema_of, since)
+    _check_nothing_lost(shards, found.flushed)
     for ts, shard, batch in found.batches:
         if shard in shards:
             shards[shard] = _replayed(shards[shard], ts, batch)
@@ -125,6 +127,16 @@ async def _load_shards(
         # One reason is enough to refuse to start, and it must be said in one line.
         raise group.exceptions[0] from group
     return shards
+
+
+def _check_nothing_lost(
+    shards: Mapping[ShardId, ShardState], flushed: Mapping[ShardId, Timestamp]
+) -> None:
+    """Compare the logs with what tidy noted (U5). Raises Corrupt."""
+    for shard, state in shards.items():
+        reached = flushed.get(shard)
+        if reached is not None and (state.cut is None or state.cut < reached):
+            raise Corrupt(f"the Delta log of {shard} ends before its newest commits")
 
 
 def _replayed(state: ShardState, ts: Timestamp, batch: WriteBatch) -> ShardState:

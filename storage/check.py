@@ -56,13 +56,16 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class ShardRecord:
-    """What the stash says of a shard: its registration, the applied cut, the untidied batches."""
+    """What the stash says of a shard: its registration, the applied cut, the untidied batches,
+    and the cut that its log has reached.
+    """
 
     shard: ShardId
     schema: pa.Schema
     registered: Timestamp
     applied: Timestamp
     batches: Sequence[tuple[Timestamp, WriteBatch]] = ()
+    flushed: Timestamp | None = None
 
 
 async def check_shard(store: ObjectStore, record: ShardRecord) -> list[Finding]:
@@ -85,6 +88,9 @@ class _Check:
     async def run(self) -> None:
         commits, checkpoints = await list_log(self.store, self.record.shard)
         version = await self._check_log(commits, checkpoints)
+        reached = self.record.flushed
+        if reached is not None and (version is None or version.cut < reached):
+            self._error(log_directory(self.record.shard), "the newest log entries are missing (T8)")
         await self._check_batches(version)
         await self._list_orphans()
 

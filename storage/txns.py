@@ -16,9 +16,11 @@ INVARIANTS
       would miss it. A commit that was cancelled while under way is unknown, too.
   T6  a shard is written only between its registration and its being forgotten.
   T7  nobody else moves `upper`: if it is not where this process left it, another one took over.
+  T8  `flushed` says which cut each table's log has reached: a log that ends before that cut has
+      lost acknowledged data.
 
-Collections: `txns` (upper, applied cut), `batches`, `tokens`, `shards`. Cost is in proportion to
-the data and the shards touched, never to the number of tables.
+Collections: `txns` (upper, applied cut), `batches`, `tokens`, `shards`, `flushed`. Cost is in
+proportion to the data and the shards touched, never to the number of tables.
 """
 
 import asyncio
@@ -35,6 +37,7 @@ from storage.stash import Delete, Put, Require, Stash, Write
 from storage.types import FIRST_TIMESTAMP, Epoch, ShardId, Timestamp, Token
 
 _TXNS, _BATCHES, _TOKENS, _SHARDS = "txns", "batches", "tokens", "shards"
+_FLUSHED = "flushed"
 _UPPER, _APPLIED = "upper", "applied"
 _TIMESTAMP = struct.Struct(">q")
 # A token's value: the commit's timestamp, and how many batches belong to it.
@@ -64,6 +67,7 @@ class Recovered:
     applied: Timestamp
     shards: Mapping[ShardId, Timestamp]
     batches: Sequence[tuple[Timestamp, ShardId, WriteBatch]] = field(default_factory=tuple)
+    flushed: Mapping[ShardId, Timestamp] = field(default_factory=dict[ShardId, Timestamp])
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,7 @@ class TxnsShard:
         shards = await self._stash.scan(_SHARDS)
         outcomes = await self._stash.scan(_TOKENS)
         values = await self._stash.scan(_BATCHES)
+        flushed = await self._stash.scan(_FLUSHED)
         self._stored_upper = _decode_timestamp(marks[_UPPER]) if _UPPER in marks else None
         if _APPLIED in marks:
             self._applied = _decode_timestamp(marks[_APPLIED])
@@ -109,7 +114,8 @@ class TxnsShard:
             for key, value in values.items()
             if _parse_batch_key(key)[0] > self._applied
         ]
-        return Recovered(self._upper, self._applied, dict(self._shards), batches)
+        cuts = {ShardId(key): _decode_timestamp(cut) for key, cut in flushed.items()}
+        return Recovered(self._upper, self._applied, dict(self._shards), batches, cuts)
 
     async def advance(self, upper: Timestamp) -> None:
         """Close every timestamp below `upper`, durably; start-up does it with the new ceiling.
@@ -156,8 +162,12 @@ class TxnsShard:
             self._happened(commit, size_bytes)
         return found
 
-    async def tidy(self, cut: Timestamp) -> None:
+    async def tidy(
+        self, cut: Timestamp, flushed: Mapping[ShardId, Timestamp] | None = None
+    ) -> None:
         """Forget batches and tokens with ts <= cut and note the cut as applied (T1).
+
+        `flushed`: shards whose log has reached a new cut, durably (T8).
 
         In small transactions, so that commits pass between them. The cut is noted before anything
         is removed: a crash between leaves batches that are known to be applied, never half of a
@@ -169,11 +179,14 @@ class TxnsShard:
         # A commit that comes later must not lie below a cut that calls it applied.
         self._upper = max(self._upper, Timestamp(cut + 1))
         async with self._tidying:
-            if cut > self._applied:
-                await self._stash.transact(
-                    self._epoch, [Put(_TXNS, _APPLIED, _TIMESTAMP.pack(cut))]
-                )
-                self._applied = cut
+            reached = [
+                Put(_FLUSHED, shard, _TIMESTAMP.pack(at)) for shard, at in (flushed or {}).items()
+            ]
+            if cut > self._applied or reached:
+                applied = max(cut, self._applied)
+                mark = Put(_TXNS, _APPLIED, _TIMESTAMP.pack(applied))
+                await self._stash.transact(self._epoch, [*reached, mark])
+                self._applied = applied
             while piece := self._next_piece():
                 await self._stash.transact(self._epoch, _plan_removals(piece))
                 for _ in piece:
@@ -184,7 +197,7 @@ class TxnsShard:
         for shard in commit.batches:
             assert shard in self._shards or shard in commit.registers, f"T6: {shard} unregistered"
         for write in commit.catalog:
-            assert write.collection not in {_TXNS, _BATCHES, _TOKENS, _SHARDS}, (
+            assert write.collection not in {_TXNS, _BATCHES, _TOKENS, _SHARDS, _FLUSHED}, (
                 f"{write.collection} belongs to the txns shard"
             )
 
@@ -201,7 +214,8 @@ class TxnsShard:
             for shard in commit.registers
             if shard not in self._shards
         ]
-        writes += [Delete(_SHARDS, shard) for shard in commit.forgets]
+        for shard in commit.forgets:
+            writes += [Delete(_SHARDS, shard), Delete(_FLUSHED, shard)]
         writes += commit.catalog
         outcome = _OUTCOME.pack(commit.ts, len(commit.batches))
         writes.append(Put(_TOKENS, commit.token, outcome))

@@ -459,9 +459,10 @@ class Core:
             state = self._shards[shard]
             if self._stopping is None:
                 self._cutting.wrote(shard, state, added=state.tail_bytes, now=message.cut)
-            if state.tail:
-                applied = min(applied, Timestamp(state.tail[0].ts - 1))
-        return [Tidy(applied)]
+            first = state.tail[0].ts if state.tail else state.created
+            applied = min(applied, Timestamp(first - 1))
+        flushed = {shard: version.cut for shard, version in message.versions.items()}
+        return [Tidy(applied, flushed)]
 
     def _stop(self) -> list[Effect]:
         """Once nothing is in flight: hand unused timestamps back, then answer (R4)."""

@@ -3,13 +3,14 @@
 Effects that make something durable come before effects that tell anyone about it (STYLE §2.2).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from coordinator.core.messages import ReplyValue, RequestId
 from storage.commit import Commit
 from storage.shard import ShardState
-from storage.types import Timestamp
+from storage.types import ShardId, Timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,13 @@ class FlushCut:
 
 @dataclass(frozen=True, slots=True)
 class Tidy:
-    """Drop the batches up to `cut` from the txns shard: all shards have them. Ends in Tidied."""
+    """Drop the batches up to `cut` from the txns shard: all shards have them. Ends in Tidied.
+
+    `flushed`: the cut that each shard's log has newly reached.
+    """
 
     cut: Timestamp
+    flushed: Mapping[ShardId, Timestamp]
 
 
 Effect: TypeAlias = Reply | PersistCeiling | CommitGroup | FlushCut | Tidy

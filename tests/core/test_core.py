@@ -202,8 +202,9 @@ class Story:
             case FlushCut(cut=cut, states=states):
                 names = ",".join(state.shard.removeprefix("shard_") for state in states)
                 return f"flush {names} @{cut}"
-            case Tidy(cut=cut):
-                return f"tidy @{cut}"
+            case Tidy(cut=cut, flushed=flushed):
+                names = ",".join(shard.removeprefix("shard_") for shard in sorted(flushed))
+                return f"tidy @{cut} flushed {names or '-'}"
 
     def value(self, value: object) -> str:
         match value:
