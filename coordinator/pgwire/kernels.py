@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
+import pyarrow.csv
 
 if TYPE_CHECKING:
     Column: TypeAlias = pa.Array[pa.Scalar[pa.DataType]]
@@ -23,6 +24,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 _pc: Final[Any] = pyarrow.compute
+_csv: Final[Any] = pyarrow.csv
 _np: Final[Any] = np
 _pa: Final[Any] = pa
 _NOTHING: Final = pa.scalar(b"", pa.binary())
@@ -175,3 +177,54 @@ def decimal_scale(type_: pa.DataType) -> int:
 def month_day_nano(months: int, days: int, nanoseconds: int) -> object:
     """Arrow's interval."""
     return _pa.MonthDayNano([months, days, nanoseconds])
+
+
+def matching(texts: Column, pattern: str) -> Column:
+    """Which texts match the regular expression (RE2)."""
+    result: Column = _pc.match_substring_regex(texts, pattern)
+    return result
+
+
+def text_lengths(texts: Column) -> Ints:
+    """Characters of each text, 0 for NULL."""
+    counts: Ints = numbers(_pc.utf8_length(texts)).astype(np.int64)
+    return counts
+
+
+def substituted(texts: Column, old: str, new: str) -> Column:
+    """Every occurrence replaced."""
+    result: Column = _pc.replace_substring(texts, old, new)
+    return result
+
+
+def containing(texts: Column, piece: str) -> Mask:
+    """Which texts contain the piece; NULL does not."""
+    return mask_of(_pc.match_substring(texts, piece))
+
+
+def parse_fields(
+    block: bytes, count: int, *, delimiter: str, quote: str | None, null: str
+) -> list[Column]:
+    """Delimited lines as columns of strings; an unquoted `null` is NULL. Raises ArrowInvalid."""
+    names = [f"c{index}" for index in range(count)]
+    table = _csv.read_csv(
+        pa.BufferReader(block),
+        read_options=_csv.ReadOptions(
+            use_threads=False, block_size=len(block) + 1, column_names=names
+        ),
+        parse_options=_csv.ParseOptions(
+            delimiter=delimiter,
+            quote_char=quote or False,
+            double_quote=quote is not None,
+            escape_char=False,
+            newlines_in_values=quote is not None,
+            ignore_empty_lines=False,
+        ),
+        convert_options=_csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()),
+            null_values=[null],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+    return [chunked.combine_chunks() for chunked in table.columns]

@@ -1,0 +1,212 @@
+"""Columns of COPY text to columns of values: Arrow's casts where they provably read as PostgreSQL.
+
+INVARIANTS
+  Q1  a column is cast by Arrow only if its texts are of a form that both read alike; every other
+      column goes value by value through `sql.text_input`.
+  Q2  what Arrow refuses says nothing: the caller reads the rows again the exact way.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from coordinator.pgwire.arrow_types import arrow_type, to_array
+from coordinator.pgwire.kernels import (
+    Column,
+    Mask,
+    characters,
+    column_of,
+    filled,
+    listed,
+    mask_of,
+    matching,
+    numbers,
+    offsets,
+    right_trimmed,
+    text_lengths,
+)
+from sql.text_input import NAME_BYTES_MAX, apply_typmod, parse_text
+from sql.types import SqlType, Value
+
+ParseColumn = Callable[[Column], Column]
+"""Strings, NULL where the field was NULL, to the type's column. Raises SqlError or ArrowInvalid."""
+
+
+def column_parser(type_: SqlType, timezone: str) -> ParseColumn:
+    """How the texts of a column are read."""
+    fast = _FAST.get(type_.name)
+    if fast is None:
+        return lambda texts: _one_by_one(texts, type_, timezone)
+    is_utc = timezone.upper() == "UTC"
+
+    def parse(texts: Column) -> Column:
+        if type_.name == "timestamptz" and is_utc:
+            parsed = _zoneless_timestamps(texts)
+        else:
+            parsed = fast(texts, type_)
+        return _one_by_one(texts, type_, timezone) if parsed is None else parsed
+
+    return parse
+
+
+def parse_field(text: str, type_: SqlType, timezone: str) -> Value:
+    """One field as an assignment to a column of the type."""
+    value = parse_text(type_.name, text, timezone=timezone)
+    return apply_typmod(value, type_, explicit=False)
+
+
+def _one_by_one(texts: Column, type_: SqlType, timezone: str) -> Column:
+    values = [
+        None if text is None else parse_field(text, type_, timezone) for text in listed(texts)
+    ]
+    return to_array(values, type_)
+
+
+# ---------------------------------------------------------------- forms that both read alike
+
+
+def _allowed(alphabet: str) -> Mask:
+    table = np.zeros(256, np.bool_)
+    table[list(alphabet.encode())] = True
+    return table
+
+
+_INTEGER_BYTES: Final = _allowed("-0123456789")
+_DECIMAL_BYTES: Final = _allowed("-0123456789.")
+_FLOAT_BYTES: Final = _allowed("-0123456789.eE")
+_TINY: Final = 1e-30
+
+
+def _has_only(texts: Column, table: Mask) -> bool:
+    starts = offsets(texts)
+    return bool(table[characters(texts)[starts[0] : starts[-1]]].all())
+
+
+def _integers(texts: Column, type_: SqlType) -> Column | None:
+    return texts.cast(arrow_type(type_)) if _has_only(texts, _INTEGER_BYTES) else None
+
+
+def _numerics(texts: Column, type_: SqlType) -> Column | None:
+    """Arrow refuses what it would have to round, which is then rounded one by one."""
+    if not _has_only(texts, _DECIMAL_BYTES):
+        return None
+    try:
+        return texts.cast(arrow_type(type_))
+    except pa.ArrowInvalid:
+        return None
+
+
+def _floats(texts: Column, type_: SqlType) -> Column | None:
+    if not _has_only(texts, _FLOAT_BYTES):
+        return None
+    values = texts.cast(arrow_type(type_))
+    magnitude = np.abs(numbers(values).astype(np.float64))
+    # Overflow and underflow are errors in PostgreSQL; true zeros are told apart one by one.
+    suspect = ~np.isfinite(magnitude) | (magnitude < _TINY)
+    if texts.null_count:
+        suspect &= mask_of(texts.is_valid())
+    zeros = mask_of(matching(texts, r"^-?0*\.?0*$")) if suspect.any() else suspect
+    return None if (suspect & ~zeros).any() else values
+
+
+def _booleans(texts: Column, _: SqlType) -> Column | None:
+    """A handful of spellings; each is read once."""
+    spelled = texts.dictionary_encode()
+    assert isinstance(spelled, pa.DictionaryArray), "encoding makes a dictionary"
+    known = [parse_text("bool", str(text)) for text in listed(spelled.dictionary)]
+    return column_of(known, pa.bool_()).take(spelled.indices)
+
+
+_ISO_DATE_BYTES: Final = 10
+
+
+def _dates(texts: Column, _: SqlType) -> Column | None:
+    """Arrow knows YYYY-MM-DD only, and no year 0."""
+    return texts.cast(pa.date32()) if _has_only(texts, _INTEGER_BYTES) else None
+
+
+_ISO_TIMESTAMP: Final = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?$"
+)
+_ISO_ZONED: Final = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
+    r"(Z|[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?)$"
+)
+
+
+def _all_match(texts: Column, pattern: str) -> bool:
+    matched = mask_of(matching(texts, pattern))
+    return bool(
+        matched.all() if texts.null_count == 0 else matched[mask_of(texts.is_valid())].all()
+    )
+
+
+def _timestamps(texts: Column, _: SqlType) -> Column | None:
+    return texts.cast(pa.timestamp("us")) if _all_match(texts, _ISO_TIMESTAMP) else None
+
+
+def _zoned_timestamps(texts: Column, _: SqlType) -> Column | None:
+    if not _all_match(texts, _ISO_ZONED):
+        return None
+    parsed = texts.cast(pa.timestamp("us", tz="UTC"))
+    # Arrow reads the year 0 that an offset may lead to; the exact way refuses it.
+    return None if any_before_year_one(parsed) else parsed
+
+
+def any_before_year_one(stamps: Column) -> bool:
+    """Whether a timestamp is outside what we hold."""
+    return bool((numbers(stamps.view(pa.int64())) < _MICROS_MIN).any())
+
+
+def _zoneless_timestamps(texts: Column) -> Column | None:
+    if _all_match(texts, _ISO_TIMESTAMP):
+        return texts.cast(pa.timestamp("us")).view(pa.timestamp("us", tz="UTC"))
+    return _zoned_timestamps(texts, _TIMESTAMPTZ)
+
+
+_TIMESTAMPTZ: Final = SqlType("timestamptz")
+_MICROS_MIN: Final = -62_135_596_800_000_000
+"""0001-01-01."""
+
+
+def _strings(texts: Column, type_: SqlType) -> Column | None:
+    length = type_.length
+    if length is not None and (text_lengths(texts) > length).any():
+        return None
+    return right_trimmed(texts, " ") if type_.name == "bpchar" else texts
+
+
+def _names(texts: Column, _: SqlType) -> Column | None:
+    is_short = (np.diff(offsets(filled(texts, ""))) <= NAME_BYTES_MAX).all()
+    return texts if is_short else None
+
+
+_CANONICAL_UUID: Final = re.compile(
+    r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+).pattern
+
+
+def _uuids(texts: Column, _: SqlType) -> Column | None:
+    return texts if _all_match(texts, _CANONICAL_UUID) else None
+
+
+_FAST: Final[dict[str, Callable[[Column, SqlType], Column | None]]] = {
+    "bool": _booleans,
+    "int2": _integers,
+    "int4": _integers,
+    "int8": _integers,
+    "float4": _floats,
+    "float8": _floats,
+    "numeric": _numerics,
+    "text": _strings,
+    "varchar": _strings,
+    "bpchar": _strings,
+    "name": _names,
+    "uuid": _uuids,
+    "date": _dates,
+    "timestamp": _timestamps,
+    "timestamptz": _zoned_timestamps,
+}

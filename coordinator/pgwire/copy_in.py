@@ -1,0 +1,239 @@
+"""COPY FROM STDIN, text and csv: pieces of a stream in, Arrow batches out.
+
+    chunks ─▶ buffer ─▶ block of whole lines ─ plain? ─▶ pyarrow.csv ─▶ column casts ─▶ batch
+                                             └ else ───▶ line by line, value by value ─▶ batch
+
+INVARIANTS
+  I1  both ways give the same rows for the same bytes; the fast one is taken only where the block
+      shows that it must (`_is_plain`), and whatever goes wrong on it is done again exactly.
+  I2  chunk boundaries mean nothing.
+  I3  an error has PostgreSQL's SQLSTATE and message, and `context` says relation, line and column.
+  I4  memory is a few blocks, plus the longest line; that is bounded by `LINE_BYTES_MAX` (54000).
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from coordinator.pgwire.arrow_types import to_array
+from coordinator.pgwire.copy_columns import column_parser, parse_field
+from coordinator.pgwire.copy_lines import FieldSplitter, LineSplitter, bad_format, check_encoding
+from coordinator.pgwire.kernels import Column
+from coordinator.pgwire.plain_blocks import BlockCutter
+from sql.errors import SqlError, not_supported
+from sql.statements import CopyOptions
+from sql.types import SqlType, Value
+
+BLOCK_BYTES: Final = 1 << 20
+"""Input parsed at once. Larger: more memory and longer stalls; smaller: more overhead a block."""
+
+LINE_BYTES_MAX: Final = 256 << 20
+"""The longest line. PostgreSQL stops at 1 GB; a value that long fits in no message of ours."""
+
+_SHOWN_BYTES_MAX: Final = 100
+
+
+class CopyReader:
+    """Reads one COPY. `types` and `names` of the columns that the data has, in its order."""
+
+    def __init__(
+        self,
+        options: CopyOptions,
+        types: Sequence[SqlType],
+        names: Sequence[str],
+        *,
+        relation: str = "",
+        timezone: str = "UTC",
+    ) -> None:
+        assert len(types) == len(names), "a name for each type"
+        if not types:
+            raise not_supported("COPY into a table without columns")
+        self._options = options
+        self._types = tuple(types)
+        self._names = tuple(names)
+        self._relation = relation
+        self._timezone = timezone
+        self._parsers = tuple(column_parser(type_, timezone) for type_ in types)
+        self._lines = LineSplitter(options)
+        self._fields = FieldSplitter(options)
+        self._cutter = BlockCutter(options)
+        self._buffer = bytearray()
+        self._wanted_bytes = BLOCK_BYTES
+        self._header_waits = options.header
+        self._first_waits = True
+
+    # ------------------------------------------------------------ the stream
+
+    def feed(self, chunk: bytes) -> Iterator[pa.RecordBatch]:
+        """Take a piece of the stream; yields the batches that are complete (I2)."""
+        if not self._lines.is_at_end:
+            self._buffer += chunk
+        return self._drained(is_final=False)
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """The stream has ended; yields the rest."""
+        if self._header_waits and self._options.header_match and not self._buffer:
+            self._lines.line = 1
+            self._add_line(b"", [])
+        return self._drained(is_final=True)
+
+    def _drained(self, *, is_final: bool) -> Iterator[pa.RecordBatch]:
+        while len(self._buffer) >= self._wanted_bytes or (is_final and self._buffer):
+            used = len(self._buffer)
+            batch = self._block(is_final=is_final)
+            if batch is not None:
+                yield batch
+            if self._lines.is_at_end:
+                self._buffer.clear()
+                return
+            if len(self._buffer) == used:
+                self._want_more()
+                if is_final:
+                    return
+            else:
+                self._wanted_bytes = BLOCK_BYTES
+
+    def _want_more(self) -> None:
+        """Not one whole line in the buffer: look again when there is twice as much (I4)."""
+        if len(self._buffer) > LINE_BYTES_MAX:
+            error = SqlError("54000", f"line exceeds the limit of {LINE_BYTES_MAX} bytes")
+            raise self._located(error, line=self._lines.line + 1)
+        self._wanted_bytes = 2 * len(self._buffer)
+
+    def _block(self, *, is_final: bool) -> pa.RecordBatch | None:
+        """Use up some of the buffer, at most a block if it is fast."""
+        if self._first_waits:
+            return self._exact(is_final=is_final, lines_max=1)
+        end = self._cutter.block_end(self._buffer, BLOCK_BYTES, self._lines.end_of_line)
+        if end:
+            block = bytes(memoryview(self._buffer)[:end])
+            batch = self._plain(block)
+            if batch is not None:
+                self._lines.line += self._cutter.line_count(block)
+                del self._buffer[:end]
+                return batch
+        return self._exact(is_final=is_final, lines_max=None)
+
+    # ------------------------------------------------------------ the fast way
+
+    def _plain(self, block: bytes) -> pa.RecordBatch | None:
+        """The block's rows, or None where only the exact way is sure of them (I1)."""
+        if not self._cutter.is_plain(block, columns=len(self._types)):
+            return None
+        try:
+            columns = self._cutter.columns(block, len(self._types))
+            arrays = [parse(column) for parse, column in zip(self._parsers, columns, strict=True)]
+            return self._batch(arrays)
+        except (SqlError, pa.ArrowInvalid):
+            # The exact way finds out which line it was, and what is wrong with it.
+            return None
+
+    def _batch(self, arrays: list[Column]) -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays(arrays, list(self._names))
+
+    # ------------------------------------------------------------ the exact way
+
+    def _exact(self, *, is_final: bool, lines_max: int | None) -> pa.RecordBatch | None:
+        """Lines of about a block; of the whole buffer, if it does not hold one in that."""
+        for limit in (BLOCK_BYTES, len(self._buffer)):
+            data = bytes(memoryview(self._buffer)[:limit])
+            is_whole = len(data) == len(self._buffer)
+            columns: list[list[Value]] = [[] for _ in self._types]
+            used = self._read_lines(
+                data, columns, is_final=is_final and is_whole, lines_max=lines_max
+            )
+            if used or is_whole:
+                break
+        del self._buffer[:used]
+        if not columns[0]:
+            return None
+        return self._batch(
+            [to_array(c, type_) for c, type_ in zip(columns, self._types, strict=True)]
+        )
+
+    def _read_lines(
+        self, data: bytes, columns: list[list[Value]], *, is_final: bool, lines_max: int | None
+    ) -> int:
+        """Add the rows of whole lines; how many bytes they were."""
+        position = 0
+        count = 0
+        while count != lines_max:
+            try:
+                cut = self._lines.next_line(data, position, is_final=is_final)
+            except SqlError as error:
+                raise self._located(error) from None
+            if cut is None:
+                break
+            line, position = cut
+            count += 1
+            self._first_waits = False
+            self._add_line(line, columns)
+        return position
+
+    def _add_line(self, line: bytes, columns: list[list[Value]]) -> None:
+        try:
+            check_encoding(line, self._lines.end_of_line or b"")
+        except SqlError as error:
+            raise self._located(error) from None
+        try:
+            fields = self._fields.split(line)
+            if self._header_waits:
+                self._header_waits = False
+                self._check_header(fields)
+                return
+            if len(fields) > len(self._types):
+                raise bad_format("extra data after last expected column")
+        except SqlError as error:
+            raise self._located(error, shown=line) from None
+        for index, type_ in enumerate(self._types):
+            if index == len(fields):
+                missing = bad_format(f'missing data for column "{self._names[index]}"')
+                raise self._located(missing, shown=line)
+            field = fields[index]
+            columns[index].append(None if field is None else self._value(field, type_, index))
+
+    def _value(self, field: str, type_: SqlType, index: int) -> Value:
+        try:
+            return parse_field(field, type_, self._timezone)
+        except SqlError as error:
+            place = f', column {self._names[index]}: "{_shortened(field.encode())}"'
+            raise self._located(error, place=place) from None
+
+    def _check_header(self, fields: list[str | None]) -> None:
+        if not self._options.header_match:
+            return
+        if len(fields) != len(self._names):
+            raise bad_format(
+                f"wrong number of fields in header line: got {len(fields)}, "
+                f"expected {len(self._names)}"
+            )
+        for number, (field, name) in enumerate(zip(fields, self._names, strict=True), 1):
+            if field == name:
+                continue
+            got = f'null value ("{self._options.null}")' if field is None else f'"{field}"'
+            raise bad_format(
+                f'column name mismatch in header line field {number}: got {got}, expected "{name}"'
+            )
+
+    def _located(
+        self,
+        error: SqlError,
+        *,
+        line: int | None = None,
+        shown: bytes | None = None,
+        place: str = "",
+    ) -> SqlError:
+        """The error with PostgreSQL's CONTEXT (I3)."""
+        if shown is not None:
+            place = f': "{_shortened(shown)}"'
+        number = self._lines.line if line is None else line
+        error.context = f"COPY {self._relation}, line {number}{place}"
+        return error
+
+
+def _shortened(data: bytes) -> str:
+    """At most `_SHOWN_BYTES_MAX` bytes, cut between characters."""
+    if len(data) <= _SHOWN_BYTES_MAX:
+        return data.decode("utf-8", "replace")
+    return data[:_SHOWN_BYTES_MAX].decode("utf-8", "ignore") + "..."
