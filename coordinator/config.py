@@ -42,6 +42,12 @@ class Settings:
     warehouse: str = ""
     """`file:PATH` or a path; empty: `warehouse` in the data directory."""
     spark_master: str = "local[*]"
+    java_home: str = ""
+    """Where a Java 17 or newer is; empty: JAVA_HOME, then the one that comes with Python."""
+    spark_heap_mb: int = 2_048
+    """Memory of the JVM. Larger: bigger joins without spilling."""
+    result_spool_bytes_max: int = 16 << 30
+    """Files of one large result that wait for its client; above it 53400."""
     trust_remote: bool = False
     """Everybody who reaches the port may do everything: only loopback may, unless this is set."""
     log_level: str = "info"

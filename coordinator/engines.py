@@ -10,6 +10,7 @@ INVARIANTS
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
+from pathlib import Path
 from typing import Final, cast
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ import pyarrow as pa
 from compute.executor import EngineUnavailable, Executor, Run
 from compute.reference import ReferenceExecutor
 from coordinator.config import Settings
+from coordinator.opening import Storage
 from storage.batch import DataFile
 from storage.object_store import ObjectStore
 from storage.types import ShardId
@@ -60,21 +62,33 @@ class LateEngine:
 
     async def close(self) -> None:
         """See Executor."""
-        if self._made is not None:
-            await (await self._made).close()
+        made, self._made = self._made, None
+        if made is not None:
+            await (await made).close()
 
 
-def open_engine(settings: Settings, store: ObjectStore) -> Executor:
+def open_engine(settings: Settings, storage: Storage) -> Executor:
     """The engine for queries over tables."""
     if settings.spark_master == REFERENCE:
-        return ReferenceExecutor(lambda shard, file: read_data_file(store, shard, file))
+        return ReferenceExecutor(lambda shard, file: read_data_file(storage.store, shard, file))
+    return LateEngine("spark", lambda: _spark(settings, storage))
 
-    def make() -> Executor:
-        from compute.spark import SparkExecutor
 
-        raise EngineUnavailable(str(SparkExecutor))
+def _spark(settings: Settings, storage: Storage) -> Executor:
+    from compute.spark import SparkExecutor
+    from compute.spark_session import SparkSettings
 
-    return LateEngine("spark", make)
+    return SparkExecutor(
+        SparkSettings(
+            directory=storage.directory.scratch / "spark",
+            warehouse=storage.warehouse,
+            master=settings.spark_master,
+            java_home=Path(settings.java_home) if settings.java_home else None,
+            heap_mb=settings.spark_heap_mb,
+            archive_directory=storage.directory.root / "classes",
+            spool_bytes_max=settings.result_spool_bytes_max,
+        )
+    )
 
 
 def read_data_file(store: ObjectStore, shard: ShardId, file: DataFile) -> pa.Table:

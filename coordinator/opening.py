@@ -20,6 +20,7 @@ class Storage:
     directory: DataDirectory
     stash: SqliteStash
     store: LocalObjectStore
+    warehouse: Path
 
     async def close(self) -> None:
         """Finish what was handed over, then let the next process in."""
@@ -38,13 +39,14 @@ async def open_storage(settings: Settings, *, make: bool = True) -> Storage:
     except BaseException:
         directory.close()
         raise
+    root = (warehouse or directory.warehouse).absolute()
     try:
-        store = LocalObjectStore.open(warehouse or directory.warehouse)
+        store = LocalObjectStore.open(root)
     except BaseException:
         await stash.close()
         directory.close()
         raise
-    return Storage(directory, stash, store)
+    return Storage(directory, stash, store, root)
 
 
 def local_path(url: str, scheme: str) -> Path | None:

@@ -21,10 +21,11 @@ import pyarrow as pa
 import uvloop
 
 from compute.arrow import table_schema
+from compute.executor import EngineUnavailable
 from coordinator.config import Settings, SettingsError
 from coordinator.core.settings import CoreSettings
 from coordinator.driver import Driver
-from coordinator.engines import open_engine
+from coordinator.engines import LateEngine, open_engine
 from coordinator.execution import ExecutionLimits, Services
 from coordinator.in_process import ReferenceInProcess
 from coordinator.observe import start_logging
@@ -90,7 +91,7 @@ def services_of(settings: Settings, storage: Storage, driver: Driver) -> Service
     return Services(
         coordination=driver,
         clock=SystemClock(),
-        engine=open_engine(settings, storage.store),
+        engine=open_engine(settings, storage),
         in_process=ReferenceInProcess(),
         spool=lambda shard, schema: ParquetSpooler(storage.store, shard, schema),
         plans=PlanCache(entries_max=settings.plan_cache_entries),
@@ -124,12 +125,22 @@ async def _run(server: Server, services: Services, driver: Driver, port: int) ->
             driving = group.create_task(driver.run())
             await server.accept(group, services)
             _say_ready(server.settings.host, port)
+            if isinstance(services.engine, LateEngine):
+                group.create_task(_warm(services.engine))
             await signals.stopping.wait()
             await server.stop()
             await driver.stop()
             await driving
     finally:
         await services.engine.close()
+
+
+async def _warm(engine: LateEngine) -> None:
+    """Start the engine before the first query asks for it; that query tells what went wrong."""
+    try:
+        await engine.warm()
+    except EngineUnavailable as error:
+        log.warning("the engine has not started: %s", error)
 
 
 def _say_ready(host: str, port: int) -> None:
