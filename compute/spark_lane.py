@@ -1,0 +1,194 @@
+"""A lane: one session, the threads that run its queries, and what is kept between them.
+
+    run ─▶ waits for a thread ─▶ relations pinned ─▶ emitted, analysed ─▶ collected
+                                     └── the same statement over the same inputs: executed again ──┘
+
+INVARIANTS
+  L1  a prepared statement belongs to one run at a time; it is kept only after it has answered, so
+      that nothing which was cancelled or failed half-way is ever run again.
+  L2  what is not the same every time (volatile functions) is never kept.
+  L3  a run that is cancelled while it waits never starts; a cancelled job group starts no further
+      job.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+
+import pyarrow as pa
+
+from compute.executor import Run
+from compute.jvm_gateway import JavaObject
+from compute.plan_nodes import identified_relations, is_volatile
+from compute.scan import view_key
+from compute.spark_errors import Cancelled, guarded
+from compute.spark_relations import Relations
+from compute.spark_results import (
+    COLLECT_ROWS_MAX,
+    SPOOL_OPTIONS,
+    conform,
+    decoded,
+    engine_schema,
+    output_schema,
+    sliced,
+)
+from compute.spark_session import LaneName, SparkSession
+from sql.emit.spark import emit
+from sql.plan import PlanColumn, output_columns
+from storage.batch import ShardView
+
+R = TypeVar("R")
+
+PREPARED_MAX: Final = 64
+"""Prepared statements kept in a lane; each may hold shuffle files of its last execution."""
+
+WARM_UPS: Final = 3
+"""Rounds of warming up. More help the first queries, and compete with them."""
+_WARM_UP: Final = (
+    "select k, count(*) as n, sum(cast(v as decimal(20,2))) as s from (select id % 3 as k, id as v"
+    " from range(50)) where v > 3 group by k order by k limit 2"
+)
+
+
+class Query:
+    """One run's place in a lane: its job group, and whether it is still wanted."""
+
+    def __init__(self, run: Run, number: int) -> None:
+        self.run = run
+        self.group = f"q{number}"
+        self.cancelled = threading.Event()
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """An analysed statement. `views` keeps alive what the key names by address."""
+
+    frame: JavaObject
+    limited: JavaObject
+    columns: tuple[PlanColumn, ...]
+    views: tuple[ShardView, ...]
+
+
+class Lane:
+    """See the module. `run` and `call` return futures of the lane's threads."""
+
+    def __init__(self, session: SparkSession, relations: Relations, *, threads: int) -> None:
+        self.session = session
+        self._relations = relations
+        self._lock = threading.Lock()
+        self._prepared: OrderedDict[Hashable, _Prepared] = OrderedDict()
+        self._pool = ThreadPoolExecutor(
+            threads, f"spark-{session.lane}", initializer=session.enter_thread
+        )
+
+    def close(self) -> None:
+        """Start nothing more; does not wait for what runs."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def warm_up(self) -> None:
+        """Run something small in the background, so that the first queries find classes loaded."""
+        for _ in range(WARM_UPS):
+            # Nobody looks at how it went: a failure will show in the first query too.
+            self._pool.submit(self._warm_up)
+
+    def _warm_up(self) -> None:
+        frame = self.session.statement(_WARM_UP, {})
+        self.session.collect(frame, self.session.limited(frame, COLLECT_ROWS_MAX))
+
+    def call(self, query: Query, work: Callable[[], R]) -> "Future[R]":
+        """Do something for a query in a thread of this lane, when one is free."""
+        return self._pool.submit(self._guarded, query, work)
+
+    def _guarded(self, query: Query, work: Callable[[], R]) -> R:
+        if query.cancelled.is_set():
+            raise Cancelled
+        with guarded(self.session.jvm):
+            self.session.context.setJobGroup(query.group, "", True)
+            return work()
+
+    def collect(self, query: Query) -> list[pa.RecordBatch] | None:
+        """The whole answer; None if it may be longer than what is collected."""
+        key = self._key(query.run)
+        prepared = self._take(key)
+        if prepared is None:
+            prepared = self._prepare(query.run)
+        try:
+            messages = self.session.collect(prepared.frame, prepared.limited)
+        except Exception as error:
+            if _too_large(error):
+                return None
+            raise
+        batches = decoded(messages, engine_schema(prepared.columns))
+        if sum(batch.num_rows for batch in batches) >= COLLECT_ROWS_MAX:
+            return None
+        if key is not None:
+            self._keep(key, prepared)
+        schema = output_schema(prepared.columns)
+        return [part for batch in batches for part in sliced(conform(batch, schema))]
+
+    def write(
+        self,
+        run: Run,
+        directory: Path,
+        names: Sequence[str] | None = None,
+        options: Mapping[str, str] = SPOOL_OPTIONS,
+    ) -> None:
+        """Run and write the answer as Parquet parts; `names`: of the columns."""
+        frame = self._analysed(run)
+        columns = output_columns(run.plan)
+        if names is None:
+            names = engine_schema(columns).names
+        writer = frame.toDF(self.session.strings(names)).write().mode("errorifexists")
+        for name, value in options.items():
+            writer = writer.option(name, value)
+        writer.parquet(str(directory))
+
+    def _analysed(self, run: Run) -> JavaObject:
+        identified = identified_relations(run.plan)
+        with ExitStack() as pins:
+            names = {
+                relation: pins.enter_context(
+                    self._relations.pinned(view, identity=relation in identified)
+                )
+                for relation, view in run.inputs.items()
+            }
+            emitted = emit(run.plan, names, run.parameters)
+            return self.session.statement(emitted.text, emitted.arguments)
+
+    def _prepare(self, run: Run) -> _Prepared:
+        frame = self._analysed(run)
+        limited = self.session.limited(frame, COLLECT_ROWS_MAX)
+        return _Prepared(frame, limited, output_columns(run.plan), tuple(run.inputs.values()))
+
+    def _key(self, run: Run) -> Hashable | None:
+        """What makes two runs the same; None for one that is not to be kept (L2)."""
+        if self.session.lane is LaneName.LARGE or is_volatile(run.plan):
+            return None
+        inputs = tuple((relation, view_key(view)) for relation, view in run.inputs.items())
+        # 1, 1.0 and True are equal in Python, and not in SQL.
+        parameters = tuple((type(value), repr(value)) for value in run.parameters)
+        return (run.plan, parameters, inputs)
+
+    def _take(self, key: Hashable | None) -> _Prepared | None:
+        """A kept statement, for this run alone (L1)."""
+        if key is None:
+            return None
+        with self._lock:
+            return self._prepared.pop(key, None)
+
+    def _keep(self, key: Hashable, prepared: _Prepared) -> None:
+        with self._lock:
+            self._prepared[key] = prepared
+            self._prepared.move_to_end(key)
+            while len(self._prepared) > PREPARED_MAX:
+                self._prepared.popitem(last=False)
+
+
+def _too_large(error: Exception) -> bool:
+    # Spark has no condition for it; the text is its own, no data stands in front of it.
+    return "spark.driver.maxResultSize" in str(error)
