@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pyarrow as pa
+from pglast import ast
 
 from coordinator.execution import Execution
 from sql.errors import SqlError, not_supported
@@ -20,11 +21,11 @@ def as_of_timestamp(
     statement: Statement, execution: Execution, bind: Callable[[Statement], Prepared]
 ) -> Timestamp:
     """Microseconds. Raises 22023 for NULL and for types that are no timestamp."""
-    probe = _probe(statement, cast=False)
+    probe = _probe(statement, to_timestamp=False)
     bound = bind(probe).bound
     assert isinstance(bound, Query), "a SELECT is bound to a query"
     if bound.columns[0].type.name in ("unknown", "text", "varchar", "timestamp", "date"):
-        bound = bind(_probe(statement, cast=True)).bound
+        bound = bind(_probe(statement, to_timestamp=True)).bound
         assert isinstance(bound, Query), "a SELECT is bound to a query"
     if bound.columns[0].type.name not in ("timestamptz", "int8", "int4", "int2"):
         raise SqlError("42804", "argument of AS OF must be type timestamp with time zone or bigint")
@@ -37,16 +38,19 @@ def as_of_timestamp(
     return Timestamp(value)
 
 
-def _probe(statement: Statement, *, cast: bool) -> Statement:
+def _probe(statement: Statement, *, to_timestamp: bool) -> Statement:
     """`SELECT expr`, or `SELECT expr::timestamptz`, over the expression as it was parsed."""
-    (template,) = parse("SELECT NULL::timestamptz" if cast else "SELECT NULL")
-    target = template.node.targetList[0]
-    if cast:
+    (template,) = parse("SELECT NULL::timestamptz" if to_timestamp else "SELECT NULL")
+    # The parser fills in what a node made by hand would lack.
+    assert isinstance(template.node, ast.SelectStmt), "a SELECT was parsed"
+    (target,) = template.node.targetList or ()
+    if to_timestamp:
+        assert isinstance(target.val, ast.TypeCast), "a cast was parsed"
         target.val.arg = statement.as_of
     else:
         target.val = statement.as_of
     # Places below 0: a probe must not be taken for the statement itself by the plan cache.
-    offset = -2 if cast else -1
+    offset = -2 if to_timestamp else -1
     return replace(statement, node=template.node, as_of=None, as_of_at_least=False, offset=offset)
 
 

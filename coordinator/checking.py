@@ -1,6 +1,6 @@
 """`meridian check`: stash, txns shard and Delta tables agree, offline. Nothing is changed.
 
-    lock ─▶ stash file ─▶ txns shard, catalog ─▶ every table's log and files ─▶ findings on stdout
+The lock, the stash's file, txns shard and catalog, every table's log and files; findings to stdout.
 """
 
 import asyncio

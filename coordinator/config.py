@@ -189,8 +189,8 @@ def _check(settings: Settings) -> None:
     if not is_loopback(settings.host) and not settings.trust_remote:
         raise SettingsError(
             f"refusing to listen on {settings.host}: there are no passwords yet, so everybody who"
-            " reaches it could do everything; listen on 127.0.0.1, or set trust_remote=true if the network"
-            " itself is trusted"
+            " reaches it could do everything; listen on 127.0.0.1, or set trust_remote=true if the"
+            " network itself is trusted"
         )
     for name, wanted in _TYPES.items():
         value = getattr(settings, name)

@@ -87,7 +87,7 @@ class Connection(asyncio.Protocol):
         self._lost()
         return False
 
-    def connection_lost(self, _exc: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's name
         """The socket is closed."""
         self._lost()
         self.resume_writing()

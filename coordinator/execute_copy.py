@@ -1,6 +1,6 @@
 """COPY FROM STDIN and COPY TO STDOUT: rows between the client's stream and a table.
 
-    CopyData ─▶ pieces of PIECE_BYTES ─▶ a thread: CopyReader ─▶ batches ─▶ RowSink ─▶ the transaction
+    CopyData ─▶ pieces ─▶ a thread: CopyReader ─▶ batches ─▶ RowSink ─▶ the transaction
     query ─▶ batches ─▶ a thread: CopyWriter ─▶ CopyData
 
 INVARIANTS
@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from coordinator.execute_query import start_query
@@ -19,6 +20,7 @@ from coordinator.execution import Done, Execution
 from coordinator.pgwire.arrow_types import to_array
 from coordinator.pgwire.copy_in import CopyReader
 from coordinator.pgwire.copy_out import CopyWriter
+from coordinator.pgwire.kernels import Column as Values
 from coordinator.pgwire.messages import (
     BackendMessage,
     CopyData,
@@ -129,9 +131,7 @@ async def _add(copy: CopyIn, batches: Sequence[pa.RecordBatch], sink: RowSink) -
         await sink.add(_completed(copy.table, copy.ordinals, batch))
 
 
-def _completed(
-    table: Table, ordinals: Sequence[int], batch: pa.RecordBatch
-) -> Sequence[pa.Array]:
+def _completed(table: Table, ordinals: Sequence[int], batch: pa.RecordBatch) -> Sequence[Values]:
     """All columns of the table: those of the data, and the defaults of the others."""
     given = dict(zip(ordinals, batch.columns, strict=True))
     return [
@@ -140,8 +140,9 @@ def _completed(
     ]
 
 
-def _defaults(column: Column, rows: int) -> pa.Array:
-    return pa.repeat(to_array([column.default], column.type)[0], rows)
+def _defaults(column: Column, rows: int) -> Values:
+    one = to_array([column.default], column.type)
+    return one.take(np.zeros(rows, dtype=np.int64))
 
 
 async def execute_copy_out(

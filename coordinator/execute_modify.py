@@ -15,7 +15,6 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyroaring import BitMap64
 
 from coordinator.execute_query import run_plan
@@ -37,8 +36,8 @@ async def execute_modify(execution: Execution, modify: Modify, tag: str) -> Outc
     sink = RowSink(modify.table, execution.services.spool, inline_bytes_max=limits.inline_bytes_max)
     work = _Modification(execution, modify, sink)
     try:
-        async for batch in await _source(execution, modify):
-            await work.take(batch)
+        async for rows in await _source(execution, modify):
+            await work.take(rows)
         batch = await sink.finish(work.deletes)
     except BaseException:
         await sink.discard()
@@ -49,8 +48,8 @@ async def execute_modify(execution: Execution, modify: Modify, tag: str) -> Outc
     complete = f"{tag} {work.affected}"
     if modify.returning is None:
         return Done(complete)
-    rows = await work.returned(modify.returning)
-    return Rows(modify.columns, held(rows), lambda _count: complete)
+    answer = await work.returned(modify.returning)
+    return Rows(modify.columns, held(answer), lambda _count: complete)
 
 
 async def _source(execution: Execution, modify: Modify) -> AsyncIterator[pa.RecordBatch]:
@@ -91,13 +90,14 @@ class _Modification:
 
     def _claimed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows of the batch that nobody has deleted yet; they are now (W1)."""
-        sources = pc.dictionary_encode(batch.column(0))
+        sources = batch.column(0).dictionary_encode()
+        assert isinstance(sources, pa.DictionaryArray), "what was encoded is a dictionary"
         codes = sources.indices.to_numpy(zero_copy_only=False)
         indexes = batch.column(1).to_numpy(zero_copy_only=False)
         fresh = np.ones(batch.num_rows, dtype=bool)
         for code, name in enumerate(sources.dictionary.to_pylist()):
             chosen = np.flatnonzero(codes == code)
-            known = self.deletes.setdefault(Source(name), BitMap64())
+            known = self.deletes.setdefault(Source(str(name)), BitMap64())
             before = len(known)
             known_before = known.copy() if before else known
             known.update(indexes[chosen].tolist())

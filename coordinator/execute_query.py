@@ -36,9 +36,7 @@ async def start_query(
     return run_plan(execution, query.plan, inputs)
 
 
-def chosen_engine(
-    execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
-) -> str:
+def chosen_engine(execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]) -> str:
     """The name of the engine that will run this plan."""
     if _runs_in_process(execution, plan, inputs):
         return "reference"

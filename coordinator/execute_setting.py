@@ -29,7 +29,9 @@ def execute_show(execution: Execution, statement: ShowVariable) -> Rows:
     variables = execution.variables
     columns = show_columns(variables, statement)
     if statement.name == "all":
-        rows = [(row.name, row.value, row.description) for row in variables.all()]
+        rows: list[tuple[str, ...]] = [
+            (row.name, row.value, row.description) for row in variables.all()
+        ]
     else:
         rows = [(variables.get(statement.name),)]
     return Rows(columns, held(text_table(columns, rows)), lambda _count: "SHOW")

@@ -6,7 +6,8 @@ import pyarrow as pa
 
 from compute.arrow import arrow_type
 from compute.executor import Run
-from compute.reference import can_run, execute, to_batch
+from compute.reference import can_run, execute
+from compute.reference_arrow import to_batch
 from sql.plan import Plan, output_columns
 
 _REMEMBERED_MAX: Final = 2_000

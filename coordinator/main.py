@@ -65,9 +65,7 @@ def _version() -> int:
 
 
 def _settings(given: argparse.Namespace) -> Settings:
-    flags = {
-        name: getattr(given, name) for name in _OPTIONS if getattr(given, name) is not None
-    }
+    flags = {name: getattr(given, name) for name in _OPTIONS if getattr(given, name) is not None}
     return load(flags=flags, sets=given.sets, environment=os.environ)
 
 

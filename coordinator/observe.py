@@ -13,7 +13,9 @@ _FORMAT: Final = "%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s %(message)s"
 
 
 class _OneLine(logging.Formatter):
-    converter = time.gmtime
+    """One line a record (G1), in UTC."""
+
+    converter = staticmethod(time.gmtime)
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  logging's name
         return super().formatMessage(record).replace("\r", "\\r").replace("\n", "\\n")
@@ -26,5 +28,5 @@ def start_logging(level: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    # Spark's bridge logs every message it passes on.
-    logging.getLogger("py4j").setLevel(logging.WARNING)
+    # Spark's bridge logs its failures before it raises them; who catches them says what matters.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)

@@ -1,6 +1,6 @@
 """Opening what a server keeps: data directory, stash, warehouse. What fails changes nothing.
 
-    DIR/lock ─▶ DIR/stash.db, DIR/warehouse, or where the settings say
+DIR/lock is held first; then DIR/stash.db and DIR/warehouse, or where the settings say.
 """
 
 import asyncio

@@ -5,7 +5,7 @@
 
 INVARIANTS
   L1  a cached Prepared is what `bind` would answer now: the key holds all that binding reads, and
-      what reads the time of the transaction, or a catalog changed by its own transaction, is not cached.
+      what reads the transaction's time, or a catalog that it has changed itself, is not cached.
   L2  both caches are bounded; the least recently used entry goes first.
 """
 

@@ -48,8 +48,9 @@ class Portal:
         assert isinstance(self.outcome, Rows), "only a portal with rows is read"
         left = limit
         while not self.finished:
-            batch = self._rest if self._rest is not None else await anext(self.outcome.batches, None)
-            self._rest = None
+            batch, self._rest = self._rest, None
+            if batch is None:
+                batch = await anext(self.outcome.batches, None)
             if batch is None:
                 self.finished = True
                 return

@@ -16,7 +16,7 @@ from coordinator.pgwire.rows import RowEncoder
 from sql.statements import OutputColumn
 
 INLINE_ROWS_MAX: Final = 256
-"""Larger: the loop stalls longer. Smaller: a thread's hand-over (50 us) costs more than encoding."""
+"""Larger: the loop stalls longer. Smaller: a thread's hand-over (50 us) costs more than that."""
 
 PIECE_ROWS: Final = 8_192
 """Rows encoded at once: some milliseconds of a thread, some hundred kilobytes for the socket."""

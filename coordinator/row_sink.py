@@ -17,14 +17,16 @@ from pyroaring import BitMap64
 
 from compute.arrow import table_schema
 from coordinator.execution import Spooler
+from coordinator.pgwire.kernels import Column
 from coordinator.row_text import failing_row
-from sql.catalog import Column, Table
+from sql.catalog import Column as TableColumn
+from sql.catalog import Table
 from sql.errors import SqlError
 from storage.batch import DataFile, WriteBatch
 from storage.types import ShardId, Source
 
 
-def not_null_violation(table: Table, column: Column, row: pa.RecordBatch) -> SqlError:
+def not_null_violation(table: Table, column: TableColumn, row: pa.RecordBatch) -> SqlError:
     """23502, with the row that fails as PostgreSQL shows it."""
     return SqlError(
         "23502",
@@ -86,7 +88,7 @@ class RowSink:
         """What the table stores."""
         return self._schema
 
-    async def add(self, arrays: Sequence[pa.Array]) -> pa.RecordBatch:
+    async def add(self, arrays: Sequence[Column]) -> pa.RecordBatch:
         """Take rows, one array per column of the table. Returns them as the table's batch."""
         batch = pa.RecordBatch.from_arrays(list(arrays), schema=self._schema)
         check_not_null(self._table, batch)

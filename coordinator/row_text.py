@@ -18,7 +18,8 @@ def failing_row(columns: Sequence[Column], row: pa.RecordBatch) -> str:
     """The values of a one-row batch, separated by commas."""
     assert row.num_rows == 1, "one row fails at a time"
     return ", ".join(
-        _shown(column, to_values(row.column(ordinal), column.type)[0]) for ordinal, column in enumerate(columns)
+        _shown(column, to_values(row.column(ordinal), column.type)[0])
+        for ordinal, column in enumerate(columns)
     )
 
 

@@ -58,8 +58,7 @@ def serve(settings: Settings) -> int:
     except StorageError as error:
         return failed(str(error))
     except BaseExceptionGroup as group:
-        for error in group.exceptions:
-            log.error("the server ends: %s", error, exc_info=error)
+        log.critical("the server ends", exc_info=group)
         return failed("the server ended after a failure; it recovers when it is started again")
 
 

@@ -182,6 +182,9 @@ class Session:
             self._task.uncancel()
         finally:
             await self._leave()
+        self._say_farewell()
+
+    def _say_farewell(self) -> None:
         if self._farewell is not None:
             self._client.send(error_response(self._farewell, Severity.FATAL))
 

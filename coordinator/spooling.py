@@ -93,9 +93,7 @@ class ParquetSpooler:
         path = self._store.local_path(data_path(self._shard, name))
         path.chmod(0o600)
         metadata = pq.read_metadata(path)
-        self._done.append(
-            data_file_from_parquet(name, metadata, path.stat().st_size, self._schema)
-        )
+        self._done.append(data_file_from_parquet(name, metadata, path.stat().st_size, self._schema))
 
     def _abandon(self) -> None:
         self._pending = []

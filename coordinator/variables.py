@@ -4,7 +4,7 @@
 
 INVARIANTS
   V1  a value that is stored is valid and in the spelling that SHOW prints.
-  V2  what would change an answer is either obeyed or refused: a setting that is accepted and ignored
+  V2  what would change an answer is either obeyed or refused: what is accepted and ignored
       (work_mem, jit ..) never changes what a statement returns.
   V3  after COMMIT the values are those that SET left, after ROLLBACK those from before the
       transaction; SET LOCAL survives neither.

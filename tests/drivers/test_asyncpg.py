@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 
 import asyncpg
 import pytest
@@ -41,6 +42,12 @@ def test_prepared_statements(dsn: str) -> None:
     run(dsn, story)
 
 
+async def delete_and_fail(connection: asyncpg.Connection) -> None:
+    async with connection.transaction():
+        await connection.execute("delete from ac")
+        await connection.execute("select 1/0")
+
+
 def test_transactions_and_cursors(dsn: str) -> None:
     async def story(connection: asyncpg.Connection) -> None:
         await connection.execute("create table ac (a int4)")
@@ -52,15 +59,13 @@ def test_transactions_and_cursors(dsn: str) -> None:
             ]
             assert seen == [1, 2, 3]
         with pytest.raises(asyncpg.DivisionByZeroError):
-            async with connection.transaction():
-                await connection.execute("delete from ac")
-                await connection.execute("select 1/0")
+            await delete_and_fail(connection)
         assert await connection.fetchval("select count(*) from ac") == 3
 
     run(dsn, story)
 
 
-def test_copy_both_ways(dsn: str, tmp_path) -> None:  # noqa: ANN001  pytest's own type
+def test_copy_both_ways(dsn: str, tmp_path: Path) -> None:
     async def story(connection: asyncpg.Connection) -> None:
         await connection.execute("create table acopy (a int4, b text)")
         source = tmp_path / "in.csv"

@@ -60,10 +60,15 @@ def test_pipeline_is_one_transaction_up_to_its_sync(connection: psycopg.Connecti
         for value in range(5):
             connection.execute("insert into piped values (%s)", (value,))
     assert connection.execute("select count(*) from piped").fetchone() == (5,)
-    with pytest.raises(errors.NotNullViolation), connection.pipeline():
-        connection.execute("insert into piped values (7)")
-        connection.execute("insert into piped values (null)")
+    with pytest.raises(errors.NotNullViolation):
+        _insert_in_a_pipeline(connection, "7", "null")
     assert connection.execute("select count(*) from piped where a = 7").fetchone() == (0,)
+
+
+def _insert_in_a_pipeline(connection: psycopg.Connection, *values: str) -> None:
+    with connection.pipeline():
+        for value in values:
+            connection.execute(f"insert into piped values ({value})")
 
 
 def test_copy_both_ways(connection: psycopg.Connection) -> None:
@@ -91,25 +96,34 @@ def test_copy_that_fails_leaves_nothing_and_a_usable_connection(
         copy.write("1\n2\nthree\n")
     assert refused.value.diag.context is not None
     assert "COPY copied_badly, line 3, column a" in refused.value.diag.context
-    with pytest.raises(ZeroDivisionError), connection.cursor() as cursor:
-        with cursor.copy("copy copied_badly from stdin") as copy:
-            copy.write("1\n")
-            raise ZeroDivisionError("the client gives up") from None
+    with pytest.raises(ZeroDivisionError):
+        _give_up(connection)
     assert connection.execute("select count(*) from copied_badly").fetchone() == (0,)
+
+
+def _give_up(connection: psycopg.Connection) -> None:
+    with connection.cursor() as cursor, cursor.copy("copy copied_badly from stdin") as copy:
+        copy.write("1\n")
+        raise ZeroDivisionError("the client gives up")
 
 
 def test_transactions_and_their_errors(connection: psycopg.Connection) -> None:
     connection.execute("create table accounts (id int4, amount int8)")
     with connection.transaction():
         connection.execute("insert into accounts values (1, 10), (2, 20)")
-    with pytest.raises(ZeroDivisionError), connection.transaction():
-        connection.execute("update accounts set amount = 0")
-        raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError):
+        _ruin(connection)
     total = connection.execute("select sum(amount) from accounts").fetchone()
     assert total == (30,)
     with pytest.raises(errors.UndefinedTable) as refused:
         connection.execute("select 1 from nowhere")
     assert refused.value.diag.statement_position == "15"
+
+
+def _ruin(connection: psycopg.Connection) -> None:
+    with connection.transaction():
+        connection.execute("update accounts set amount = 0")
+        raise ZeroDivisionError
 
 
 def test_write_conflict_is_a_serialization_failure(dsn: str) -> None:

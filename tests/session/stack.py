@@ -75,6 +75,7 @@ class Stack:
     server: Server
     driver: Driver
     services: Services
+    group: asyncio.TaskGroup
 
     @property
     def dsn(self) -> str:
@@ -117,7 +118,7 @@ async def running(
         driving = group.create_task(driver.run())
         await server.accept(group, services)
         try:
-            yield Stack(port, server, driver, services)
+            yield Stack(port, server, driver, services, group)
         finally:
             await server.stop()
             await driver.stop()

@@ -51,7 +51,7 @@ def test_refusals(sets: list[str], environment: dict[str, str], line: str) -> No
 
 
 def test_only_loopback_is_trusted_unless_asked_for() -> None:
-    with pytest.raises(SettingsError, match="refusing to listen on 0.0.0.0"):
+    with pytest.raises(SettingsError, match=r"refusing to listen on 0\.0\.0\.0"):
         load(flags={"listen": "0.0.0.0:7432"}, sets=[], environment={})
     settings = load(flags={"listen": "0.0.0.0:7432"}, sets=["trust_remote=on"], environment={})
     assert (settings.host, settings.port) == ("0.0.0.0", 7432)

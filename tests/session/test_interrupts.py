@@ -204,7 +204,7 @@ def test_shutdown_ends_idle_sessions_and_lets_blocks_finish(grace_s: float) -> N
             await busy.ask("create table t (a int4)")
             await busy.ask("begin")
             await busy.ask("insert into t values (1)")
-            stopping = asyncio.create_task(stack.server.stop())
+            stopping = stack.group.create_task(stack.server.stop())
             assert await idle.hear() == [
                 "FATAL 57P01 terminating connection due to administrator command"
             ]
@@ -227,7 +227,7 @@ def test_shutdown_interrupts_what_does_not_end() -> None:
         engine = StuckEngine()
         async with running(Settings(shutdown_grace_s=0.05), engine=engine) as stack:
             client = await stuck(stack, engine)
-            stopping = asyncio.create_task(stack.server.stop())
+            stopping = stack.group.create_task(stack.server.stop())
             answers = await client.hear()
             assert answers[-1] == "FATAL 57P01 terminating connection due to administrator command"
             await stopping

@@ -49,22 +49,54 @@ def test_values_are_shown_as_postgresql_spells_them(
         ("nonsense", "1", "42704", 'unrecognized configuration parameter "nonsense"'),
         ("jit", "maybe", "22023", 'parameter "jit" requires a Boolean value'),
         ("jit", "o", "22023", 'parameter "jit" requires a Boolean value'),
-        ("client_encoding", "LATIN1", "22023", 'invalid value for parameter "client_encoding": "LATIN1"'),
-        ("timezone", "Mars/Olympus", "22023", 'invalid value for parameter "TimeZone": "Mars/Olympus"'),
-        ("timezone", "../../etc/passwd", "22023",
-         'invalid value for parameter "TimeZone": "../../etc/passwd"'),
-        ("statement_timeout", "-5", "22023",
-         '-5 ms is outside the valid range for parameter "statement_timeout" (0 ms .. 2147483647 ms)'),
-        ("statement_timeout", "5 parsecs", "22023",
-         'invalid value for parameter "statement_timeout": "5 parsecs"'),
+        (
+            "client_encoding",
+            "LATIN1",
+            "22023",
+            'invalid value for parameter "client_encoding": "LATIN1"',
+        ),
+        (
+            "timezone",
+            "Mars/Olympus",
+            "22023",
+            'invalid value for parameter "TimeZone": "Mars/Olympus"',
+        ),
+        (
+            "timezone",
+            "../../etc/passwd",
+            "22023",
+            'invalid value for parameter "TimeZone": "../../etc/passwd"',
+        ),
+        (
+            "statement_timeout",
+            "-5",
+            "22023",
+            '-5 ms is outside the valid range for parameter "statement_timeout"'
+            " (0 ms .. 2147483647 ms)",
+        ),
+        (
+            "statement_timeout",
+            "5 parsecs",
+            "22023",
+            'invalid value for parameter "statement_timeout": "5 parsecs"',
+        ),
         ("server_version", "1", "55P02", 'parameter "server_version" cannot be changed'),
-        ("bytea_output", "escape", "0A000", '"escape" for parameter "bytea_output" is not supported'),
+        (
+            "bytea_output",
+            "escape",
+            "0A000",
+            '"escape" for parameter "bytea_output" is not supported',
+        ),
         ("datestyle", "German", "0A000", '"german" for parameter "DateStyle" is not supported'),
         ("search_path", "a,,b", "22023", 'invalid value for parameter "search_path": "a,,b"'),
-        ("standard_conforming_strings", "off", "0A000",
-         '"off" for parameter "standard_conforming_strings" is not supported'),
+        (
+            "standard_conforming_strings",
+            "off",
+            "0A000",
+            '"off" for parameter "standard_conforming_strings" is not supported',
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused(
     variables: Variables, name: str, given: str, sqlstate: str, message: str
 ) -> None:

@@ -1,11 +1,11 @@
 """A client of single messages, for transcripts: lines in, lines out, over a real socket.
 
-    query select 1                          parse NAME [oid,..] TEXT       bind PORTAL STATEMENT [value ..]
-    describe S|P NAME                       execute PORTAL [max]           close S|P NAME
-    sync  flush  terminate                  copydata TEXT  copydone  copyfail TEXT
+    query TEXT          parse NAME [oid,..] TEXT     bind PORTAL STATEMENT [value ..]
+    describe S|P NAME   execute PORTAL [max]         close S|P NAME
+    copydata TEXT       copyfail TEXT                copydone  sync  flush  terminate
 
-The empty name is written `-`, NULL as `NULL`. Answers are read up to one ReadyForQuery for each query
-and sync, to `answers=n` messages, or until the server closes.
+The empty name is written `-`, NULL as `NULL`. Answers are read up to one ReadyForQuery for each
+query and sync, to `answers=n` messages, or until the server closes.
 """
 
 import shlex
