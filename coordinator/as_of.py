@@ -43,7 +43,8 @@ def _probe(statement: Statement, *, to_timestamp: bool) -> Statement:
     (template,) = parse("SELECT NULL::timestamptz" if to_timestamp else "SELECT NULL")
     # The parser fills in what a node made by hand would lack.
     assert isinstance(template.node, ast.SelectStmt), "a SELECT was parsed"
-    (target,) = template.node.targetList or ()
+    assert template.node.targetList, "a SELECT has a target"
+    target = template.node.targetList[0]
     if to_timestamp:
         assert isinstance(target.val, ast.TypeCast), "a cast was parsed"
         target.val.arg = statement.as_of
