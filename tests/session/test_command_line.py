@@ -1,0 +1,67 @@
+"""`meridian serve` and `check` as processes: one line and exit code 1, or ready and exit code 0."""
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+
+from tests.servers import Meridian
+
+QUICK = ("--spark-master", "reference")
+
+
+def meridian(*arguments: str) -> tuple[int, str, str]:
+    """Run a command to its end: exit code, stdout, stderr."""
+    done = subprocess.run(
+        [sys.executable, "-m", "coordinator.main", *arguments],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_port_in_use_changes_nothing(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listen = f"127.0.0.1:{taken.getsockname()[1]}"
+        code, out, err = meridian("serve", "--listen", listen, "--data-dir", str(data), *QUICK)
+    assert (code, out) == (1, "")
+    assert err == f"meridian: cannot listen on {listen}: address already in use\n"
+    assert not data.exists()
+
+
+def test_a_directory_that_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    code, out, err = meridian(
+        "serve", "--listen", "127.0.0.1:0", "--data-dir", str(tmp_path / "file"), *QUICK
+    )
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("meridian: ")
+
+
+def test_unknown_settings_are_refused() -> None:
+    assert meridian("serve", "--set", "nonsense=1") == (
+        1, "", 'meridian: unrecognized configuration parameter "nonsense"\n',
+    )  # fmt: skip
+
+
+def test_a_life(tmp_path: Path) -> None:
+    server = Meridian(tmp_path, QUICK)
+    try:
+        with psycopg.connect(server.start(), autocommit=True) as connection:
+            connection.execute("create table t (a int4)")
+            connection.execute("insert into t values (1), (2)")
+            code, _, err = meridian(
+                "serve", "--listen", "127.0.0.1:0", "--data-dir", str(server.data)
+            )
+            assert code == 1
+            assert "is in use by process" in err
+        server.kill()
+        with psycopg.connect(server.start(), autocommit=True) as connection:
+            assert connection.execute("select count(*) from t").fetchone() == (2,)
+        assert server.stop() == 0
+        checked = server.check()
+        assert (checked.returncode, checked.stdout) == (0, "checked 1 tables: ok\n")
+    finally:
+        server.kill()
