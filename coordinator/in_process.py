@@ -8,9 +8,14 @@ from compute.arrow import arrow_type
 from compute.executor import Run
 from compute.reference import can_run, execute
 from compute.reference_arrow import to_batch
+from compute.reference_work import work
 from sql.plan import Plan, output_columns
 
 _REMEMBERED_MAX: Final = 2_000
+
+WORK_MAX: Final = 200_000
+"""Rows that a plan may touch on the loop. More: a longer stall for everybody. Fewer: more constant
+queries wait for the engine."""
 
 
 class ReferenceInProcess:
@@ -24,7 +29,7 @@ class ReferenceInProcess:
         known = self._known.get(id(plan))
         if known is not None and known[0] is plan:
             return known[1]
-        answer = can_run(plan)
+        answer = can_run(plan) and work(plan) <= WORK_MAX
         if len(self._known) >= _REMEMBERED_MAX:
             self._known.clear()
         # The plan is kept, so that its identity is not given to another one.

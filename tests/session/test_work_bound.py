@@ -1,0 +1,34 @@
+"""Constant queries run on the loop, so a large one must not: it would stop everybody."""
+
+from coordinator.in_process import ReferenceInProcess
+from sql.bind import BindContext, bind
+from sql.catalog import Catalog
+from sql.parse import parse
+from sql.statements import Query
+
+TEN = "(VALUES " + ", ".join(f"({number})" for number in range(10)) + ")"
+
+
+def runs_in_process(text: str) -> bool:
+    (statement,) = parse(text)
+    context = BindContext(catalog=Catalog(), search_path=["public"], now=0)
+    bound = bind(statement, context, []).bound
+    assert isinstance(bound, Query)
+    return ReferenceInProcess().can_run(bound.plan)
+
+
+def test_small_ones_run_at_once() -> None:
+    assert runs_in_process("SELECT 1")
+    assert runs_in_process(f"SELECT count(*) FROM {TEN} a(x), {TEN} b(y), {TEN} c(z)")
+    assert runs_in_process(f"SELECT (SELECT max(y) FROM {TEN} b(y) WHERE y < x) FROM {TEN} a(x)")
+
+
+def test_products_of_rows_go_to_the_engine() -> None:
+    tables = ", ".join(f"{TEN} t{number}(x{number})" for number in range(6))
+    assert not runs_in_process(f"SELECT count(*) FROM {tables}")
+
+
+def test_subqueries_count_for_every_row_that_asks_them() -> None:
+    inner = ", ".join(f"{TEN} t{number}(x{number})" for number in range(3))
+    outer = f"{TEN} a(x), {TEN} b(y), {TEN} c(z)"
+    assert not runs_in_process(f"SELECT (SELECT count(*) FROM {inner} WHERE x0 < x) FROM {outer}")
