@@ -44,6 +44,7 @@ from compute.spark_session import (
     prove,
     write_pools,
 )
+from sql.emit.spark_scope import too_complex
 from sql.plan import output_columns
 from storage.batch import DataFile, ShardView
 from storage.types import ShardId
@@ -146,6 +147,8 @@ class SparkExecutor:
                         yielded = True
                         yield batch
                 return
+            except RecursionError as error:
+                raise too_complex() from error
             except JvmDied as error:
                 # Also when the process lives: what it says cannot be relied on any more.
                 engine.jvm.kill()

@@ -13,9 +13,9 @@ INVARIANTS
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
@@ -25,7 +25,6 @@ import pyarrow as pa
 from compute.executor import Run
 from compute.jvm_gateway import JavaObject
 from compute.plan_nodes import identified_relations, is_volatile
-from compute.scan import view_key
 from compute.spark_errors import Cancelled, guarded
 from compute.spark_relations import Relations
 from compute.spark_results import (
@@ -38,9 +37,8 @@ from compute.spark_results import (
     sliced,
 )
 from compute.spark_session import LaneName, SparkSession
-from sql.emit.spark import emit
-from sql.plan import PlanColumn, output_columns
-from storage.batch import ShardView
+from sql.emit.spark import EmittedQuery, emit
+from sql.plan import output_columns
 
 R = TypeVar("R")
 
@@ -66,12 +64,10 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """An analysed statement. `views` keeps alive what the key names by address."""
+    """An analysed statement, and its physical plan with bounded partitions."""
 
     frame: JavaObject
     limited: JavaObject
-    columns: tuple[PlanColumn, ...]
-    views: tuple[ShardView, ...]
 
 
 class Lane:
@@ -113,22 +109,20 @@ class Lane:
 
     def collect(self, query: Query) -> list[pa.RecordBatch] | None:
         """The whole answer; None if it may be longer than what is collected."""
-        key = self._key(query.run)
-        prepared = self._take(key)
-        if prepared is None:
-            prepared = self._prepare(query.run)
+        columns = output_columns(query.run.plan)
+        key, prepared = self._prepared_for(query.run)
         try:
             messages = self.session.collect(prepared.frame, prepared.limited)
         except Exception as error:
             if _too_large(error):
                 return None
             raise
-        batches = decoded(messages, engine_schema(prepared.columns))
+        batches = decoded(messages, engine_schema(columns))
         if sum(batch.num_rows for batch in batches) >= COLLECT_ROWS_MAX:
             return None
         if key is not None:
             self._keep(key, prepared)
-        schema = output_schema(prepared.columns)
+        schema = output_schema(columns)
         return [part for batch in batches for part in sliced(conform(batch, schema))]
 
     def write(
@@ -139,16 +133,18 @@ class Lane:
         options: Mapping[str, str] = SPOOL_OPTIONS,
     ) -> None:
         """Run and write the answer as Parquet parts; `names`: of the columns."""
-        frame = self._analysed(run)
-        columns = output_columns(run.plan)
         if names is None:
-            names = engine_schema(columns).names
+            names = engine_schema(output_columns(run.plan)).names
+        with self._emitted(run) as emitted:
+            frame = self.session.statement(emitted.text, emitted.arguments)
         writer = frame.toDF(self.session.strings(names)).write().mode("errorifexists")
         for name, value in options.items():
             writer = writer.option(name, value)
         writer.parquet(str(directory))
 
-    def _analysed(self, run: Run) -> JavaObject:
+    @contextmanager
+    def _emitted(self, run: Run) -> Iterator[EmittedQuery]:
+        """The statement for a run; Spark can analyse it until the context ends."""
         identified = identified_relations(run.plan)
         with ExitStack() as pins:
             names = {
@@ -157,29 +153,20 @@ class Lane:
                 )
                 for relation, view in run.inputs.items()
             }
-            emitted = emit(run.plan, names, run.parameters)
-            return self.session.statement(emitted.text, emitted.arguments)
+            yield emit(run.plan, names, run.parameters)
 
-    def _prepare(self, run: Run) -> _Prepared:
-        frame = self._analysed(run)
-        limited = self.session.limited(frame, COLLECT_ROWS_MAX)
-        return _Prepared(frame, limited, output_columns(run.plan), tuple(run.inputs.values()))
-
-    def _key(self, run: Run) -> Hashable | None:
-        """What makes two runs the same; None for one that is not to be kept (L2)."""
-        if self.session.lane is LaneName.LARGE or is_volatile(run.plan):
-            return None
-        inputs = tuple((relation, view_key(view)) for relation, view in run.inputs.items())
-        # 1, 1.0 and True are equal in Python, and not in SQL.
-        parameters = tuple((type(value), repr(value)) for value in run.parameters)
-        return (run.plan, parameters, inputs)
-
-    def _take(self, key: Hashable | None) -> _Prepared | None:
-        """A kept statement, for this run alone (L1)."""
-        if key is None:
-            return None
-        with self._lock:
-            return self._prepared.pop(key, None)
+    def _prepared_for(self, run: Run) -> tuple[Hashable | None, _Prepared]:
+        """The statement for a run, for this run alone (L1); the key, if it may be kept after it."""
+        with self._emitted(run) as emitted:
+            # The names of relations are part of the text, and never used twice.
+            key = (emitted.text, tuple(emitted.arguments.items()))
+            with self._lock:
+                prepared = self._prepared.pop(key, None)
+            if prepared is None:
+                frame = self.session.statement(emitted.text, emitted.arguments)
+                prepared = _Prepared(frame, self.session.limited(frame, COLLECT_ROWS_MAX))
+        kept = self.session.lane is not LaneName.LARGE and not is_volatile(run.plan)
+        return (key if kept else None), prepared
 
     def _keep(self, key: Hashable, prepared: _Prepared) -> None:
         with self._lock:

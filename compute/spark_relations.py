@@ -147,10 +147,14 @@ class Relations:
         return frame, rows.nbytes
 
     def _whole(self, view: ShardView, parts: Sequence[FileSlice], *, identity: bool) -> JavaObject:
+        session = self._session
         frame = self._files(view, parts)
         if identity:
-            frame = self._session.with_identity(frame)
-        return frame.toDF(self._session.strings(column_names(view.schema, identity=identity)))
+            frame = session.with_identity(frame)
+        frame = frame.toDF(session.strings(column_names(view.schema, identity=identity)))
+        if any(pa.types.is_floating(type_) for type_ in view.schema.types):
+            frame = frame.selectExpr(session.strings(_columns(view.schema, identity=identity)))
+        return frame
 
     def _holed(self, view: ShardView, parts: Sequence[FileSlice], *, identity: bool) -> JavaObject:
         """Files of which the view has only some rows."""
@@ -167,7 +171,7 @@ class Relations:
             deleted = session.broadcast(self._local(_deleted(parts)))
             frame = frame.join(deleted, session.strings([SOURCE, INDEX]), "left_anti")
         # The join moved its columns to the front.
-        return frame.selectExpr(session.strings(column_names(view.schema, identity=identity)))
+        return frame.selectExpr(session.strings(_columns(view.schema, identity=identity)))
 
     def _files(self, view: ShardView, parts: Sequence[FileSlice]) -> JavaObject:
         """The rows of a set of files, whose listing is kept."""
@@ -196,6 +200,21 @@ class Relations:
             return self._session.local(stream, spark_schema(rows.schema))
         finally:
             stream.unlink(missing_ok=True)
+
+
+def _columns(schema: pa.Schema, *, identity: bool) -> list[str]:
+    """A file's columns as they may be filtered.
+
+    Statistics in Parquet leave NaN out, so a filter that a NaN passes must not be pushed into the
+    file: floats are hidden from it behind an expression that is their value.
+    """
+    names = column_names(schema, identity=identity)
+    floats = [pa.types.is_floating(type_) for type_ in schema.types]
+    hidden = [
+        f"nanvl({name}, {name}) as {name}" if is_float else name
+        for name, is_float in zip(names, floats, strict=False)
+    ]
+    return [*hidden, *names[len(hidden) :]]
 
 
 def _absent(part: FileSlice, *, literally: bool) -> str | None:

@@ -15,9 +15,11 @@ INVARIANTS
 """
 
 import contextlib
+import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -59,6 +61,7 @@ SPOOL_OPTIONS: Final = {
 """Spooled parts are read once, soon: speed counts, not size. Row groups bound the reader's
 memory."""
 
+_DEPTH_MAX: Final = 200
 _PART: Final = re.compile(r"part-(\d{5,})-.*\.parquet")
 
 
@@ -120,10 +123,11 @@ class Spool:
     def check_size(self) -> None:
         """Raises 53400 when the parts, unfinished ones too, are too large."""
         size = 0
-        for path in self.directory.rglob("*"):
-            # Files of tasks come and go.
-            with contextlib.suppress(FileNotFoundError):
-                size += path.stat().st_size
+        # Files and directories of tasks come and go; `walk` does not mind.
+        for directory, _, names in os.walk(self.directory):
+            for name in names:
+                with contextlib.suppress(FileNotFoundError):
+                    size += os.stat(f"{directory}/{name}").st_size
         if size > self._bytes_max:
             raise SqlError(
                 "53400", f"temporary file size exceeds the limit ({self._bytes_max // 1024}kB)"
@@ -164,20 +168,28 @@ class Spool:
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
-def rows_at_least(plan: Plan, rows: Mapping[RelationId, int], parameters: Sequence[Value]) -> int:
+def rows_at_least(
+    plan: Plan,
+    rows: Mapping[RelationId, int],
+    parameters: Sequence[Value],
+    depth: int = _DEPTH_MAX,
+) -> int:
     """A lower bound of the rows of the answer, given those of the inputs."""
+    if not depth:
+        # Such a plan is refused by the emitter, in better words.
+        return 0
+    below = partial(rows_at_least, rows=rows, parameters=parameters, depth=depth - 1)
     match plan:
         case Scan():
             return rows[plan.relation]
         case Values():
             return len(plan.rows)
         case Project() | Sort():
-            return rows_at_least(plan.input, rows, parameters)
+            return below(plan.input)
         case Limit():
-            return _limited(plan, rows_at_least(plan.input, rows, parameters), parameters)
+            return _limited(plan, below(plan.input), parameters)
         case SetOp(kind=SetOpKind.UNION, all=True):
-            left = rows_at_least(plan.left, rows, parameters)
-            return left + rows_at_least(plan.right, rows, parameters)
+            return below(plan.left) + below(plan.right)
         case GroupBy():
             return 0 if plan.keys else 1
         case SetOp() | Filter() | Join() | DistinctRows():

@@ -10,8 +10,10 @@ import pytest
 
 from compute.executor import Executor
 from compute.reference import ReferenceExecutor
+from compute.spark_session import LaneName
 from storage.batch import DataFile
 from storage.types import ShardId, Source
+from tests.spark import shared_engine
 
 
 class Files:
@@ -39,5 +41,21 @@ def reference(files: Files) -> Iterator[Executor]:
     yield ReferenceExecutor(files.read)
 
 
+def spark(lane: LaneName, *, spooled: bool = False) -> "Engine":
+    """Spark, in one of its lanes; all of them must give the same answers."""
+
+    @contextlib.contextmanager
+    def opened(files: Files) -> Iterator[Executor]:
+        with shared_engine.forced(lane, spooled=spooled):
+            yield shared_engine.Elsewhere(shared_engine.executor(), files.directory)
+
+    return opened
+
+
 Engine = Callable[[Files], contextlib.AbstractContextManager[Executor]]
-ENGINES = [pytest.param(reference, id="reference")]
+ENGINES = [
+    pytest.param(reference, id="reference"),
+    pytest.param(spark(LaneName.SMALL), id="spark", marks=pytest.mark.spark),
+    pytest.param(spark(LaneName.MEDIUM), id="spark-files", marks=pytest.mark.spark),
+    pytest.param(spark(LaneName.LARGE, spooled=True), id="spark-large", marks=pytest.mark.spark),
+]
