@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from coordinator.pgwire.arrow_types import as_integers, to_values
 from coordinator.pgwire.cells import Cells, Fixed, Variable, big_endian, valid_mask, variable
+from coordinator.pgwire.column_numeric import numeric_cells
 from coordinator.pgwire.kernels import (
     Bytes,
     Column,
@@ -57,6 +58,8 @@ def binary_column(type_: SqlType) -> BinaryColumn:
         return lambda column: variable(column, valid_mask(column))
     if type_.name == "uuid":
         return _uuids
+    if type_.name == "numeric":
+        return lambda column: numeric_cells(column, type_) or _python_cells(column, type_)
     return lambda column: _python_cells(column, type_)
 
 
@@ -100,7 +103,7 @@ def _uuids(column: Column) -> Cells:
     nibbles = _NIBBLES[characters(present)[starts[0] : starts[-1]]]
     nibbles = nibbles[nibbles != 255]
     assert len(nibbles) == rows * _UUID_DIGITS, "a uuid is canonical text"
-    packed = (nibbles[0::2] << 4 | nibbles[1::2]).reshape(rows, _UUID_BYTES)
+    packed = (nibbles[0::2] << 4 | nibbles[1::2]).astype(np.uint8).reshape(rows, _UUID_BYTES)
     if valid is None:
         return Fixed(packed)
     data = np.zeros((len(valid), _UUID_BYTES), np.uint8)

@@ -228,3 +228,13 @@ def parse_fields(
         ),
     )
     return [chunked.combine_chunks() for chunked in table.columns]
+
+
+def decimal_words(column: Column) -> tuple[Ints, Ints]:
+    """The low and high 64 bits of the unscaled numbers of a decimal128 column, 0 for NULL."""
+    buffer = column.buffers()[1]
+    count = len(column)
+    words: Ints = _np.frombuffer(buffer, np.int64, 2 * count, column.offset * 16).reshape(count, 2)
+    if column.null_count:
+        words = np.where(mask_of(column.is_valid())[:, None], words, 0)
+    return words[:, 0], words[:, 1]

@@ -142,6 +142,24 @@ def test_text_by_example(type_: SqlType, value: Value, text: str) -> None:
     assert _rows(encoder.encode_singly(batch)) == expected
 
 
+@pytest.mark.parametrize(
+    "type_",
+    [numeric(18, 0), numeric(18, 2), numeric(18, 17), numeric(18, 18), numeric(38, 18), NUMERIC],
+    ids=str,
+)
+def test_numerics_of_every_size(type_: SqlType) -> None:
+    assert type_.scale is not None
+    rng = np.random.default_rng(20240105)
+    unscaled = [int(rng.integers(10**k)) * 10 ** int(rng.integers(4)) for k in range(1, 16)] * 4
+    wide = type_.precision == 38
+    unscaled += [10**k for k in range(18)] + [0] + ([10**25, 2**63, 2**64 + 1] if wide else [])
+    cells = [Decimal(f"{sign}{n}E-{type_.scale}") for n in unscaled for sign in ("", "-")]
+    for drawn in (cells, cells[:40], [*cells[:40], None]):
+        batch = _batch([(type_, list(drawn))]).slice(1)
+        encoder = RowEncoder([type_], [1])
+        assert bytes(encoder.encode_columns(batch)) == encoder.encode_singly(batch)
+
+
 def test_other_guises_are_cast_first() -> None:
     text = pa.array(["a", None, "b"])
     batch = pa.RecordBatch.from_arrays(
