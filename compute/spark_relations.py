@@ -9,7 +9,7 @@ INVARIANTS
 import itertools
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,10 +27,10 @@ from compute.scan import (
     file_name,
     is_small,
     is_whole,
-    relation_schema,
     spark_schema,
     view_key,
 )
+from compute.spark_holes import HOLE_BLOCK, HOLE_SCHEMA, NO_HOLE, hole_rows
 from compute.spark_session import LaneName, SparkSession
 from storage.batch import FileSlice, ShardView
 
@@ -40,9 +40,9 @@ RELATION_BYTES_MAX: Final = 128 << 20
 """Bytes of inline rows that the relations of a lane hold, in Arrow; in the JVM they take about
 twice that."""
 FILE_SETS_MAX: Final = 256
-"""Sets of files whose listing is kept."""
+"""Sets of files whose listing is kept; and whose deleted rows are."""
 DELETED_LITERALS_MAX: Final = 200
-"""Deleted rows written into the filter. More are faster as an anti join (notes/delta_spark.md
+"""Deleted rows written into the filter. More are faster as a join (notes/delta_spark.md
 §6)."""
 ARROW_ROWS_MAX: Final = 65_536
 """Rows of one batch on the way to the JVM."""
@@ -73,6 +73,7 @@ class Relations:
         self._lock = threading.Lock()
         self._relations: OrderedDict[ViewKey, _Relation] = OrderedDict()
         self._file_sets: OrderedDict[ViewKey, JavaObject] = OrderedDict()
+        self._holes: OrderedDict[ViewKey, JavaObject] = OrderedDict()
         self._bytes = 0
         self._numbers = itertools.count(1)
 
@@ -168,36 +169,57 @@ class Relations:
         if conditions:
             frame = frame.filter(f"not ({' or '.join(conditions)})")
         if not literally:
-            deleted = session.broadcast(self._local(_deleted(parts)))
-            frame = frame.join(deleted, session.strings([SOURCE, INDEX]), "left_anti")
+            frame = self._without_holes(view, parts, frame)
         # The join moved its columns to the front.
         return frame.selectExpr(session.strings(_columns(view.schema, identity=identity)))
+
+    def _without_holes(
+        self, view: ShardView, parts: Sequence[FileSlice], frame: JavaObject
+    ) -> JavaObject:
+        session = self._session
+        holes = self._kept(
+            self._holes,
+            (view.shard, view.base_key),
+            lambda: self._local(hole_rows(parts), HOLE_SCHEMA),
+        )
+        frame = frame.selectExpr(session.strings(["*", f"{HOLE_BLOCK} as __block"]))
+        keys = session.strings([SOURCE, "__block"])
+        return frame.join(session.broadcast(holes), keys, "left_outer").filter(NO_HOLE)
+
+    def _kept(
+        self,
+        cache: "OrderedDict[ViewKey, JavaObject]",
+        key: ViewKey,
+        make: Callable[[], JavaObject],
+    ) -> JavaObject:
+        with self._lock:
+            frame = cache.get(key)
+            if frame is not None:
+                cache.move_to_end(key)
+                return frame
+        frame = make()
+        with self._lock:
+            cache[key] = frame
+            while len(cache) > FILE_SETS_MAX:
+                cache.popitem(last=False)
+        return frame
 
     def _files(self, view: ShardView, parts: Sequence[FileSlice]) -> JavaObject:
         """The rows of a set of files, whose listing is kept."""
         names = tuple(file_name(part.file.name) for part in parts)
         key = (view.shard, names, tuple(view.schema.names), tuple(view.schema.types))
-        with self._lock:
-            frame = self._file_sets.get(key)
-            if frame is not None:
-                self._file_sets.move_to_end(key)
-                return frame
         directory = self._warehouse / view.shard
-        frame = self._session.files(
-            spark_schema(view.schema), [str(directory / name) for name in names]
+        paths = [str(directory / name) for name in names]
+        return self._kept(
+            self._file_sets, key, lambda: self._session.files(spark_schema(view.schema), paths)
         )
-        with self._lock:
-            self._file_sets[key] = frame
-            while len(self._file_sets) > FILE_SETS_MAX:
-                self._file_sets.popitem(last=False)
-        return frame
 
-    def _local(self, rows: pa.Table) -> JavaObject:
+    def _local(self, rows: pa.Table, schema: str | None = None) -> JavaObject:
         stream = self._inbox / f"{next(self._numbers)}.arrow"
         try:
             with pa.OSFile(str(stream), "wb") as file, pa.ipc.new_stream(file, rows.schema) as out:
                 out.write_table(rows, max_chunksize=ARROW_ROWS_MAX)
-            return self._session.local(stream, spark_schema(rows.schema))
+            return self._session.local(stream, schema or spark_schema(rows.schema))
         finally:
             stream.unlink(missing_ok=True)
 
@@ -227,20 +249,3 @@ def _absent(part: FileSlice, *, literally: bool) -> str | None:
     if not rows:
         return None
     return f"({SOURCE} = '{file_name(part.file.name)}' and ({' or '.join(rows)}))"
-
-
-def _deleted(parts: Sequence[FileSlice]) -> pa.Table:
-    """The deleted rows of these files, by identity."""
-    schema = relation_schema(pa.schema([]), identity=True)
-    tables = [
-        pa.table(
-            [
-                pa.repeat(pa.scalar(str(part.file.name), pa.string()), len(part.deleted)),
-                pa.array(list(part.deleted), pa.int64()),
-            ],
-            schema=schema,
-        )
-        for part in parts
-        if part.deleted
-    ]
-    return pa.concat_tables(tables)

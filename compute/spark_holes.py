@@ -1,0 +1,76 @@
+"""Many deleted rows of files, as Spark joins them: a bit for each row, in blocks.
+
+    file │ block │ bits ── joined by (file, index / 65,536) ──▶ rows whose bit is not set
+
+INVARIANTS
+  L1  the join takes at most one bit per row of the files, however many rows are deleted: it is
+      broadcast, and a row for each deleted row did not fit into the memory of a small JVM.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from compute.scan import INDEX, SOURCE, file_name
+from storage.batch import FileSlice
+
+_BLOCK_BITS: Final = 16
+"""Rows of a block, as a power of two. Larger: more bits sent for few deleted rows."""
+_BLOCK_ROWS: Final = 1 << _BLOCK_BITS
+
+HOLE_BLOCK: Final = f"shiftright({INDEX}, {_BLOCK_BITS})"
+"""The block of a row of a file."""
+NO_HOLE: Final = (
+    "__bits is null or bit_get("
+    f"__bits[cast(shiftright({INDEX} & {_BLOCK_ROWS - 1}L, 6) as int)], cast({INDEX} & 63L as int)"
+    ") = 0"
+)
+"""The condition of rows that are there, after the join."""
+HOLE_SCHEMA: Final = json.dumps(
+    {
+        "type": "struct",
+        "fields": [
+            {"name": name, "type": type_, "nullable": True, "metadata": {}}
+            for name, type_ in (
+                (SOURCE, "string"),
+                ("__block", "long"),
+                ("__bits", {"type": "array", "elementType": "long", "containsNull": False}),
+            )
+        ],
+    }
+)
+_ARROW_SCHEMA: Final = pa.schema(
+    [
+        (SOURCE, pa.string()),
+        ("__block", pa.int64()),
+        ("__bits", pa.list_(pa.field("element", pa.int64(), nullable=False))),
+    ]
+)
+
+
+def hole_rows(parts: Sequence[FileSlice]) -> pa.Table:
+    """The deleted rows of these files, in blocks."""
+    found = [(part, block, bits) for part in parts for block, bits in _blocks(part)]
+    names = [file_name(part.file.name) for part, _, _ in found]
+    bits = np.concatenate([bits for _, _, bits in found])
+    offsets = np.arange(len(found) + 1, dtype=np.int32) * (_BLOCK_ROWS // 64)
+    columns = [
+        pa.array(names, pa.string()),
+        pa.array([block for _, block, _ in found], pa.int64()),
+        pa.ListArray.from_arrays(offsets, pa.array(bits), type=_ARROW_SCHEMA.field(2).type),
+    ]
+    return pa.table(columns, schema=_ARROW_SCHEMA)
+
+
+def _blocks(part: FileSlice) -> Iterator[tuple[int, "np.ndarray[tuple[int], np.dtype[np.int64]]"]]:
+    """Blocks with deleted rows, and their bits as words of 64."""
+    # A bitmap is sorted.
+    indexes = np.fromiter(part.deleted, dtype=np.int64, count=len(part.deleted))
+    blocks, starts = np.unique(indexes >> _BLOCK_BITS, return_index=True)
+    for block, deleted in zip(blocks.tolist(), np.split(indexes, starts[1:]), strict=False):
+        rows = np.zeros(_BLOCK_ROWS, dtype=np.uint8)
+        rows[deleted & (_BLOCK_ROWS - 1)] = 1
+        yield block, np.packbits(rows, bitorder="little").view(np.int64)
