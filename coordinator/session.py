@@ -246,7 +246,8 @@ class Session:
         if self._farewell is failure:
             return  # said once, as the last word
         self._client.send(error_response(failure))
-        if failure.sqlstate == "XX000":
+        if failure.sqlstate == "XX000" and error is not failure:
+            # Nobody raised this on purpose, so the session's own state may be wrong too (N2).
             self._farewell = wrong.internal_end()
 
     def _ready(self) -> None:

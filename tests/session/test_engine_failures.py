@@ -1,0 +1,52 @@
+"""What a failure of the engine does to the session that asked: an error, and nothing more."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import psycopg
+import pyarrow as pa
+import pytest
+
+from compute.executor import Run
+from sql.errors import SqlError
+from tests.session.stack import running
+
+
+class FailingEngine:
+    """Fails every query with what it was made with."""
+
+    name = "failing"
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    async def run(self, run: Run) -> AsyncIterator[pa.RecordBatch]:
+        raise self._error
+        yield pa.record_batch({"a": pa.array([1], pa.int32())})
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+async def _asked(error: Exception) -> tuple[str, bool]:
+    """The SQLSTATE of a query that fails so, and whether the session goes on."""
+    async with running(engine=FailingEngine(error)) as stack:
+        connection = await psycopg.AsyncConnection.connect(stack.dsn, autocommit=True)
+        async with connection:
+            await connection.execute("create table t (a int)")
+            with pytest.raises(psycopg.Error) as failed:
+                await connection.execute("select a from t")
+            try:
+                await connection.execute("select 1")
+            except psycopg.Error:
+                return failed.value.sqlstate or "", False
+            return failed.value.sqlstate or "", True
+
+
+def test_a_failure_that_the_engine_names_leaves_the_session() -> None:
+    error = SqlError("XX000", "the engine failed")
+    assert asyncio.run(_asked(error)) == ("XX000", True)
+
+
+def test_a_failure_that_nobody_foresaw_ends_the_session() -> None:
+    assert asyncio.run(_asked(KeyError("nobody"))) == ("XX000", False)
