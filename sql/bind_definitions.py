@@ -50,6 +50,9 @@ def create_table(binding: Binding, node: Node) -> CreateTable:
         if not is_a(element, ast.ColumnDef):
             raise not_supported("LIKE in CREATE TABLE", at(element.relation.location))
         columns.append(_column(binding, relation.relname, element))
+    if not columns:
+        # Neither Parquet nor Arrow's stream can say how many rows of nothing there are.
+        raise not_supported("a table without columns", at(relation.location))
     _check_names(columns)
     return CreateTable(schema, relation.relname, tuple(columns), exists)
 
