@@ -42,13 +42,7 @@ HOLE_SCHEMA: Final = json.dumps(
         ],
     }
 )
-_ARROW_SCHEMA: Final = pa.schema(
-    [
-        (SOURCE, pa.string()),
-        ("__block", pa.int64()),
-        ("__bits", pa.list_(pa.field("element", pa.int64(), nullable=False))),
-    ]
-)
+_BITS_TYPE: Final = pa.list_(pa.field("element", pa.int64(), nullable=False))
 
 
 def hole_rows(parts: Sequence[FileSlice]) -> pa.Table:
@@ -56,13 +50,13 @@ def hole_rows(parts: Sequence[FileSlice]) -> pa.Table:
     found = [(part, block, bits) for part in parts for block, bits in _blocks(part)]
     names = [file_name(part.file.name) for part, _, _ in found]
     bits = np.concatenate([bits for _, _, bits in found])
-    offsets = np.arange(len(found) + 1, dtype=np.int32) * (_BLOCK_ROWS // 64)
+    offsets = pa.array(range(0, len(bits) + 1, _BLOCK_ROWS // 64), pa.int32())
     columns = [
         pa.array(names, pa.string()),
         pa.array([block for _, block, _ in found], pa.int64()),
-        pa.ListArray.from_arrays(offsets, pa.array(bits), type=_ARROW_SCHEMA.field(2).type),
+        pa.ListArray.from_arrays(offsets, pa.array(bits), type=_BITS_TYPE),
     ]
-    return pa.table(columns, schema=_ARROW_SCHEMA)
+    return pa.table(columns, names=[SOURCE, "__block", "__bits"])
 
 
 def _blocks(part: FileSlice) -> Iterator[tuple[int, "np.ndarray[tuple[int], np.dtype[np.int64]]"]]:
