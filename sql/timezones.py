@@ -12,12 +12,15 @@ few that changed their meaning over time (its DYNTZ) have the present one.
 
 import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Final
 from zoneinfo import ZoneInfo, available_timezones
 
 from sql.dates import DAYS_PER_CYCLE
+
+_ZONES_CACHED_MAX: Final = 1024
+"""Names are the users' to choose; more of them are looked up again."""
 
 _EPOCH: Final = datetime(1970, 1, 1)
 _FIRST_DAY: Final = (datetime(2, 1, 1) - _EPOCH).days
@@ -29,7 +32,7 @@ _POSIX: Final = re.compile(
 )
 
 
-@cache
+@lru_cache(maxsize=_ZONES_CACHED_MAX)
 def find_zone(name: str) -> tzinfo | None:
     """The zone of that name, or None (Z3)."""
     lowered = name.lower()
