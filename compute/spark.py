@@ -96,8 +96,6 @@ class Engine:
 class SparkExecutor:
     """See the module. Spark starts in the background; `run` waits for it."""
 
-    name: Final = "spark"
-
     def __init__(self, settings: SparkSettings) -> None:
         self._settings = settings
         self._numbers = itertools.count(1)
@@ -120,6 +118,11 @@ class SparkExecutor:
             self._prepare,
             archive_directory=settings.archive_directory or settings.directory / "classes",
         )
+
+    @property
+    def name(self) -> str:
+        """See Executor."""
+        return "spark"
 
     @property
     def state(self) -> JvmState:

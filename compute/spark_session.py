@@ -17,6 +17,7 @@ INVARIANTS
 """
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -57,6 +58,8 @@ class SparkSettings:
     cores: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
 
 
+_PATTERN: Final = re.compile(r"[{}\[\]*?\\]")
+"""What Hadoop takes for a pattern in a path."""
 _RESULT_BYTES_MAX: Final = 256 << 20
 """What one job may bring to the driver. Larger results go through files; too small breaks
 broadcasts."""
@@ -206,8 +209,9 @@ class SparkSession:
     def files(self, schema_json: str, paths: Sequence[str]) -> JavaObject:
         """The rows of Parquet files."""
         reader = self.java.read().schema(self._to_type(schema_json))
-        # A path is a path, whatever characters the directory's name has.
-        return reader.option("__globPaths__", "false").parquet(self.strings(paths))
+        # A path is a path, whatever characters the directory's name has. (The option that switches
+        # patterns off, `__globPaths__`, makes n files out of each of n.)
+        return reader.parquet(self.strings([_PATTERN.sub(r"\\\g<0>", path) for path in paths]))
 
     def with_identity(self, frame: JavaObject) -> JavaObject:
         """The columns of files, then the name of the file and the index of the row in it."""

@@ -7,7 +7,7 @@ import asyncio
 import itertools
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, aclosing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +21,11 @@ from pyroaring import BitMap64
 from compute.executor import Run
 from compute.spark import SparkExecutor
 from compute.spark_session import LaneName, SparkSettings
+from sql.bind import BindContext, bind
+from sql.catalog import Catalog, Column, Table
+from sql.parse import parse
 from sql.plan import ColumnId, Plan, PlanColumn, RelationId, Scan
+from sql.statements import Query
 from sql.types import INT8, TEXT, SqlType, Value
 from storage.batch import DataFile, FileSlice, InlineSlice, ShardView
 from storage.types import ShardId, Source
@@ -180,6 +184,29 @@ def scan(
     return Scan(
         RelationId(relation), relation, columns, tuple(range(len(types))), row if identity else None
     )
+
+
+def plan_of(text: str, **tables: Sequence[tuple[str, SqlType]]) -> Plan:
+    """The plan of a query over relations given by name and columns."""
+    catalog = Catalog(
+        tables={
+            ("public", name): Table(
+                number, "public", name, name, tuple(Column(*column) for column in columns)
+            )
+            for number, (name, columns) in enumerate(tables.items(), 1)
+        }
+    )
+    bound = bind(parse(text)[0], BindContext(catalog, ["public"], 0), []).bound
+    assert isinstance(bound, Query)
+    return bound.plan
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait until something outside this process has happened."""
+    async with asyncio.timeout(120):
+        # There is no event to wait for: what is asked about happens in another process.
+        while not await asyncio.to_thread(condition):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
 
 
 async def rows_of(
