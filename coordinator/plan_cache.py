@@ -75,7 +75,8 @@ class PlanCache:
         """Bind, or remember. `session`: its variables' binding key; `shared`: see L1."""
         if not shared or len(statement.text) > CACHED_TEXT_MAX:
             return bind(statement, context, types)
-        key = (statement.text, statement.offset, types, session, context.catalog.version)
+        place = (statement.text, statement.offset)
+        key = (place, types, context.parameters_fixed, session, context.catalog.version)
         known = self._plans.get(key)
         if known is not None:
             return known

@@ -116,17 +116,22 @@ class StatementRunner:
     ) -> Prepared:
         """Bind for Parse, with the present catalog; chooses no timestamp for the transaction."""
         if not needs_catalog(statement):
-            prepared = self._bind(statement, _NO_CATALOG, declared)
+            prepared = self._bind(statement, _NO_CATALOG, declared, fixed=False)
             if self._transaction.failed and not ends_block(prepared.bound):
                 raise failed_transaction()
             return prepared
         if self._transaction.failed:
             raise failed_transaction()
         snapshot = await self._transaction.present()
-        return self._bind(statement, snapshot.catalog, declared)
+        return self._bind(statement, snapshot.catalog, declared, fixed=False)
 
     def _bind(
-        self, statement: Statement, catalog: Catalog, declared: tuple[SqlType | None, ...]
+        self,
+        statement: Statement,
+        catalog: Catalog,
+        declared: tuple[SqlType | None, ...],
+        *,
+        fixed: bool = True,
     ) -> Prepared:
         context = BindContext(
             catalog=catalog,
@@ -139,6 +144,7 @@ class StatementRunner:
             version=VERSION,
             statement_now=self._services.clock.now(),
             settings=self._variables.shown,
+            parameters_fixed=fixed,
         )
         return self._services.plans.bind(
             statement,

@@ -93,6 +93,9 @@ def _argument(name: str, node: Node) -> str:
     if is_a(node, ast.TypeCast):
         # SET TIME ZONE INTERVAL '..'; the zone's text is enough for whole hours.
         raise not_supported("SET TIME ZONE INTERVAL", at(node.typeName.location))
+    if is_a(node, ast.ParamRef):
+        # The parser is pg_query's, which lets a parameter stand where PostgreSQL's refuses it.
+        raise SqlError("42601", f'syntax error at or near "${node.number}"', at(node.location))
     value: Node = node.val
     match node.val:
         case ast.Integer():

@@ -30,7 +30,8 @@ class BindContext:
 
     `now`: microseconds, the transaction's start: now() and its kin become constants, so a statement
     that uses it must be bound again in every transaction (`Prepared.uses_now`). `settings`: what
-    `current_setting(name)` of a constant name answers, lower-case names.
+    `current_setting(name)` of a constant name answers, lower-case names. `parameters_fixed`: the
+    statement runs now, so it has the parameters whose types were given and no others.
     """
 
     catalog: Catalog
@@ -44,6 +45,7 @@ class BindContext:
     version: str = "PostgreSQL 18.0 (Meridian)"
     statement_now: int | None = None
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    parameters_fixed: bool = False
 
 
 @dataclass(slots=True)
@@ -95,7 +97,8 @@ class Binding:
 
     def parameter(self, index: int, place: int) -> Param:
         """`$index` as far as its type is known."""
-        if not 1 <= index <= PARAMETERS_MAX:
+        limit = len(self.parameters) if self.context.parameters_fixed else PARAMETERS_MAX
+        if not 1 <= index <= limit:
             raise SqlError("42P02", f"there is no parameter ${index}", at(place))
         while len(self.parameters) < index:
             self.parameters.append(None)
