@@ -87,13 +87,37 @@ def _string_agg(call: Aggregate, scope: Scope, parts: _Parts) -> str:
     if delimiter is None:
         raise unsupported("string_agg with a computed delimiter")
     separator = scope.statement.string(str(delimiter[0] or ""))
-    text = f"listagg({parts.distinct}{scope.emit(call.args[0])}, {separator})"
-    # DISTINCT sorts its values in PostgreSQL, and so orders what has no ORDER BY.
-    default = (SortKey(call.args[0], descending=False, nulls_first=False),)
-    order = call.order or (default if call.distinct else ())
-    if order:
-        text += f" within group (order by {order_by(order, scope)})"
-    return text + parts.filter
+    x = scope.emit(call.args[0])
+    if call.distinct:
+        # DISTINCT sorts its values in PostgreSQL, and so orders what has no ORDER BY.
+        ascending = not (call.order and call.order[0].descending)
+        values = f"sort_array(collect_set({x}){parts.filter}, {str(ascending).lower()})"
+    elif call.order:
+        values = _sorted_values(call.order, x, scope, parts)
+    else:
+        return f"listagg({x}, {separator}){parts.filter}"
+    # No values are NULL, not an empty text.
+    return f"array_join(nullif({values}, cast(array() as array<string>)), {separator})"
+
+
+def _sorted_values(order: Sequence[SortKey], x: str, scope: Scope, parts: _Parts) -> str:
+    """The values as a sorted array. Not WITHIN GROUP: beside two sets of DISTINCT arguments it
+    makes Spark's planner fail.
+    """
+    fields, cases = [f"'x', {x}"], ""
+    for number, key in enumerate(order):
+        _check_sortable(key)
+        fields.append(f"'k{number}', {scope.emit(key.expr)}")
+        p, q = f"p.k{number}", f"q.k{number}"
+        null, less = (-1 if key.nulls_first else 1), (1 if key.descending else -1)
+        cases += (
+            f" when {p} is null and {q} is not null then {null}"
+            f" when {p} is not null and {q} is null then {-null}"
+            f" when {p} < {q} then {less} when {p} > {q} then {-less}"
+        )
+    packed = f"case when {x} is not null then named_struct({', '.join(fields)}) end"
+    found = f"array_sort(collect_list({packed}){parts.filter}, (p, q) -> case{cases} else 0 end)"
+    return f"transform({found}, v -> v.x)"
 
 
 def order_by(keys: Sequence[SortKey], scope: Scope) -> str:
@@ -101,9 +125,13 @@ def order_by(keys: Sequence[SortKey], scope: Scope) -> str:
     return ", ".join(_sort_key(key, scope) for key in keys)
 
 
-def _sort_key(key: SortKey, scope: Scope) -> str:
+def _check_sortable(key: SortKey) -> None:
     if key.expr.type.name == "interval":
         raise unsupported("ordering by an interval")
+
+
+def _sort_key(key: SortKey, scope: Scope) -> str:
+    _check_sortable(key)
     direction = "desc" if key.descending else "asc"
     nulls = "first" if key.nulls_first else "last"
     return f"{scope.emit(key.expr)} {direction} nulls {nulls}"
