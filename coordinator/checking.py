@@ -4,17 +4,20 @@ The lock, the stash's file, txns shard and catalog, every table's log and files;
 """
 
 import asyncio
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from compute.arrow import table_schema
 from coordinator.config import Settings, SettingsError
 from coordinator.core.catalog import COLLECTION, decode_changes
+from coordinator.driver import ORACLE, SYSTEM
 from coordinator.opening import Storage, open_storage
 from coordinator.startup import known_shards
 from storage.check import Finding, ShardRecord, check_shard
 from storage.errors import StorageError
+from storage.object_store import RESERVED
 from storage.txns import TxnsShard
 from storage.types import Epoch, ShardId
 
@@ -55,20 +58,43 @@ async def _findings(storage: Storage) -> tuple[Sequence[Finding], int]:
     history = decode_changes(await storage.stash.scan(COLLECTION))
     findings: list[Finding] = []
     tables = 0
-    for shard, known in known_shards(history).items():
-        if known.dropped is not None:
+    known = known_shards(history)
+    for shard, table in known.items():
+        if table.dropped is not None:
             continue
         tables += 1
+        if shard not in found.shards:
+            findings.append(Finding("error", shard, shard, "is not registered in the txns shard"))
         record = ShardRecord(
             shard=ShardId(shard),
-            schema=table_schema(known.table.columns),
-            registered=found.shards.get(shard, known.created),
+            schema=table_schema(table.table.columns),
+            registered=found.shards.get(shard, table.created),
             applied=found.applied,
             batches=[(ts, batch) for ts, owner, batch in found.batches if owner == shard],
             flushed=found.flushed.get(shard),
         )
         findings += await check_shard(storage.store, record)
+    findings += await _strays(storage, known.keys(), found.shards.keys())
+    if history and await storage.stash.read(ORACLE, SYSTEM) is None:
+        findings.append(Finding("error", ShardId(""), "stash", "the oracle's ceiling is missing"))
     return findings, tables
+
+
+async def _strays(
+    storage: Storage, known: Collection[ShardId], registered: Collection[ShardId]
+) -> list[Finding]:
+    """Shards that only one of catalog, txns shard and warehouse knows."""
+    findings = [
+        Finding("error", shard, shard, "is registered, but the catalog has never had it")
+        for shard in sorted({*registered} - {*known})
+    ]
+    directories = await asyncio.to_thread(lambda: sorted(os.listdir(storage.warehouse)))
+    findings += [
+        Finding("orphan", ShardId(name), name, "the catalog knows no such table")
+        for name in directories
+        if name not in known and name != RESERVED
+    ]
+    return findings
 
 
 def _say(line: str) -> None:

@@ -226,11 +226,15 @@ def _prepare(connection: sqlite3.Connection, *, exclusive: bool) -> None:
 def _check_format(connection: sqlite3.Connection, tables: set[str]) -> None:
     if not {"meta", "entries"} <= tables:
         raise Corrupt("the file is a SQLite database, but not a stash")
-    row = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
-    if row is None:
-        raise Corrupt("the stash has no format")
-    if row[0] > FORMAT:
-        raise NewerFormat(f"the stash has format {row[0]}, this Meridian knows up to {FORMAT}")
+    meta = dict(connection.execute("SELECT name, value FROM meta"))
+    for name in ("format", "epoch"):
+        # Without an epoch nobody would be fenced off.
+        if not isinstance(meta.get(name), int):
+            raise Corrupt(f"the stash has no {name}")
+    if meta["format"] > FORMAT:
+        raise NewerFormat(
+            f"the stash has format {meta['format']}, this Meridian knows up to {FORMAT}"
+        )
 
 
 def refuse_lossy(connection: sqlite3.Connection) -> None:

@@ -1,0 +1,109 @@
+"""`meridian check`: clean after a kill, and every damage found, with the place and an exit code."""
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from coordinator.checking import check
+from tests.servers import Meridian, meridian
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory of two tables, one with a version and a tail, whose server was killed."""
+    options = ("--spark-master", "reference")
+    with meridian(tmp_path_factory.mktemp("killed"), options) as server:
+        with psycopg.connect(server.dsn, autocommit=True) as connection:
+            connection.execute("CREATE TABLE t (id int, s text)")
+            connection.execute("INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+        assert server.stop() == 0
+        server.start()
+        with psycopg.connect(server.dsn, autocommit=True) as connection:
+            connection.execute("CREATE TABLE u (id int)")
+            connection.execute("INSERT INTO t VALUES (4, 'd')")
+            _assert_served(server)
+        server.kill()
+        return server.data
+
+
+def _assert_served(server: Meridian) -> None:
+    found = server.check()
+    assert found.returncode == 1
+    assert f"in use by process {server.pid}" in found.stderr
+
+
+@pytest.fixture
+def data(killed: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(killed, tmp_path / "data"))
+
+
+def execute(data: Path, statement: str) -> None:
+    with sqlite3.connect(data / "stash.db") as connection:
+        assert connection.execute(statement).rowcount > 0
+    connection.close()
+
+
+def test_a_killed_server_leaves_everything_in_order(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check(data) == 0
+    assert capsys.readouterr().out == "checked 2 tables: ok\n"
+
+
+@pytest.mark.parametrize(
+    ("statement", "line"),
+    [
+        ("DELETE FROM entries WHERE collection = 'catalog'", "the catalog has never had it"),
+        ("DELETE FROM entries WHERE collection = 'shards'", "is not registered"),
+        ("DELETE FROM entries WHERE collection = 'oracle'", "the oracle's ceiling is missing"),
+        ("DELETE FROM entries WHERE collection = 'batches'", "0 batches instead of 1"),
+        ("UPDATE entries SET value = zeroblob(9) WHERE collection = 'batches'", "its checksum"),
+        ("DELETE FROM meta WHERE name = 'epoch'", "the stash has no epoch"),
+        ("UPDATE meta SET value = 'one' WHERE name = 'epoch'", "the stash has no epoch"),
+        ("UPDATE meta SET value = 'one' WHERE name = 'format'", "the stash has no format"),
+        ("UPDATE meta SET value = 2 WHERE name = 'format'", "has format 2, this Meridian knows"),
+    ],
+)
+def test_damage_of_the_stash(
+    data: Path, capsys: pytest.CaptureFixture[str], statement: str, line: str
+) -> None:
+    execute(data, statement)
+    assert check(data) == 1
+    said = capsys.readouterr()
+    assert line in said.out + said.err
+
+
+def _flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0x40
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, _flip, lambda path: path.write_bytes(b"")])
+@pytest.mark.parametrize("pattern", ["*/part-*.parquet", "*/_delta_log/*.json"])
+def test_damage_of_a_file(
+    data: Path, capsys: pytest.CaptureFixture[str], pattern: str, damage: Callable[[Path], object]
+) -> None:
+    (path,) = (data / "warehouse").glob(pattern)
+    damage(path)
+    assert check(data) == 1
+    assert "error: " in capsys.readouterr().out
+
+
+def test_orphans_are_listed_and_are_no_errors(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (path,) = (data / "warehouse").glob("*/part-*.parquet")
+    shutil.copy(path, path.with_name("part-1-0.parquet"))
+    shutil.copytree(path.parent, data / "warehouse" / "t99")
+    assert check(data) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        f"orphan: {path.parent.name}/part-1-0.parquet: no version names this file",
+        "orphan: t99: the catalog knows no such table",
+        "checked 2 tables: ok",
+    ]
