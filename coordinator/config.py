@@ -13,6 +13,7 @@ TimeZone=Europe/Berlin`, `[variables]` in the file) becomes the default of every
 """
 
 import ipaddress
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -38,7 +39,7 @@ class Settings:
     listen: str = "127.0.0.1:7432"
     data_dir: str = "./data"
     stash: str = ""
-    """`sqlite:PATH`; empty: `stash.sqlite` in the data directory."""
+    """`sqlite:PATH`; empty: `stash.db` in the data directory."""
     warehouse: str = ""
     """`file:PATH` or a path; empty: `warehouse` in the data directory."""
     spark_master: str = "local[*]"
@@ -194,12 +195,14 @@ def _check(settings: Settings) -> None:
         )
     for name, wanted in _TYPES.items():
         value = getattr(settings, name)
-        if wanted in (int, float) and value <= 0:
-            raise SettingsError(f'setting "{name}" must be greater than 0')
+        if wanted in (int, float) and not 0 < value < math.inf:
+            raise SettingsError(f'setting "{name}" must be a number greater than 0')
     if settings.connections_unauthenticated_max > settings.connections_max:
         raise SettingsError("connections_unauthenticated_max must not exceed connections_max")
     if settings.inline_bytes_max > settings.message_bytes_max:
         raise SettingsError("inline_bytes_max must not exceed message_bytes_max")
+    if not settings.data_dir:
+        raise SettingsError("data_dir must not be empty")
     if settings.log_level not in ("debug", "info", "warning", "error"):
         raise SettingsError("log_level must be debug, info, warning or error")
     _check_variables(settings.variables)

@@ -58,4 +58,6 @@ def local_path(url: str, scheme: str) -> Path | None:
         return Path(url)
     if found != scheme:
         raise SettingsError(f'"{url}" is not supported: only {scheme}:PATH is, so far')
+    if not rest:
+        raise SettingsError(f'"{url}" names no path')
     return Path("/" + rest.lstrip("/")) if rest.startswith("/") else Path(rest)

@@ -50,6 +50,8 @@ def serve(settings: Settings) -> int:
     """Serve until a signal; the exit code."""
     from coordinator.main import failed
 
+    # The JVM and libraries make files too: all of them are for the owner only.
+    os.umask(0o077)
     start_logging(settings.log_level)
     try:
         return uvloop.run(_serve(settings))

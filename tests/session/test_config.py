@@ -33,7 +33,18 @@ def test_session_variables_become_defaults(tmp_path: Path) -> None:
         (["nonsense=1"], {}, 'unrecognized configuration parameter "nonsense"'),
         (["attempts_max"], {}, '--set takes name=value, not "attempts_max"'),
         (["attempts_max=many"], {}, 'setting "attempts_max" takes a value of type int, not "many"'),
-        (["attempts_max=0"], {}, 'setting "attempts_max" must be greater than 0'),
+        (["attempts_max=0"], {}, 'setting "attempts_max" must be a number greater than 0'),
+        (
+            ["startup_timeout_s=nan"],
+            {},
+            'setting "startup_timeout_s" must be a number greater than 0',
+        ),
+        (
+            ["startup_timeout_s=inf"],
+            {},
+            'setting "startup_timeout_s" must be a number greater than 0',
+        ),
+        ([], {"MERIDIAN_DATA_DIR": ""}, "data_dir must not be empty"),
         (["listen=nowhere"], {}, 'listen must be HOST:PORT, not "nowhere"'),
         (
             ["connections_max=1"],
