@@ -251,12 +251,12 @@ class Session:
             self._farewell = wrong.internal_end()
 
     def _ready(self) -> None:
-        if self._last_call is not None and not self._transaction.is_open:
-            self._farewell = self._last_call
-            return
         for name, value in self._variables.unreported():
             self._client.send(ParameterStatus(name, value))
+        # Also before a farewell: a driver takes an error before it for the statement's own.
         self._client.send(ReadyForQuery(self._transaction.status))
+        if self._last_call is not None and not self._transaction.is_open:
+            self._farewell = self._last_call
 
     def _notice(self, notice: SqlError, severity: Severity) -> None:
         rank = _MESSAGE_RANK[severity.value.lower()]

@@ -209,14 +209,11 @@ def test_shutdown_ends_idle_sessions_and_lets_blocks_finish(grace_s: float) -> N
                 "FATAL 57P01 terminating connection due to administrator command"
             ]
             if grace_s > 1:
-                assert await busy.ask("commit") == [
-                    "CommandComplete COMMIT",
-                    "FATAL 57P01 terminating connection due to administrator command",
-                ]
-            else:
-                assert await busy.hear() == [
-                    "FATAL 57P01 terminating connection due to administrator command"
-                ]
+                # The answer is whole, or a driver would take the last words for COMMIT's failure.
+                assert await busy.ask("commit") == ["CommandComplete COMMIT", "ReadyForQuery I"]
+            assert await busy.hear() == [
+                "FATAL 57P01 terminating connection due to administrator command"
+            ]
             await stopping
 
     run(story())
@@ -228,7 +225,7 @@ def test_shutdown_interrupts_what_does_not_end() -> None:
         async with running(Settings(shutdown_grace_s=0.05), engine=engine) as stack:
             client = await stuck(stack, engine)
             stopping = stack.group.create_task(stack.server.stop())
-            answers = await client.hear()
+            answers = [*await client.hear(), *await client.hear()]
             assert answers[-1] == "FATAL 57P01 terminating connection due to administrator command"
             await stopping
             assert engine.ended.is_set()
