@@ -226,6 +226,11 @@ def launch(settings: JvmSettings, stop: threading.Event) -> Jvm:
         raise
 
 
+def dies_with_us() -> list[str]:
+    """What a command begins with whose process the kernel kills when the calling thread ends."""
+    return [sys.executable, "-I", "-S", "-c", _WRAPPER, str(os.getpid())]
+
+
 def _command(settings: JvmSettings) -> list[str]:
     directory = settings.directory
     (directory / "tmp").mkdir()
@@ -234,7 +239,7 @@ def _command(settings: JvmSettings) -> list[str]:
     conf.touch(mode=0o600)
     conf.write_text("".join(_property(*item) for item in settings.conf.items()))
     return [
-        *(sys.executable, "-I", "-S", "-c", _WRAPPER, str(os.getpid())),
+        *dies_with_us(),
         str(find_java(settings.java_home)),
         *module_options(),
         f"-Xmx{settings.heap_mb}m",

@@ -8,6 +8,7 @@ INVARIANTS
   A1  an archive is used only with the Java and the jars it was made from: both are part of its
       key (and the JVM checks again, and goes on without an archive that does not fit).
   A2  an archive appears under its name whole or not at all.
+  A3  the process that makes it ends when we do, however we end.
 
 Static, not dynamic, archives: the packaged runtime has no base archive that a dynamic one could
 extend.
@@ -16,13 +17,14 @@ extend.
 import contextlib
 import hashlib
 import os
+import shutil
 import subprocess
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from compute.jvm import class_path, module_options
+from compute.jvm import class_path, dies_with_us, module_options
 
 DUMP_SECONDS_MAX: Final = 300
 """It takes 10 s of one core, but at the lowest priority."""
@@ -72,8 +74,12 @@ class ClassArchive:
 
 
 def _dump(java: Path, classes: Path, target: Path, stop: threading.Event) -> bool:
+    nice = shutil.which("nice")
+    if nice is None:
+        return False
     command = [
-        *("nice", "-n", "19", str(java), *module_options(), "-Xshare:dump", "-XX:+UseSerialGC"),
+        *(*dies_with_us(), nice, "-n", "19", str(java), *module_options()),
+        *("-Xshare:dump", "-XX:+UseSerialGC"),
         *("-XX:-UsePerfData", "-Xlog:cds=off", "-Xlog:cds+heap=off"),
         *(f"-XX:SharedClassListFile={classes}", f"-XX:SharedArchiveFile={target}"),
         *("-cp", class_path()),
