@@ -23,7 +23,7 @@ from coordinator.row_sink import RowSink, stored_schema
 from sql.errors import SqlError
 from sql.plan import Plan, RelationId
 from sql.statements import Modify, ModifyKind
-from storage.batch import InlineSlice, ShardView, WriteBatch
+from storage.batch import InlineSlice, ShardView
 from storage.types import OWN, ShardId, Source
 
 NEW: Final = RelationId("new")
@@ -132,8 +132,3 @@ class _Modification:
             return in_process.evaluate(run)
         batches = [batch async for batch in self._execution.services.engine.run(run)]
         return pa.Table.from_batches(batches) if batches else schema.empty_table()
-
-
-def is_empty(batch: WriteBatch) -> bool:
-    """Nothing to write."""
-    return batch.inserts is None and not batch.staged and not batch.deletes

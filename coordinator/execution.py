@@ -11,7 +11,6 @@ INVARIANTS
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol, TypeAlias
 
 import pyarrow as pa
@@ -85,7 +84,6 @@ class Services:
     spool: Callable[[ShardId, pa.Schema], Spooler]
     plans: PlanCache
     limits: ExecutionLimits = ExecutionLimits()
-    staged_path: Callable[[str], Path] | None = None
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ INVARIANTS
   O3  rows are encoded off the loop when they are many, so that one result never stalls the others.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -17,8 +17,6 @@ from coordinator.execution import Done, Outcome, Rows
 from sql.parse import Statement
 from sql.statements import OutputColumn
 from sql.types import SqlType, Value
-
-TagOf = Callable[[int], str]
 
 
 @dataclass(frozen=True, slots=True)

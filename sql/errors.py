@@ -123,13 +123,3 @@ def out_of_range(type_name: str) -> SqlError:
 def division_by_zero() -> SqlError:
     """22012."""
     return SqlError("22012", "division by zero")
-
-
-def serialization_failure(table: str) -> SqlError:
-    """40001: a concurrent transaction wrote what this one has read."""
-    return SqlError(
-        "40001",
-        "could not serialize access due to concurrent update",
-        detail=f'Table "{table}" was changed after this transaction read it.',
-        hint="The transaction might succeed if retried.",
-    )

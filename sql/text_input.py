@@ -65,7 +65,6 @@ _INTEGER: Final = re.compile(
     r"|([0-9](?:_?[0-9])*))[ \t\n\v\f\r]*"
 )
 _BASES: Final = (16, 8, 2, 10)
-_PLAIN_DIGITS_MAX: Final = 18
 _DIGITS_CHECKED_MAX: Final = 128
 """More digits are out of every range; converting them would cost quadratic time."""
 

@@ -213,11 +213,6 @@ def _expression_scans(expr: Expr) -> Iterator[Scan]:
         yield from scans(expr.plan)
 
 
-def identity_columns(plan: Plan) -> tuple[ColumnRef, ...]:
-    """References to all columns that a plan makes."""
-    return tuple([ColumnRef(column.id, column.type) for column in output_columns(plan)])
-
-
 # --- pruning -----------------------------------------------------------------------------------
 
 

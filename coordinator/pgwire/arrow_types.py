@@ -27,8 +27,6 @@ _TYPES: Final[dict[str, pa.DataType]] = {
 _INTERVAL_MICROS_END: Final = 2**63 // 1000
 """Arrow counts nanoseconds: 292 years of hours, where PostgreSQL has 292,000."""
 
-STRING_TYPES: Final = frozenset({"text", "varchar", "bpchar", "name", "unknown", "uuid", "void"})
-
 
 def arrow_type(type_: SqlType) -> pa.DataType:
     """The type of a column (A1)."""

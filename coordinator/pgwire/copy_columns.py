@@ -120,9 +120,6 @@ def _booleans(texts: Column, _: SqlType) -> Column | None:
     return column_of(known, pa.bool_()).take(spelled.indices)
 
 
-_ISO_DATE_BYTES: Final = 10
-
-
 def _dates(texts: Column, _: SqlType) -> Column | None:
     """Arrow knows YYYY-MM-DD only, and no year 0."""
     return texts.cast(pa.date32()) if _has_only(texts, _INTEGER_BYTES) else None

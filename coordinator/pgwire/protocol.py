@@ -116,7 +116,6 @@ class _Verdict(Enum):
     REFUSE = auto()
 
 
-_EXTENDED: Final = (Parse, Bind, Describe, Execute, Close)
 _COPY: Final = (CopyData, CopyDone, CopyFail)
 _CONTROL_TYPES: Final = frozenset(b"DECSHcX")
 

@@ -29,11 +29,6 @@ def commit_path(shard: ShardId, version: int) -> str:
     return f"{log_directory(shard)}/{version:020}.json"
 
 
-def checksum_path(shard: ShardId, version: int) -> str:
-    """The checksum file of one version."""
-    return f"{log_directory(shard)}/{version:020}.crc"
-
-
 def checkpoint_path(shard: ShardId, version: int) -> str:
     """The checkpoint of one version."""
     return f"{log_directory(shard)}/{version:020}.checkpoint.parquet"
