@@ -13,8 +13,7 @@ INVARIANTS (DESIGN §2)
   O5  the clock may step back, timestamps do not.
 
 The ceiling is raised ahead of need (Percolator, §2.2): one durable write buys many timestamps.
-After a
-crash timestamps run ahead of the clock by at most one step, and the clock catches up.
+After a crash timestamps run ahead of the clock by at most one step, and the clock catches up.
 
 Not here: persisting the ceiling (the driver), choosing a timestamp for a query (`timestamps.py`).
 """
@@ -53,9 +52,8 @@ class Oracle:
         """Allocate a write timestamp (O2, O5); None: the ceiling must be raised first (O3)."""
         self._demand = True
         ts = Timestamp(max(now, self._last + 1))
-        # Timestamps below the ceiling but behind the clock would be free, and wrong: a commit
-        # must not
-        # land at a time of day that AS OF readers take for the past.
+        # Timestamps below the ceiling but behind the clock would be free, and wrong: a commit must
+        # not land at a time of day that AS OF readers take for the past.
         if ts >= self._ceiling:
             return None
         self._last = ts
@@ -70,8 +68,7 @@ class Oracle:
         """Close `[.., ts]`: no later write is at or below it, reads are at or above it.
 
         False, and nothing changes, if the ceiling is in the way (O3). The caller knows that no
-        write
-        at or below `ts` is still on its way, and has asked `within_bound`.
+        write at or below `ts` is still on its way, and that no user has pushed it ahead (O4).
         """
         self._demand = True
         if ts >= self._ceiling:
