@@ -267,6 +267,7 @@ class Driver:
     async def _flush_cut(self, cut: Timestamp, states: Sequence[ShardState]) -> None:
         versions: dict[ShardId, Version] = {}
         failed: dict[ShardId, str] = {}
+        foreign: set[ShardId] = set()
         limit = asyncio.Semaphore(FLUSHES_AT_ONCE)
 
         async def flush_one(state: ShardState) -> None:
@@ -278,8 +279,9 @@ class Driver:
                 except Fatal:
                     raise
                 except ForeignWriter as error:
-                    log.exception("shard %s has a foreign writer", state.shard)
+                    log.warning("%s; the table is fenced", error)
                     failed[state.shard] = str(error)
+                    foreign.add(state.shard)
                 except (Determinate, Indeterminate) as error:
                     log.warning("shard %s not flushed: %s", state.shard, error)
                     failed[state.shard] = str(error)
@@ -287,7 +289,7 @@ class Driver:
         async with asyncio.TaskGroup() as tasks:
             for state in states:
                 tasks.create_task(flush_one(state))
-        self._handle(CutFlushed(cut, versions, failed))
+        self._handle(CutFlushed(cut, versions, failed, foreign))
         for shard, version in versions.items():
             if wants_checkpoint(version):
                 await self._checkpoint(shard, version.number)

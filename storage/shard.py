@@ -98,6 +98,8 @@ class ShardState:
     tail: Tail = ()
     tail_bytes: int = 0
     last_write: Timestamp = field(default=Timestamp(0))
+    fenced: bool = False
+    """Somebody else has written to the Delta table: it is neither read nor written any more."""
 
     @property
     def cut(self) -> Timestamp | None:

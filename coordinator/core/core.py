@@ -14,7 +14,7 @@ validation, group_commit, leases, cutting, catalog. Here they are only put toget
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 import pyarrow as pa
@@ -76,6 +76,7 @@ from coordinator.core.timestamps import (
     determine_as_of,
 )
 from coordinator.core.transactions import Transaction
+from coordinator.core.validation import fenced
 from sql.catalog import Table
 from storage.shard import ShardState
 from storage.types import Epoch, ShardId, Timestamp, Token
@@ -124,13 +125,17 @@ class Core:
         self._cutting = Cutting(settings, last_cut=_last_cut(recovered))
         self._transactions: dict[TransactionId, Transaction] = {}
         self._waiting: list[TakeSnapshot] = []
+        # What these hold in the txns shard stays there: Delta will not have it.
+        self._fenced: set[ShardId] = set()
         self._stopping: RequestId | None = None
         self._stopped = False
         self._recover_dirty(now)
 
     def _recover_dirty(self, now: Timestamp) -> None:
         for shard, state in self._shards.items():
-            if state.tail or not state.versions:
+            if state.fenced:
+                self._fenced.add(shard)
+            elif state.tail or not state.versions:
                 self._cutting.wrote(shard, state, added=state.tail_bytes, now=now)
 
     @property
@@ -262,6 +267,9 @@ class Core:
         views = []
         for table in message.tables:
             shard = ShardId(table.shard)
+            refused = fenced(shard, self._shards)
+            if refused is not None:
+                return [Reply(message.request, refused)]
             if current:
                 txn.reads.add(shard)
                 txn.tables[table.oid] = table
@@ -455,10 +463,15 @@ class Core:
             if state.tail:
                 self._cutting.wrote(shard, state, added=state.tail_bytes, now=message.cut)
         applied = message.cut
-        for shard in message.failed:
+        for shard in message.foreign:
+            self._shards[shard] = replace(self._shards[shard], fenced=True)
+            self._fenced.add(shard)
+        for shard in {*message.failed, *self._fenced}:
             state = self._shards[shard]
-            if self._stopping is None:
+            if self._stopping is None and not state.fenced:
                 self._cutting.wrote(shard, state, added=state.tail_bytes, now=message.cut)
+            if not state.dirty_at(message.cut):
+                continue
             first = state.tail[0].ts if state.tail else state.created
             applied = min(applied, Timestamp(first - 1))
         flushed = {shard: version.cut for shard, version in message.versions.items()}

@@ -25,7 +25,7 @@ from coordinator.core.messages import (
     RequestId,
 )
 from coordinator.core.transactions import Transaction, merge_batches
-from coordinator.core.validation import conflict, stale, stale_refusal
+from coordinator.core.validation import conflict, fenced, stale, stale_refusal
 from sql.catalog import Catalog
 from storage.batch import WriteBatch
 from storage.commit import Commit
@@ -176,14 +176,19 @@ def _admit(group: _Gathering, pending: Pending, shards: Mapping[ShardId, ShardSt
     except Stale as error:
         group.refused.append((pending, stale_refusal(str(error))))
         return
-    verdict = stale(txn, catalog) or conflict(txn, shards, group.batches.keys())
+    writes = txn.final_writes()
+    verdict = (
+        stale(txn, catalog)
+        or conflict(txn, shards, group.batches.keys())
+        or next(filter(None, (fenced(shard, shards) for shard in writes)), None)
+    )
     if verdict is not None:
         group.refused.append((pending, verdict))
         return
     group.catalog = catalog
     group.members.append(pending)
     group.changes.extend(txn.changes)
-    for shard, batch in txn.final_writes().items():
+    for shard, batch in writes.items():
         group.batches.setdefault(shard, []).append(batch)
 
 

@@ -4,7 +4,7 @@ Requests are imperative and carry the id that their reply names; completions are
 message is a value; `core.step` is the only reader.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NewType, TypeAlias
@@ -201,12 +201,13 @@ class GroupFailed:
 @dataclass(frozen=True, slots=True)
 class CutFlushed:
     """Ends FlushCut. A shard is in `versions` (durable in Delta) or in `failed` (why, for the
-    log).
+    log); in `foreign` too, if somebody else has written to its table.
     """
 
     cut: Timestamp
     versions: Mapping[ShardId, Version]
     failed: Mapping[ShardId, str]
+    foreign: Set[ShardId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

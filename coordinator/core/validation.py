@@ -5,6 +5,8 @@ INVARIANTS
       timestamp, by earlier commits or by earlier members of the same group.
   A2  a transaction commits only if every table it touched is still defined as it was bound.
   A3  blind writes have an empty read set and never conflict.
+  A4  a shard whose Delta table has a foreign writer's version takes no commit and answers no read:
+      nobody knows what it holds.
 
 Later: precision locking on predicates; the verdict's shape stays.
 """
@@ -44,6 +46,19 @@ def conflict(
                 RETRY_HINT,
             )
     return None
+
+
+def fenced(shard: ShardId, shards: Mapping[ShardId, ShardState]) -> Refused | None:
+    """A4: the verdict on a shard that is to be read or written."""
+    state = shards.get(shard)
+    if state is None or not state.fenced:
+        return None
+    return Refused(
+        RefusedReason.OTHER,
+        "58030",
+        "the table was changed by another writer",
+        hint="Its Delta log was written by something other than this server.",
+    )
 
 
 def stale(txn: Transaction, catalog: Catalog) -> Refused | None:

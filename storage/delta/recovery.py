@@ -5,9 +5,10 @@
 INVARIANTS
   R3  the log alone says what a shard holds; no other record is needed.
   R4  every version from the base on was written by Meridian, without a gap; otherwise nothing is
-      loaded: Corrupt or ForeignWriter.
+      loaded: Corrupt. A foreign writer's version fences its shard, and no other.
 """
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -28,11 +29,13 @@ from storage.delta.log import decode_commit
 from storage.delta.schema import encode_schema
 from storage.delta.snapshot import first_live, next_version
 from storage.delta.table import describes
-from storage.errors import Corrupt, NotFound
+from storage.errors import Corrupt, ForeignWriter, NotFound
 from storage.live_files import FileMap
 from storage.object_store import ObjectStore
 from storage.shard import ShardState, Version
 from storage.types import ShardId, Timestamp
+
+log = logging.getLogger("meridian.recovery")
 
 
 async def load_shard(
@@ -45,7 +48,8 @@ async def load_shard(
     """The shard as its log has it, readable from `since` on; without a log, an empty shard.
 
     Batches of the txns shard with ts > the newest cut are then handed to `committed`.
-    Raises Corrupt, ForeignWriter, Determinate.
+    With a version that somebody else wrote, what came before it, fenced. Raises Corrupt,
+    Determinate.
     """
     commits, checkpoints = await list_log(store, shard)
     state = ShardState(shard, schema, created)
@@ -59,15 +63,26 @@ async def load_shard(
     if [number for number in commits if number >= first] != [*wanted]:
         raise Corrupt(f"the log of {shard} has a gap after version {first - 1}")
     for number in wanted:
-        actions = await read_commit(store, shard, number)
-        if number == 0 and not describes(actions, schema):
-            raise Corrupt(f"the log of {shard} has another schema than the catalog")
-        previous = state.versions[-1] if state.versions else None
-        version = next_version(shard, previous, number, actions)
-        if previous is not None and version.cut <= previous.cut:
-            raise Corrupt(f"version {number} of {shard} is not later than the one before")
+        try:
+            version = await _read_version(store, state, number)
+        except ForeignWriter as error:
+            log.warning("%s; the table is fenced", error)
+            return replace(state, fenced=True)
         state = state.flushed(version).pruned(since)
     return state
+
+
+async def _read_version(store: ObjectStore, state: ShardState, number: int) -> Version:
+    """The version after those of `state`. Raises Corrupt, ForeignWriter."""
+    shard = state.shard
+    actions = await read_commit(store, shard, number)
+    if number == 0 and not describes(actions, state.schema):
+        raise Corrupt(f"the log of {shard} has another schema than the catalog")
+    previous = state.versions[-1] if state.versions else None
+    version = next_version(shard, previous, number, actions)
+    if previous is not None and version.cut <= previous.cut:
+        raise Corrupt(f"version {number} of {shard} is not later than the one before")
+    return version
 
 
 async def list_log(store: ObjectStore, shard: ShardId) -> tuple[Sequence[int], Sequence[int]]:

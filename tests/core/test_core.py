@@ -130,7 +130,13 @@ class Story:
         done = [name for name in arguments.get("flushed", "").split(",") if name]
         failed = [name for name in arguments.get("failed", "").split(",") if name]
         versions = {self.shard(name): self.version(name, cut) for name in done}
-        return CutFlushed(cut, versions, {self.shard(name): "disk" for name in failed})
+        foreign = [name for name in arguments.get("foreign", "").split(",") if name]
+        return CutFlushed(
+            cut,
+            versions,
+            {self.shard(name): "disk" for name in failed + foreign},
+            {self.shard(name) for name in foreign},
+        )
 
     def version(self, name: str, cut: Timestamp) -> Version:
         known = self.core.shards[self.shard(name)].versions
