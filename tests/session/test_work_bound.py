@@ -1,5 +1,7 @@
 """Constant queries run on the loop, so a large one must not: it would stop everybody."""
 
+import sys
+
 from coordinator.in_process import ReferenceInProcess
 from sql.bind import BindContext, bind
 from sql.catalog import Catalog
@@ -32,3 +34,15 @@ def test_subqueries_count_for_every_row_that_asks_them() -> None:
     inner = ", ".join(f"{TEN} t{number}(x{number})" for number in range(3))
     outer = f"{TEN} a(x), {TEN} b(y), {TEN} c(z)"
     assert not runs_in_process(f"SELECT (SELECT count(*) FROM {inner} WHERE x0 < x) FROM {outer}")
+
+
+def test_long_plans_are_not_kept() -> None:
+    engine = ReferenceInProcess()
+    (statement,) = parse("VALUES " + ", ".join(f"({number})" for number in range(5_000)))
+    bound = bind(statement, BindContext(catalog=Catalog(), search_path=["public"], now=0), []).bound
+    assert isinstance(bound, Query)
+    before = sys.getrefcount(bound.plan)
+    can_run = engine.can_run(bound.plan)
+    after = sys.getrefcount(bound.plan)
+    assert can_run
+    assert after == before
