@@ -45,11 +45,14 @@ class LateEngine:
         if self._made is None:
             loop = asyncio.get_running_loop()
             self._made = loop.run_in_executor(None, self._make)
+        made = self._made
         try:
             # A query that is cancelled while it waits must not cancel the engine for the others.
-            return await asyncio.shield(self._made)
+            return await asyncio.shield(made)
         except EngineUnavailable:
-            self._made = None
+            # Another one may be in the making by now: it must be found again, to be closed.
+            if self._made is made:
+                self._made = None
             raise
 
     async def run(self, run: Run) -> AsyncIterator[pa.RecordBatch]:
