@@ -222,7 +222,7 @@ def launch(settings: JvmSettings, stop: threading.Event) -> Jvm:
         return Jvm(process, _connect(connection))
     except BaseException:
         _kill_group(process)
-        process.wait()
+        process.communicate()
         raise
 
 
@@ -233,7 +233,7 @@ def dies_with_us() -> list[str]:
 
 def _command(settings: JvmSettings) -> list[str]:
     directory = settings.directory
-    (directory / "tmp").mkdir()
+    (directory / "tmp").mkdir(mode=0o700)
     (directory / "log4j2.properties").write_text(_LOG_SETTINGS.format(log=directory / "log"))
     conf = directory / "spark.conf"
     conf.touch(mode=0o600)

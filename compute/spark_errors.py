@@ -9,7 +9,7 @@ INVARIANTS
 
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -24,15 +24,12 @@ log = logging.getLogger(__name__)
 
 _CAUSES_MAX: Final = 20
 _TAGGED: Final = re.compile(re.escape(ERROR_TAG) + r"(\w{5}):(.*)", re.DOTALL)
+_CAST: Final = re.compile(r" as (smallint|int|bigint)\)")
 _TYPES: Final[dict[str, str]] = {
     "BOOLEAN": "boolean", "TINYINT": "smallint", "SMALLINT": "smallint", "INT": "integer",
     "BIGINT": "bigint", "FLOAT": "real", "DOUBLE": "double precision", "DATE": "date",
     "TIMESTAMP_NTZ": "timestamp", "TIMESTAMP": "timestamp with time zone", "STRING": "text",
     "BINARY": "bytea",
-}  # fmt: skip
-_OVERFLOWS: Final[dict[str, str]] = {
-    "byte": "smallint", "short": "smallint", "integer": "integer", "int": "integer",
-    "long": "bigint",
 }  # fmt: skip
 
 
@@ -53,12 +50,14 @@ class Failure:
     sqlstate: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict[str, str])
     message: str = ""
+    fragment: str = ""
+    """The part of the statement that failed; the statement's text is all ours."""
 
 
 def translated(error: Exception, jvm: Jvm) -> Exception:
     """What the engine raises for an exception of py4j."""
     if isinstance(error, Py4JJavaError):
-        return _from_failures(failures(error, jvm), error)
+        return translate_failures(failures(error, jvm), str(error))
     if isinstance(error, Py4JNetworkError | OSError) or not jvm.alive:
         return JvmDied()
     if isinstance(error, Py4JError):
@@ -114,10 +113,14 @@ def _failure(thrown: JavaObject, *, spark: bool) -> Failure:
     parameters = {
         str(key): str(value) for key, value in dict(thrown.getMessageParameters()).items()
     }
-    return Failure(name, str(condition), str(thrown.getSqlState() or ""), parameters, message)
+    sqlstate = str(thrown.getSqlState() or "")
+    contexts = thrown.getQueryContext()
+    fragment = str(contexts[0].fragment()) if len(contexts) else ""
+    return Failure(name, str(condition), sqlstate, parameters, message, fragment)
 
 
-def _from_failures(failures: list[Failure], error: Py4JJavaError) -> Exception:
+def translate_failures(failures: Sequence[Failure], detail: str) -> Exception:
+    """What the engine raises for a chain of causes; `detail` goes into the log only (X1)."""
     # The innermost condition is the reason; what is round it says where it was met.
     for failure in reversed(failures):
         if (found := _known(failure)) is not None:
@@ -126,7 +129,7 @@ def _from_failures(failures: list[Failure], error: Py4JJavaError) -> Exception:
         return JvmDied()
     if any("cancelled" in failure.message for failure in failures[:1]):
         return Cancelled()
-    return _unknown(str(error))
+    return _unknown(detail)
 
 
 def _stopped(failure: Failure) -> bool:
@@ -179,8 +182,9 @@ def _raised(failure: Failure) -> SqlError | None:
 
 
 def _arithmetic(failure: Failure) -> SqlError:
-    word = failure.parameters.get("message", "").partition(" ")[0].lower()
-    return out_of_range(_OVERFLOWS.get(word, "value"))
+    # The operands have the type of the result, by explicit casts.
+    casts = _CAST.findall(failure.fragment)
+    return out_of_range(_TYPES[casts[-1].upper()] if casts else "value")
 
 
 def _binary_arithmetic(failure: Failure) -> SqlError:

@@ -136,6 +136,7 @@ def launch_conf(settings: SparkSettings) -> dict[str, str]:
         "spark.executor.killOnFatalError.depth": "0",
         # Our files carry no checksum files beside them, and want none.
         "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+        "spark.hadoop.fs.permissions.umask-mode": "077",
         "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
         # Nobody looks at the history of jobs: keep next to none of it.
