@@ -9,8 +9,8 @@ INVARIANTS
   D2  every effect ends in its completion, whatever fails; an unknown commit is resolved by its
       token.
   D3  Fenced, a fatal storage failure or a bug in the core ends `run` with the exception: the
-      process
-      stops, and a restart recovers.
+      process stops, and a restart recovers. A core that has failed is never stepped again, whoever
+      fed it the message: its state may be half changed.
 
 Nothing here decides; the core does. Nothing here knows SQL.
 """
@@ -66,7 +66,7 @@ from coordinator.core.messages import (
     Views,
     WriteRows,
 )
-from coordinator.errors import storage_failure
+from coordinator.errors import admin_shutdown, storage_failure
 from sql.catalog import Table
 from storage.batch import ShardView, WriteBatch
 from storage.clock import Clock
@@ -138,6 +138,8 @@ class Driver:
         self._run_blocking = run_blocking
         self._inbox: deque[Message] = deque()
         self._handling = False
+        self._failure: Exception | None = None
+        self._over = False
         self._requests = 0
         self._transactions = 0
         self._waiting: dict[RequestId, asyncio.Future[ReplyValue]] = {}
@@ -149,6 +151,11 @@ class Driver:
         """For observation; only `step` may change it."""
         return self._core
 
+    @property
+    def waiting(self) -> int:
+        """How many requests are not answered yet; for observation."""
+        return len(self._waiting)
+
     async def run(self) -> None:
         """Serve until `stop` has finished. Raises what ended it otherwise (D3)."""
         try:
@@ -157,6 +164,7 @@ class Driver:
                 self._handle(Tick())
                 await self._tick()
         finally:
+            self._over = True
             self._tasks = None
             for future in self._waiting.values():
                 future.cancel()
@@ -164,6 +172,8 @@ class Driver:
     async def _tick(self) -> None:
         while not self._stopping.is_set():
             await asyncio.sleep(TICK_S)
+            if self._failure is not None:
+                raise AssertionError("D3: the core has failed") from self._failure
             self._handle(Tick())
 
     async def stop(self) -> None:
@@ -175,6 +185,8 @@ class Driver:
 
     def _handle(self, message: Message) -> None:
         """Feed one message; effects of a message may feed more (D1)."""
+        if self._over:
+            return  # `run` has ended, or is about to; it cancels whoever waits
         self._inbox.append(message)
         if self._handling:
             return
@@ -183,6 +195,11 @@ class Driver:
             while self._inbox:
                 for effect in self._core.step(self._inbox.popleft(), self._clock.now()):
                     self._perform(effect)
+        except Exception as error:
+            # A session may have fed the message: its own boundary must not be the last word (D3).
+            self._failure = error
+            self._over = True
+            raise
         finally:
             self._handling = False
 
@@ -315,12 +332,18 @@ class Driver:
     # --- what sessions call ------------------------------------------------------------------
 
     async def _request(self, make: Callable[[RequestId], Message], expected: type[R]) -> R:
+        if self._over:
+            raise admin_shutdown()
         self._requests += 1
         request = RequestId(self._requests)
         future: asyncio.Future[ReplyValue] = asyncio.get_running_loop().create_future()
         self._waiting[request] = future
-        self._handle(make(request))
-        value = await future
+        try:
+            self._handle(make(request))
+            value = await future
+        finally:
+            # Who was cancelled may never be answered, e.g. a lease that is not wanted any more.
+            self._waiting.pop(request, None)
         if isinstance(value, Refused):
             raise RequestRefused.from_reply(value)
         assert isinstance(value, expected), "R4: a request is answered in kind"
