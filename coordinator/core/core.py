@@ -21,14 +21,7 @@ import pyarrow as pa
 
 from coordinator.core.catalog import Stale, VersionedCatalog
 from coordinator.core.cutting import MILLISECOND, Cutting, ceil_ms, floor_ms
-from coordinator.core.effects import (
-    CommitGroup,
-    Effect,
-    FlushCut,
-    PersistCeiling,
-    Reply,
-    Tidy,
-)
+from coordinator.core.effects import CommitGroup, Effect, FlushCut, PersistCeiling, Reply, Tidy
 from coordinator.core.group_commit import GroupCommit, Pending
 from coordinator.core.leases import WriteLeases
 from coordinator.core.messages import (
@@ -183,7 +176,7 @@ class Core:
             case GroupFailed():
                 return self._group_failed(message, now)
             case CutFlushed():
-                return self._cut_flushed(message)
+                return self._cut_flushed(message, now)
             case Tidied():
                 self._cutting.ended()
                 return self._advance(now)
@@ -456,12 +449,14 @@ class Core:
             cut = floor_ms(self._oracle.read_ts())
         return cut if cut > self._cutting.last_cut else None
 
-    def _cut_flushed(self, message: CutFlushed) -> list[Effect]:
+    def _cut_flushed(self, message: CutFlushed, now: Timestamp) -> list[Effect]:
         for shard, version in message.versions.items():
             state = self._shards[shard].flushed(version)
             self._shards[shard] = state
             if state.tail:
-                self._cutting.wrote(shard, state, added=state.tail_bytes, now=message.cut)
+                # A cut may be ahead of the clock, and an age below zero would be due at once.
+                since = min(message.cut, now)
+                self._cutting.wrote(shard, state, added=state.tail_bytes, now=since)
         applied = message.cut
         for shard in message.foreign:
             self._shards[shard] = replace(self._shards[shard], fenced=True)
@@ -469,7 +464,7 @@ class Core:
         for shard in {*message.failed, *self._fenced}:
             state = self._shards[shard]
             if self._stopping is None and not state.fenced:
-                self._cutting.wrote(shard, state, added=state.tail_bytes, now=message.cut)
+                self._cutting.failed(shard, now)
             if not state.dirty_at(message.cut):
                 continue
             first = state.tail[0].ts if state.tail else state.created

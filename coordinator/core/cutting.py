@@ -45,6 +45,13 @@ class Cutting:
         self.bytes += added
         self.commits_max = max(self.commits_max, len(state.tail))
 
+    def failed(self, shard: ShardId, now: Timestamp) -> None:
+        """A shard could not be flushed: it is dirty still, and due by its age alone.
+
+        By its bytes or commits it would be due at once, and a full disk tried without a pause.
+        """
+        self.dirty_since.setdefault(shard, now)
+
     def due(self, now: Timestamp) -> bool:
         """True if a cut should be made now (C5)."""
         if self.in_flight is not None or not self.dirty_since:
