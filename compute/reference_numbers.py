@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 from sql.emit.spark_decimals import quotient_operand, quotient_type
 from sql.errors import SqlError, division_by_zero, not_supported, out_of_range
 from sql.plan import Call
-from sql.text_input import parse_text, to_single
+from sql.text_input import field_overflow, parse_text, to_single
 from sql.types import DISPLAY_NAMES, NUMERIC, SqlType, Value
 
 Function: TypeAlias = Callable[..., Value]
@@ -38,10 +38,10 @@ def fit(value: Decimal, type_: SqlType, *, rounding: str = ROUND_HALF_UP) -> Dec
     """
     precision, scale = type_.precision or 0, type_.scale or 0
     if value and value.adjusted() > precision:
-        raise SqlError("22003", "numeric field overflow")
+        raise field_overflow(precision, scale)
     rounded = value.quantize(Decimal(1).scaleb(-scale), rounding=rounding, context=EXACT)
     if rounded and rounded.adjusted() >= precision - scale:
-        raise SqlError("22003", "numeric field overflow")
+        raise field_overflow(precision, scale)
     return rounded if rounded else abs(rounded)
 
 

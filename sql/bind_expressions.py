@@ -18,7 +18,14 @@ from sql.bind_functions import function_call
 from sql.bind_operators import case_condition, operator_expression
 from sql.bind_subqueries import negated_subquery, subquery
 from sql.binding import Binding
-from sql.coerce import EXPLICIT, coerce, decimal_constant, to_boolean, to_common_type
+from sql.coerce import (
+    EXPLICIT,
+    coerce,
+    decimal_constant,
+    float_literal,
+    to_boolean,
+    to_common_type,
+)
 from sql.errors import SqlError, not_supported
 from sql.functions import cast
 from sql.names import type_of
@@ -176,7 +183,7 @@ def _default(_binding: Binding, _scope: Scope, node: Node) -> Expr:
 
 def _cast(binding: Binding, scope: Scope, node: Node) -> Expr:
     target = type_of(node.typeName)
-    expr = expression(binding, scope, node.arg)
+    expr = float_literal(binding, node.arg, target) or expression(binding, scope, node.arg)
     done = coerce(binding, expr, node.arg, target, EXPLICIT)
     if done is None:
         # The place of a cast is that of `::`, or of the keyword CAST; without one, of the argument.

@@ -14,7 +14,7 @@ from sql.bind_queries import SelectResult, bind_query, bind_with
 from sql.bind_targets import settled, target_list
 from sql.binding import Binding
 from sql.catalog import Column, Table
-from sql.coerce import ASSIGNMENT, coerce, stored
+from sql.coerce import ASSIGNMENT, coerce, float_literal, stored
 from sql.errors import SqlError, mismatch, not_supported
 from sql.plan import (
     ColumnRef,
@@ -146,8 +146,11 @@ def _insert_values(
             if type(item) is _DEFAULT:
                 continue
             ordinal = targets[index]
-            expr = binding.bind_expression(binding, scope, item)
-            values[ordinal] = assigned(binding, expr, item, columns[ordinal])
+            column = columns[ordinal]
+            expr = float_literal(binding, item, column.type)
+            if expr is None:
+                expr = binding.bind_expression(binding, scope, item)
+            values[ordinal] = assigned(binding, expr, item, column)
         rows.append(tuple(values))
     made = tuple([binding.new_column(column.name, column.type) for column in columns])
     return Values(made, tuple(rows))
@@ -275,7 +278,12 @@ def _assignments(
         if is_a(value, _DEFAULT):
             expr: Expr | None = None
         else:
-            expr = binding.expression(scope, value)
+            expr = (
+                None
+                if ordinal is None
+                else float_literal(binding, value, table.columns[ordinal].type)
+            )
+            expr = expr or binding.expression(scope, value)
         if ordinal is None:
             message = f'column "{target.name}" of relation "{table.name}" does not exist'
             raise SqlError("42703", message, at(target.location))

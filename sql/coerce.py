@@ -22,12 +22,14 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import cache
 from typing import Final
 
+from pglast import ast
+
 from sql import numeric
 from sql.binding import Binding
 from sql.errors import SqlError, mismatch
 from sql.functions import CastContext, Function, cast, function_by_id
 from sql.plan import Call, Case, Coalesce, ColumnRef, Const, Expr, Extreme, Param
-from sql.syntax import Node, at, location, position
+from sql.syntax import Node, at, is_a, location, position
 from sql.text_input import parse_text
 from sql.types import CATEGORIES, NUMERIC, PREFERRED, TEXT, SqlType, Value, display
 
@@ -40,6 +42,7 @@ _POLYMORPHIC: Final = frozenset(
 )
 _INTEGERS: Final = {"int2": 1 << 15, "int4": 1 << 31, "int8": 1 << 63}
 _WIDE: Final = Context(prec=80)
+_ADJUSTED_MAX: Final = 200
 
 
 @cache
@@ -95,6 +98,22 @@ def literal(binding: Binding, text: str, type_name: str, place: int | None) -> C
     if isinstance(value, Decimal):
         return decimal_constant(value, place)
     return Const(value, SqlType(type_name))
+
+
+def float_literal(binding: Binding, node: Node, target: SqlType) -> Const | None:
+    """A numeric literal on its way into a float, if no numeric of ours holds it: 1e300."""
+    if target.name not in ("float4", "float8") or not is_a(node, ast.A_Const):
+        return None
+    if not is_a(node.val, ast.Float):
+        return None
+    text: str = node.val.fval.replace("_", "")
+    try:
+        exact = Decimal(text)
+    except ArithmeticError:
+        return None  # hexadecimal and its kin
+    if abs(exact.adjusted()) <= _ADJUSTED_MAX and numeric.fits(numeric.of_constant(exact)):
+        return None
+    return literal(binding, text, target.name, position(node))
 
 
 def decimal_constant(value: Decimal, place: int | None) -> Const:

@@ -310,10 +310,10 @@ def fit_numeric(value: Decimal, type_: SqlType) -> Decimal:
     if type_.typmod < 0 and type_.trim:
         return _fit_unconstrained(value, precision, scale)
     if value and value.adjusted() > precision:
-        raise _field_overflow(precision, scale)
+        raise field_overflow(precision, scale)
     rounded = value.quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP, context=_EXACT)
     if rounded and rounded.adjusted() >= precision - scale:
-        raise _field_overflow(precision, scale)
+        raise field_overflow(precision, scale)
     return rounded if rounded else abs(rounded)
 
 
@@ -338,7 +338,8 @@ def _fit_unconstrained(value: Decimal, precision: int, scale: int) -> Decimal:
     return value if value else abs(value)
 
 
-def _field_overflow(precision: int, scale: int) -> SqlError:
+def field_overflow(precision: int, scale: int) -> SqlError:
+    """22003: a value that numeric(precision, scale) does not hold."""
     power = precision - scale
     bound = f"10^{power}" if power else "1"
     return SqlError(

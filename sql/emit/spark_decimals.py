@@ -87,7 +87,9 @@ def _float_to_numeric(call: Call, scope: Scope) -> str:
     digits = "%.14e" if call.args[0].type.name == "float8" else "%.5e"
     refusal = error("0A000", "NaN and infinity are not supported by numeric")
     return (
-        f"case when isnan({x}) or abs({x}) = double('Infinity') then {refusal}"
+        # format_string shows NULL as text.
+        f"case when {x} is null then null"
+        f" when isnan({x}) or abs({x}) = double('Infinity') then {refusal}"
         f" else cast(format_string('{digits}', cast({x} as double)) as {spark_type(call.type)}) end"
     )
 

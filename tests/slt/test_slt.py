@@ -15,9 +15,10 @@ INVARIANTS
 """
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from coordinator.pgwire.messages import Query
@@ -30,14 +31,19 @@ FILES = sorted((Path(__file__).parent / "testdata").glob("*.txt"))
 
 
 @contextlib.contextmanager
-def _reference(_directory: Path) -> Iterator[str]:
+def _reference(_directory: Path) -> Generator[str]:
     with serving() as dsn:
         yield dsn
 
 
 @contextlib.contextmanager
-def _spark(directory: Path) -> Iterator[str]:
+def _spark(directory: Path) -> Generator[str]:
     with meridian(directory) as server:
+        # The JVM takes longer to start than the clients of the stories wait.
+        with psycopg.connect(server.dsn, autocommit=True) as connection:
+            connection.execute("create table warm (a int)")
+            connection.execute("select a from warm")
+            connection.execute("drop table warm")
         yield server.dsn
 
 
