@@ -111,7 +111,9 @@ def _given(options: Sequence[Node], *, from_client: bool) -> _Given:
             raise SqlError("42601", message, at(option.location))
         reader(given, option)
     if given.match and not from_client:
-        raise SqlError("22023", 'cannot use "match" with HEADER in COPY TO')
+        raise SqlError("0A000", 'cannot use "match" with HEADER in COPY TO')
+    if from_client and (given.force_quote or given.force_all):
+        raise SqlError("0A000", "COPY FORCE_QUOTE cannot be used with COPY FROM")
     return given
 
 
@@ -264,7 +266,7 @@ def _check_csv_only(given: _Given, *, csv: bool) -> None:
     )
     for used, word in words:
         if used:
-            raise SqlError("22023", f"COPY {word} requires CSV mode")
+            raise SqlError("0A000", f"COPY {word} requires CSV mode")
 
 
 def _check_quoting(delimiter: str, null: str, quote: str, escape: str) -> None:
