@@ -80,6 +80,7 @@ class ParquetSpooler:
             compression=COMPRESSION,
             store_schema=False,
             store_decimal_as_integer=True,
+            write_page_checksum=True,
         )
         return self._writer
 

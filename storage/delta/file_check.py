@@ -25,7 +25,8 @@ def _row_problems(file: DataFile, content: bytes, schema: pa.Schema) -> Iterator
     rows = 0
     nulls = dict.fromkeys(schema.names, 0)
     unbounded: set[str] = set()
-    for batch in pq.ParquetFile(pa.BufferReader(content)).iter_batches(ROW_GROUP_ROWS):
+    content_file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+    for batch in content_file.iter_batches(ROW_GROUP_ROWS):
         part = pa.Table.from_batches([batch]).select(schema.names).cast(schema)
         part.validate(full=True)
         rows += part.num_rows

@@ -53,6 +53,7 @@ def encode_parquet(rows: pa.Table) -> bytes:
         compression=COMPRESSION,
         store_schema=False,
         store_decimal_as_integer=True,
+        write_page_checksum=True,
     )
     return sink.getvalue()
 
@@ -67,7 +68,9 @@ def data_file_from_parquet(
 def decode_parquet(content: bytes, schema: pa.Schema) -> pa.Table:
     """The rows of a data file, with the table's types. Raises Corrupt."""
     try:
-        rows = pq.read_table(pa.BufferReader(content), partitioning=None)
+        rows = pq.read_table(
+            pa.BufferReader(content), partitioning=None, page_checksum_verification=True
+        )
         return rows.select(schema.names).cast(schema)
-    except (pa.ArrowException, KeyError) as error:
+    except (pa.ArrowException, OSError, KeyError) as error:
         raise Corrupt(f"data file: {error}") from None

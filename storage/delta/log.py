@@ -4,9 +4,11 @@ INVARIANTS
   L1  commitInfo is the first action of a version (in-commit timestamps).
   L2  what is decoded from what was encoded is equal to it.
   L3  a version with an action that Meridian never writes was written by somebody else.
+  L4  an entry of ours has a checksum in its commitInfo, and is what was written or is not read.
 """
 
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias, cast, get_args
 from urllib.parse import quote, unquote
@@ -34,20 +36,46 @@ Fields: TypeAlias = dict[str, Json]
 def encode_commit(actions: Sequence[Action]) -> bytes:
     """The content of a version's log file."""
     assert isinstance(actions[0], CommitInfo), "L1: commitInfo comes first"
-    lines = [json.dumps(encode_action(action), separators=(",", ":")) for action in actions]
-    return ("\n".join(lines) + "\n").encode()
+    info, *rest = [encode_action(action) for action in actions]
+    text = [_compact(action) for action in rest]
+    noted = cast("Fields", info["commitInfo"]).get("meridian")
+    if isinstance(noted, dict):
+        noted["checksum"] = _checksum(info, text)
+    return ("\n".join([_compact(info), *text]) + "\n").encode()
 
 
 def decode_commit(content: bytes) -> tuple[Action, ...]:
     """The actions of a version's log file. Raises Corrupt, ForeignWriter (L3)."""
     try:
-        lines = content.decode().splitlines()
+        lines = content.decode().removesuffix("\n").split("\n")
+        _verify(lines)
         actions = tuple(decode_action(json.loads(line)) for line in lines if line.strip())
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Corrupt(f"log entry: {error!r}") from None
     if not actions:
         raise Corrupt("log entry without actions")
     return actions
+
+
+def _compact(fields: Json) -> str:
+    return json.dumps(fields, separators=(",", ":"))
+
+
+def _checksum(info: Json, rest: Sequence[str]) -> int:
+    """Of a log entry without its checksum."""
+    return zlib.crc32("\n".join([_compact(info), *rest]).encode())
+
+
+def _verify(lines: Sequence[str]) -> None:
+    """Compare an entry with the checksum that Meridian has noted in it (L4). Raises Corrupt."""
+    info = json.loads(lines[0]) if lines else None
+    if not isinstance(info, dict) or not isinstance(info.get("commitInfo"), dict):
+        return
+    noted = info["commitInfo"].get("meridian")
+    if not isinstance(noted, dict) or "checksum" not in noted:
+        return
+    if noted.pop("checksum") != _checksum(info, lines[1:]):
+        raise Corrupt("log entry: it does not match its checksum")
 
 
 def encode_action(action: Action) -> Fields:

@@ -1,6 +1,8 @@
 """`check_shard` finds nothing in what flushes write, and everything that is broken afterwards."""
 
 import asyncio
+import random
+import re
 from collections.abc import Callable
 
 import pytest
@@ -115,7 +117,12 @@ def test_statistics_that_do_not_bound_the_data(old: bytes, new: bytes, problem: 
     model = FlushedModel()
     model.commit(3_000, (), [], 0)
     model.flush(0)
-    replace(model, commit_path(SHARD, 0), lambda content: content.replace(old, new))
+    # What was written wrong from the start: a checksum is no help against it.
+    replace(
+        model,
+        commit_path(SHARD, 0),
+        lambda content: re.sub(rb',"checksum":\d+', b"", content).replace(old, new),
+    )
     assert problem in errors(model)
 
 
@@ -191,3 +198,26 @@ def test_a_checkpoint_that_differs_from_the_log() -> None:
     foreign = asyncio.run(other.store.read(path))
     replace(model, path, lambda _: foreign)
     assert "something else than the log" in only_error(model)
+
+
+def test_every_flipped_bit_of_the_values_and_of_the_log_is_found() -> None:
+    """Also those that leave values within their bounds, and JSON that can be read."""
+    log = asyncio.run(sound_model().store.read(commit_path(SHARD, 0)))
+    rng = random.Random(7)
+    for position in rng.sample(range(len(log)), 60):
+        model = sound_model()
+        replace(model, commit_path(SHARD, 0), lambda content, at=position: flipped(content, at))
+        # The name of the checksum is the one thing that it cannot cover.
+        if b'"checksum":' in asyncio.run(model.store.read(commit_path(SHARD, 0))):
+            assert errors(model), position
+    name = names(sound_model(), part="part-")
+    for position in rng.sample(range(200, 2_000), 20):
+        model = sound_model()
+        replace(model, name, lambda content, at=position: flipped(content, at))
+        assert errors(model), position
+
+
+def flipped(content: bytes, position: int) -> bytes:
+    changed = bytearray(content)
+    changed[position] ^= 1
+    return bytes(changed)

@@ -79,7 +79,7 @@ def test_damage_of_the_stash(
 
 def _flip(path: Path) -> None:
     content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 0x40
+    content[40] ^= 0x40
     path.write_bytes(content)
 
 
