@@ -1,14 +1,12 @@
 """Start-up: take over the stash, read what is committed, and hand a core its state (DESIGN §12).
 
-    fence ─▶ ceiling, catalog, txns shard ─▶ Delta logs of all shards ─▶ + batches not applied ─▶
-    Core
+    fence ─▶ ceiling, catalog, txns shard ─▶ Delta logs of all shards ─▶ + batches ─▶ Core
 
 INVARIANTS
   U1  the epoch is incremented before anything is read: what is read cannot change any more.
   U2  timestamps begin at or above the old ceiling and the txns shard's upper.
-  U3  a shard is its newest Delta version plus every batch of the txns shard after that
-      version's cut:
-      a batch that was applied but not tidied is not counted twice.
+  U3  a shard is its newest Delta version plus every batch of the txns shard after that version's
+      cut: a batch that was applied but not tidied is not counted twice.
   U4  start-up changes nothing but the epoch and upper; a crash in the middle does no harm.
   U5  a log that ends before the cut it has reached has lost acknowledged data: start-up is refused.
 """

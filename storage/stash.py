@@ -1,6 +1,6 @@
 """The stash: a small, durable, transactional key-value store (DESIGN §3).
 
-    collection ─┬─ key ─ value        e.g. `ceiling` / `system` / 8 bytes
+    collection ─┬─ key ─ value        e.g. `oracle` / `system` / 8 bytes
                 └─ key ─ value
 
 INVARIANTS
@@ -12,7 +12,7 @@ INVARIANTS
 
 Implementations: `stash_sqlite.py` (embedded default), `memory.py` (the twin). One suite proves
 both: `tests/conformance/test_stash.py`. What the collections mean is said by those who own them:
-`txns.py` (batches, upper, commit tokens), `cuts.py`, the coordinator's catalog and oracle.
+`txns.py` (batches, upper, commit tokens, cuts), the coordinator's catalog and oracle.
 """
 
 from collections.abc import Mapping, Sequence

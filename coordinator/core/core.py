@@ -7,7 +7,7 @@ INVARIANTS
   R2  effects come in the order they must happen; what makes durable before what tells (STYLE §2).
   R3  a strict read is served at the oracle's read_ts of the moment it asks; everything acknowledged
       before is at or below it, and everything at or below it is in the shards' views.
-  R4  every request is answered exactly once.
+  R4  every request is answered once, unless its transaction is aborted first.
 
 The logic lives in the siblings that own the state: oracle, read_holds, timestamps, transactions,
 validation, group_commit, leases, cutting, catalog. Here they are only put together.

@@ -21,7 +21,6 @@ from coordinator.core.messages import (
     CatalogChange,
     PutTable,
     Refused,
-    RemoveTable,
     RequestId,
 )
 from coordinator.core.transactions import Transaction, merge_batches
@@ -154,17 +153,16 @@ class Gathered:
             ts=ts,
             token=token,
             batches=self.batches,
-            registers=_shards(self.changes, PutTable),
+            registers=_created(self.changes),
+            # A dropped table's shard is not forgotten: AS OF may still read it (DESIGN §7).
             forgets=(),
             catalog=encode_changes(ts, self.changes),
         )
         return Group(self.members, commit, self.changes, self.catalog)
 
 
-def _shards(
-    changes: Sequence[CatalogChange], kind: type[PutTable] | type[RemoveTable]
-) -> tuple[ShardId, ...]:
-    return tuple(ShardId(change.table.shard) for change in changes if isinstance(change, kind))
+def _created(changes: Sequence[CatalogChange]) -> tuple[ShardId, ...]:
+    return tuple(ShardId(change.table.shard) for change in changes if isinstance(change, PutTable))
 
 
 def _admit(group: _Gathering, pending: Pending, shards: Mapping[ShardId, ShardState]) -> None:

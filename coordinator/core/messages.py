@@ -77,9 +77,8 @@ class TakeSnapshot:
     """Reply Snapshot. Without `as_of`: the transaction's timestamp, chosen at its first snapshot.
 
     With `as_of` (and `at_least`): a timestamp for one statement, held until the transaction ends
-    and
-    outside of validation. Below since: 72000; not closed yet: waits for the clock, beyond a bound
-    22023.
+    and outside of validation. Below since: 72000; not closed yet: waits for the clock, beyond a
+    bound 22023.
     """
 
     request: RequestId
@@ -90,8 +89,7 @@ class TakeSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """Reply Views of the tables' shards at `ts`, a timestamp that TakeSnapshot gave this
-    transaction.
+    """Reply Views of the tables' shards at `ts`, which TakeSnapshot gave this transaction.
 
     At the transaction's own timestamp the views hold its own writes, and the tables enter its read
     set.
@@ -139,8 +137,9 @@ class CommitTransaction:
 
 @dataclass(frozen=True, slots=True)
 class AbortTransaction:
-    """Forget the transaction, whatever it is doing; an unanswered commit is still resolved. No
-    reply.
+    """Forget the transaction, whatever it does; a commit under way is still resolved. No reply.
+
+    A lease or a snapshot that it waits for is never answered.
     """
 
     txn: TransactionId

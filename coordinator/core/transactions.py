@@ -1,11 +1,10 @@
 """Open transactions: what each has read, written and been given.
 
 INVARIANTS
-  X1  a transaction reads at one timestamp, chosen at its first snapshot, and sees its own
-      writes there.
+  X1  a transaction reads at one timestamp, chosen at its first snapshot, and sees its own writes
+      there.
   X2  own rows are named (`@own`, n), n counting from the transaction's first inline row of the
-      table;
-      when it commits, own rows deleted by itself are taken out and the rest keep their order.
+      table; when it commits, own rows deleted by itself are taken out, the rest keep their order.
   X3  a transaction ends exactly once; what it held is released then.
 """
 
