@@ -136,11 +136,12 @@ def _union(deletes: tuple[tuple[Timestamp, Deletes], ...]) -> dict[Source, BitMa
 
 
 def _dead_on_arrival(previous: Version | None) -> list[LiveFile]:
-    """Files that were dead in the version that brought them; only now they may leave (G2)."""
-    if previous is None:
-        return []
-    added = (previous.files[name] for name in previous.added)
-    return [live for live in added if live.dead]
+    """Files that were dead in the version that brought them; only now they may leave (G2).
+
+    All files are looked at: a version that was pruned or read from a checkpoint does not know any
+    more which ones it brought.
+    """
+    return [] if previous is None else [live for live in previous.files.live_files() if live.dead]
 
 
 def _commit_info(

@@ -284,6 +284,21 @@ def test_a_dead_file_leaves_the_table() -> None:
     assert len(model.state.versions[-1].files) == 1
 
 
+def test_a_file_that_was_dead_on_arrival_leaves_however_late_the_next_flush_is() -> None:
+    model = flushed_model(2)
+    model.commit(2, (), [], 0)
+    delete(model, {inline_source(Timestamp(model.now)): BitMap64([0, 1])})
+    model.flush(0)
+    assert [live.dead for live in model.state.versions[-1].files.live_files()] == [False, True]
+    model.now += STEP
+    model.prune(0)
+    assert not model.state.versions[-1].added
+    model.commit(1, (), [], 0)
+    model.flush(0)
+    assert [live.dead for live in model.state.versions[-1].files.live_files()] == [False, False]
+    assert model.loaded() == model.state
+
+
 def test_an_empty_table_has_a_first_version() -> None:
     model = FlushedModel()
     model.flush(0)
