@@ -1,15 +1,17 @@
 """The contract of an engine: run a plan over pinned inputs, stream Arrow batches.
 
 INVARIANTS
-  E1  the batches have one field per output column, in order, with the Arrow type that `sql/types.py` gives
-      the column's type; rows of an ordered plan come in order.
-  E2  a run reads its inputs and nothing else; the same plan and inputs give the same answer on every engine.
-  E3  batches are bounded (`BATCH_ROWS_MAX`), and no more than a few wait for a slow consumer, whatever the size
-      of the result.
+  E1  the batches have one field per output column, in order, with the Arrow type that
+      `sql/types.py` gives the column's type; rows of an ordered plan come in order.
+  E2  a run reads its inputs and nothing else; the same plan and inputs give the same answer on
+      every engine.
+  E3  batches are bounded (`BATCH_ROWS_MAX`), and no more than a few wait for a slow consumer,
+      whatever the size of the result.
   E4  `aclose()` of the iterator, or cancelling the task, ends the engine's work soon.
 
-Errors: `SqlError` for what the data did (22012, 22003 ..), `EngineUnavailable` when the engine died or has not
-started, never an engine's own exception. One suite proves all engines: `tests/conformance/test_executor.py`.
+Errors: `SqlError` for what the data did (22012, 22003 ..), `EngineUnavailable` when the engine died
+or has not started, never an engine's own exception. One suite proves all engines:
+`tests/conformance/test_executor.py`.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -26,7 +28,7 @@ BATCH_ROWS_MAX: Final = 65_536
 
 
 class EngineUnavailable(Exception):
-    """The engine died or is not there; nothing is known about the query but that it did not answer."""
+    """The engine died or is not there; all that is known is that it did not answer."""
 
 
 @dataclass(frozen=True, slots=True)

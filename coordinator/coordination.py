@@ -27,7 +27,8 @@ from storage.types import ShardId, Timestamp
 
 class RequestRefused(SqlError):
     """The core said no. `reason` is conflict or stale: a statement nobody saw yet may start
-    again."""
+    again.
+    """
 
     reason: RefusedReason = RefusedReason.OTHER
 
@@ -62,7 +63,8 @@ class Coordination(Protocol):
         self, txn: TransactionId, ts: Timestamp, tables: Sequence[Table]
     ) -> Sequence[ShardView]:
         """Pinned views, one per table; at the transaction's own timestamp they enter its read
-        set."""
+        set.
+        """
         ...
 
     def write(self, txn: TransactionId, table: Table, batch: WriteBatch) -> None:
@@ -75,7 +77,8 @@ class Coordination(Protocol):
 
     async def lease(self, txn: TransactionId, tables: Sequence[Table]) -> None:
         """Wait until this transaction alone may commit writes to these tables (before its
-        snapshot)."""
+        snapshot).
+        """
         ...
 
     async def commit(self, txn: TransactionId) -> Timestamp:

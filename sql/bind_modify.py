@@ -147,9 +147,8 @@ def _insert_values(
                 continue
             ordinal = targets[index]
             column = columns[ordinal]
-            expr = float_literal(binding, item, column.type)
-            if expr is None:
-                expr = binding.bind_expression(binding, scope, item)
+            literal: Expr | None = float_literal(binding, item, column.type)
+            expr = binding.bind_expression(binding, scope, item) if literal is None else literal
             values[ordinal] = assigned(binding, expr, item, column)
         rows.append(tuple(values))
     made = tuple([binding.new_column(column.name, column.type) for column in columns])

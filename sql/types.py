@@ -18,10 +18,10 @@
 Dates are integers because PostgreSQL's range is wider than Python's.
 
 INVARIANTS
-  Y1  `typmod` is what PostgreSQL would report; `precision` and `scale` are what the value is computed and
-      stored with. Every numeric expression has both; no other type has them.
-  Y2  `trim` is true when the scale is not PostgreSQL's display scale (unconstrained numeric, quotients):
-      the value is printed without trailing zeros. It is false for everything but numeric.
+  Y1  `typmod` is what PostgreSQL would report; `precision` and `scale` are what the value is
+      computed and stored with. Every numeric expression has both; no other type has them.
+  Y2  `trim` is true when the scale is not PostgreSQL's display scale (unconstrained numeric,
+      quotients): the value is printed without trailing zeros. False for everything but numeric.
 """
 
 from dataclasses import dataclass, replace
@@ -82,19 +82,22 @@ class SqlType:
 OIDS: Final[dict[str, int]] = {
     "bool": 16, "bytea": 17, "name": 19, "int8": 20, "int2": 21, "int4": 23, "text": 25, "oid": 26,
     "float4": 700, "float8": 701, "unknown": 705, "bpchar": 1042, "varchar": 1043, "date": 1082,
-    "timestamp": 1114, "timestamptz": 1184, "interval": 1186, "numeric": 1700, "uuid": 2950, "void": 2278,
+    "timestamp": 1114, "timestamptz": 1184, "interval": 1186, "numeric": 1700, "uuid": 2950,
+    "void": 2278,
 }  # fmt: skip
 NAMES_BY_OID: Final[dict[int, str]] = {oid: name for name, oid in OIDS.items()}
 
 SIZES: Final[dict[str, int]] = {
     "bool": 1, "int8": 8, "int2": 2, "int4": 4, "oid": 4, "float4": 4, "float8": 8, "date": 4,
-    "timestamp": 8, "timestamptz": 8, "interval": 16, "uuid": 16, "name": 64, "unknown": -2, "void": 4,
+    "timestamp": 8, "timestamptz": 8, "interval": 16, "uuid": 16, "name": 64, "unknown": -2,
+    "void": 4,
 }  # fmt: skip
 
 CATEGORIES: Final[dict[str, str]] = {
-    "bool": "B", "bytea": "U", "name": "S", "int8": "N", "int2": "N", "int4": "N", "text": "S", "oid": "N",
-    "float4": "N", "float8": "N", "unknown": "X", "bpchar": "S", "varchar": "S", "date": "D",
-    "timestamp": "D", "timestamptz": "D", "interval": "T", "numeric": "N", "uuid": "U", "void": "P",
+    "bool": "B", "bytea": "U", "name": "S", "int8": "N", "int2": "N", "int4": "N", "text": "S",
+    "oid": "N", "float4": "N", "float8": "N", "unknown": "X", "bpchar": "S", "varchar": "S", "date": "D",
+    "timestamp": "D", "timestamptz": "D", "interval": "T", "numeric": "N", "uuid": "U",
+    "void": "P",
 }  # fmt: skip
 PREFERRED: Final = frozenset({"bool", "text", "oid", "float8", "timestamptz", "interval"})
 
@@ -124,7 +127,7 @@ def numeric(precision: int, scale: int) -> SqlType:
 
 
 def computed_numeric(precision: int, scale: int, *, trim: bool) -> SqlType:
-    """The type of a numeric expression: no modifier, but a precision and scale to compute with (Y1)."""
+    """The type of a numeric expression: no modifier, but what to compute with (Y1)."""
     return SqlType("numeric", -1, precision, scale, trim)
 
 
