@@ -267,15 +267,16 @@ class Core:
                 txn.reads.add(shard)
                 txn.tables[table.oid] = table
             views.append(
-                self._shard(table).view(message.ts, txn.writes.get(shard) if current else None)
+                self._shard(txn, table).view(message.ts, txn.writes.get(shard) if current else None)
             )
         return [Reply(message.request, Views(tuple(views)))]
 
-    def _shard(self, table: Table) -> ShardState:
+    def _shard(self, txn: Transaction, table: Table) -> ShardState:
         """The shard of a table; one that only a transaction knows so far is empty."""
         shard = ShardId(table.shard)
         state = self._shards.get(shard)
         if state is None:
+            assert shard in txn.created(), f"R3: {shard} is committed, so its rows are known"
             state = ShardState(shard, self._schema_of(table), self._oracle.read_ts())
         return state
 
