@@ -11,7 +11,7 @@ INVARIANTS
   J2  it listens on loopback only, and its gateway wants the secret that it wrote for us alone.
   J3  settings travel in a file that only we can read, never on a command line.
 
-Not here: when to start again (`jvm_supervisor.py`), what Spark is told (`spark_engine.py`).
+Not here: when to start again (`jvm_supervisor.py`), what Spark is told (`spark_session.py`).
 """
 
 import functools

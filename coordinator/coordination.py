@@ -1,10 +1,9 @@
 """What a session sees of the coordinator: transactions, snapshots, scans, commits.
 
-The driver implements it over the core (`driver.py`). Methods without `async` never wait. `await`
-marks
-where the world may change. Failures of the moment arrive as `SqlError`; `CommitRefused` says
-whether a
-statement may start again from scratch.
+The driver implements it over the core (`driver.py`). Methods without `async` never wait; `await`
+marks where the world may change. What is refused arrives as `RequestRefused`, a `SqlError` that
+says whether a statement may start again from scratch. When the server ends, requests raise 57P01 or
+are cancelled, and the other methods do nothing.
 """
 
 from collections.abc import Sequence
