@@ -95,8 +95,8 @@ SIZES: Final[dict[str, int]] = {
 
 CATEGORIES: Final[dict[str, str]] = {
     "bool": "B", "bytea": "U", "name": "S", "int8": "N", "int2": "N", "int4": "N", "text": "S",
-    "oid": "N", "float4": "N", "float8": "N", "unknown": "X", "bpchar": "S", "varchar": "S", "date": "D",
-    "timestamp": "D", "timestamptz": "D", "interval": "T", "numeric": "N", "uuid": "U",
+    "oid": "N", "float4": "N", "float8": "N", "unknown": "X", "bpchar": "S", "varchar": "S",
+    "date": "D", "timestamp": "D", "timestamptz": "D", "interval": "T", "numeric": "N", "uuid": "U",
     "void": "P",
 }  # fmt: skip
 PREFERRED: Final = frozenset({"bool", "text", "oid", "float8", "timestamptz", "interval"})
