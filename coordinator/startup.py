@@ -86,6 +86,7 @@ async def recover(
     await txns.advance(ceiling)
     since = max(Timestamp(0), Timestamp(ceiling - 1 - settings.history_us))
     known = known_shards(history)
+    _check_registered(known, found.shards)
     shards = await _load_shards(store, known, schema_of, since)
     _check_nothing_lost(shards, found.flushed)
     for ts, shard, batch in found.batches:
@@ -125,6 +126,15 @@ async def _load_shards(
         # One reason is enough to refuse to start, and it must be said in one line.
         raise group.exceptions[0] from group
     return shards
+
+
+def _check_registered(
+    known: Mapping[ShardId, _KnownShard], registered: Mapping[ShardId, Timestamp]
+) -> None:
+    """A table and its registration are committed together: one without the other is damage."""
+    for shard, found in known.items():
+        if found.dropped is None and shard not in registered:
+            raise Corrupt(f"the stash has a table of {shard}, but not its registration")
 
 
 def _check_nothing_lost(
