@@ -242,10 +242,13 @@ class Session:
         failure = statement_failure(error)
         self._skipping = True
         self._transaction.fail()
+        # Closing a portal ends work of an engine, which may fail too: the client hears first what
+        # went wrong first.
+        if self._farewell is not failure:
+            self._client.send(error_response(failure))
         await self._commands.close_portals()
         if self._farewell is failure:
             return  # said once, as the last word
-        self._client.send(error_response(failure))
         if failure.sqlstate == "XX000" and error is not failure:
             # Nobody raised this on purpose, so the session's own state may be wrong too (N2).
             self._farewell = wrong.internal_end()

@@ -90,6 +90,8 @@ async def recover(
     shards = await _load_shards(store, known, schema_of, since)
     _check_nothing_lost(shards, found.flushed)
     for ts, shard, batch in found.batches:
+        if shard not in known:
+            raise Corrupt(f"the stash has rows of {shard}, but not its table")
         if shard in shards:
             shards[shard] = _replayed(shards[shard], ts, batch)
     recovered = Recovered(
