@@ -13,7 +13,7 @@ INVARIANTS
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -143,7 +143,7 @@ class Lane:
         writer.parquet(str(directory))
 
     @contextmanager
-    def _emitted(self, run: Run) -> Iterator[EmittedQuery]:
+    def _emitted(self, run: Run) -> Generator[EmittedQuery, None, None]:
         """The statement for a run; Spark can analyse it until the context ends."""
         identified = identified_relations(run.plan)
         with ExitStack() as pins:

@@ -9,7 +9,7 @@ INVARIANTS
 import itertools
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,7 +78,7 @@ class Relations:
         self._numbers = itertools.count(1)
 
     @contextmanager
-    def pinned(self, view: ShardView, *, identity: bool) -> Iterator[str]:
+    def pinned(self, view: ShardView, *, identity: bool) -> Generator[str, None, None]:
         """The name of the relation for a view, valid until the context ends (R1)."""
         key = (*view_key(view), identity)
         with self._lock:

@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from py4j.protocol import Py4JJavaError
 
@@ -217,7 +217,7 @@ class SparkSession:
     def with_identity(self, frame: JavaObject) -> JavaObject:
         """The columns of files, then the name of the file and the index of the row in it."""
         metadata = frame.metadataColumn("_metadata")
-        columns = self.jvm.gateway.new_array(self._column, 3)
+        columns: JavaObject = cast("JavaObject", self.jvm.gateway.new_array(self._column, 3))
         columns[0] = self._star
         columns[1] = metadata.getField("file_name")
         columns[2] = metadata.getField("row_index")

@@ -1,0 +1,1 @@
+"""Tests of `compute` that need no JVM."""

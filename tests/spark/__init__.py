@@ -1,0 +1,1 @@
+"""Tests of the Spark engine, all on one JVM."""
