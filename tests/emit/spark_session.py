@@ -121,6 +121,8 @@ def _gateway(directory: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def started() -> Iterator[Spark]:
     """A session that is gone at the end."""
+    import py4j.java_gateway
+    import py4j.protocol
     from pyspark.sql import SparkSession
 
     with tempfile.TemporaryDirectory() as directory, _gateway(Path(directory)):
@@ -135,3 +137,6 @@ def started() -> Iterator[Spark]:
             yield Spark(session)
         finally:
             session.stop()
+            # A session of PySpark leaves its own exceptions in py4j, for the whole process: our
+            # engine, which runs in other tests of this process, expects py4j's.
+            py4j.java_gateway.get_return_value = py4j.protocol.get_return_value
