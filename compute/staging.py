@@ -9,7 +9,7 @@ INVARIANTS
       as soon as the tasks have ended.
   G3  files keep the order of the rows: by number, then by position.
 
-Not here: rows that come batch by batch (`parquet_spooler.py`).
+Not here: rows that come batch by batch (`coordinator/spooling.py`).
 """
 
 import asyncio
