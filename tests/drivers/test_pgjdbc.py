@@ -16,7 +16,7 @@ def jvm() -> Iterator[Any]:
     """A JVM with the driver."""
     jar = fetch_driver()
     if jar is None:
-        pytest.skip("the pgjdbc JAR is not cached and Maven Central cannot be reached")
+        pytest.fail("the pgjdbc JAR is not cached and cannot be fetched")
     with java_sql(jar) as view:
         yield view
 
