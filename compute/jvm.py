@@ -14,6 +14,7 @@ INVARIANTS
 Not here: when to start again (`jvm_supervisor.py`), what Spark is told (`spark_session.py`).
 """
 
+import contextlib
 import functools
 import importlib.util
 import logging
@@ -300,4 +301,6 @@ def _connect(connection: Path) -> Gateway:
 def _kill_group(process: "subprocess.Popen[bytes]") -> None:
     # Once it has been waited for, its number may be somebody else's.
     if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
+        # Another thread may have waited for it this moment: `poll` cannot know that yet.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)

@@ -1,10 +1,13 @@
 """Finding Java, and the archive of its classes, without starting a JVM."""
 
+import os
+import subprocess
 import threading
 from pathlib import Path
 
 import pytest
 
+from compute import jvm
 from compute.executor import EngineUnavailable
 from compute.jvm import JvmSettings, class_path, find_java, launch
 from compute.jvm_archive import ClassArchive
@@ -96,3 +99,13 @@ def test_a_dump_that_fails_leaves_nothing(tmp_path: Path) -> None:
     Path(archive.options()[0].partition("=")[2]).write_text("a/Class\n" * 20_000)
     assert not archive.build(threading.Event())
     assert not archive.path.exists()
+
+
+def test_killing_what_another_thread_has_just_waited_for_is_nothing() -> None:
+    process = subprocess.Popen(["true"], process_group=0)
+    os.waitid(os.P_PID, process.pid, os.WEXITED)
+    # Held as by a thread inside `wait`: `poll` then says that the process lives.
+    lock: threading.Lock = vars(process)["_waitpid_lock"]
+    with lock:
+        jvm._kill_group(process)
+    process.wait()
