@@ -6,6 +6,7 @@ schema, a table and a column are, and how a name is found along the search path.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from sql.types import SqlType, Value
 
@@ -24,9 +25,42 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Key:
+    """A primary key or unique constraint. `columns`: ordinals into the table's columns."""
+
+    name: str
+    columns: tuple[int, ...]
+    primary: bool = False
+    nulls_distinct: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """A unit of consistency (DESIGN §2). `manual`: it moves by writes and ADVANCE, not by a
+    clock.
+    """
+
+    name: str
+    manual: bool = False
+
+
+SYSTEM_TIMELINE: Final = Timeline("system")
+"""The timeline of the wall clock, in microseconds; it always exists, and DDL is ordered by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadHold:
+    """A named read hold: its timeline stays readable at `ts` until it is dropped."""
+
+    name: str
+    timeline: str
+    ts: int
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """A table: its shard (opaque here), and a definition version that changes with every DDL on
-    it.
+    it. `history_us`: how far back it stays readable, if not as the server's default says.
     """
 
     oid: int
@@ -35,6 +69,9 @@ class Table:
     shard: str
     columns: tuple[Column, ...]
     version: int = 0
+    timeline: str = SYSTEM_TIMELINE.name
+    history_us: int | None = None
+    keys: tuple[Key, ...] = ()
 
     def column(self, name: str) -> Column | None:
         """The column of that name, or None."""
@@ -43,11 +80,15 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """All schemas and tables at one timestamp. `version` grows with every DDL."""
+    """All objects at one timestamp. `version` grows with every DDL."""
 
     version: int = 0
     schemas: frozenset[str] = frozenset({"public"})
     tables: Mapping[tuple[str, str], Table] = field(default_factory=dict[tuple[str, str], Table])
+    timelines: Mapping[str, Timeline] = field(
+        default_factory=lambda: {SYSTEM_TIMELINE.name: SYSTEM_TIMELINE}
+    )
+    read_holds: Mapping[str, ReadHold] = field(default_factory=dict[str, ReadHold])
 
     def find(self, name: str, *, schema: str | None, search_path: Sequence[str]) -> Table | None:
         """The table by qualified name, or the first of that name along the search path."""

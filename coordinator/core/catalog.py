@@ -13,18 +13,21 @@ INVARIANTS
 import bisect
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Final
 
 from coordinator.core.catalog_records import decode_change, encode_change
 from coordinator.core.messages import (
     CatalogChange,
+    PutReadHold,
     PutSchema,
     PutTable,
+    PutTimeline,
+    RemoveReadHold,
     RemoveSchema,
     RemoveTable,
+    RemoveTimeline,
 )
-from sql.catalog import Catalog, Table
+from sql.catalog import Catalog, Table, Timeline
 from storage.stash import Put
 from storage.types import Timestamp
 
@@ -39,10 +42,12 @@ def apply_changes(catalog: Catalog, changes: Iterable[CatalogChange], *, version
     """The catalog after these changes. Raises Stale (K2)."""
     tables = dict(catalog.tables)
     schemas = set(catalog.schemas)
+    timelines = dict(catalog.timelines)
+    holds = dict(catalog.read_holds)
     for change in changes:
         match change:
             case PutTable(table=table):
-                _put_table(tables, schemas, table)
+                _put_table(tables, schemas, timelines, table)
             case RemoveTable(table=table):
                 _remove_table(tables, table)
             case PutSchema(name=name):
@@ -53,15 +58,47 @@ def apply_changes(catalog: Catalog, changes: Iterable[CatalogChange], *, version
                 if name not in schemas or any(schema == name for schema, _ in tables):
                     raise Stale(f'schema "{name}" was changed by a concurrent transaction')
                 schemas.remove(name)
-    return replace(catalog, version=version, schemas=frozenset(schemas), tables=tables)
+            case PutTimeline(timeline=timeline):
+                if timeline.name in timelines:
+                    raise Stale(f'timeline "{timeline.name}" already exists')
+                timelines[timeline.name] = timeline
+            case RemoveTimeline(name=name):
+                _remove_timeline(timelines, tables, name)
+            case PutReadHold(hold=hold):
+                if hold.name in holds:
+                    raise Stale(f'read hold "{hold.name}" already exists')
+                holds[hold.name] = hold
+            case RemoveReadHold(name=name):
+                if holds.pop(name, None) is None:
+                    raise Stale(f'read hold "{name}" was dropped by a concurrent transaction')
+    return Catalog(version, frozenset(schemas), tables, timelines, holds)
 
 
-def _put_table(tables: dict[tuple[str, str], Table], schemas: set[str], table: Table) -> None:
+def _remove_timeline(
+    timelines: dict[str, Timeline], tables: dict[tuple[str, str], Table], name: str
+) -> None:
+    if name not in timelines or any(table.timeline == name for table in tables.values()):
+        raise Stale(f'timeline "{name}" was changed by a concurrent transaction')
+    del timelines[name]
+
+
+def _put_table(
+    tables: dict[tuple[str, str], Table],
+    schemas: set[str],
+    timelines: Mapping[str, Timeline],
+    table: Table,
+) -> None:
     known = tables.get((table.schema, table.name))
+    if table.timeline not in timelines:
+        raise Stale(f'timeline "{table.timeline}" was changed by a concurrent transaction')
     if table.schema not in schemas:
         raise Stale(f'schema "{table.schema}" was changed by a concurrent transaction')
     if known is not None and known.oid != table.oid:
         raise Stale(f'relation "{table.name}" already exists')
+    if known is None:
+        before = next((name for name, other in tables.items() if other.oid == table.oid), None)
+        if before is not None:
+            del tables[before]  # renamed, or moved to another schema
     tables[table.schema, table.name] = table
 
 

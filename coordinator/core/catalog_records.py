@@ -9,12 +9,16 @@ from typing import TypeAlias, cast
 
 from coordinator.core.messages import (
     CatalogChange,
+    PutReadHold,
     PutSchema,
     PutTable,
+    PutTimeline,
+    RemoveReadHold,
     RemoveSchema,
     RemoveTable,
+    RemoveTimeline,
 )
-from sql.catalog import Column, Table
+from sql.catalog import SYSTEM_TIMELINE, Column, Key, ReadHold, Table, Timeline
 from sql.types import Interval, SqlType, Value
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
@@ -31,6 +35,14 @@ def encode_change(change: CatalogChange) -> dict[str, Json]:
             return {"put_schema": name}
         case RemoveSchema(name=name):
             return {"remove_schema": name}
+        case PutTimeline(timeline=timeline):
+            return {"put_timeline": {"name": timeline.name, "manual": timeline.manual}}
+        case RemoveTimeline(name=name):
+            return {"remove_timeline": name}
+        case PutReadHold(hold=hold):
+            return {"put_read_hold": {"name": hold.name, "timeline": hold.timeline, "ts": hold.ts}}
+        case RemoveReadHold(name=name):
+            return {"remove_read_hold": name}
 
 
 def decode_change(record: Mapping[str, Json]) -> CatalogChange:
@@ -45,6 +57,15 @@ def decode_change(record: Mapping[str, Json]) -> CatalogChange:
             return PutSchema(_text(body))
         case "remove_schema":
             return RemoveSchema(_text(body))
+        case "put_timeline":
+            record = _object(body)
+            return PutTimeline(Timeline(_text(record["name"]), bool(record["manual"])))
+        case "remove_timeline":
+            return RemoveTimeline(_text(body))
+        case "put_read_hold":
+            return PutReadHold(_decode_hold(_object(body)))
+        case "remove_read_hold":
+            return RemoveReadHold(_text(body))
         case _:
             raise AssertionError(f"K3: unknown catalog record {kind}")
 
@@ -57,11 +78,25 @@ def _encode_table(table: Table) -> dict[str, Json]:
         "shard": table.shard,
         "version": table.version,
         "columns": [_encode_column(column) for column in table.columns],
+        "timeline": table.timeline,
+        "history_us": table.history_us,
+        "keys": [_encode_key(key) for key in table.keys],
+    }
+
+
+def _encode_key(key: Key) -> dict[str, Json]:
+    return {
+        "name": key.name,
+        "columns": key.columns,
+        "primary": key.primary,
+        "nulls_distinct": key.nulls_distinct,
     }
 
 
 def _decode_table(record: Mapping[str, Json]) -> Table:
     columns = cast("Sequence[Mapping[str, Json]]", record["columns"])
+    keys = cast("Sequence[Mapping[str, Json]]", record.get("keys", ()))
+    history = record.get("history_us")
     return Table(
         oid=_integer(record["oid"]),
         schema=_text(record["schema"]),
@@ -69,7 +104,23 @@ def _decode_table(record: Mapping[str, Json]) -> Table:
         shard=_text(record["shard"]),
         version=_integer(record["version"]),
         columns=tuple(_decode_column(column) for column in columns),
+        timeline=_text(record.get("timeline", SYSTEM_TIMELINE.name)),
+        history_us=None if history is None else _integer(history),
+        keys=tuple(_decode_key(key) for key in keys),
     )
+
+
+def _decode_key(record: Mapping[str, Json]) -> Key:
+    return Key(
+        _text(record["name"]),
+        tuple(cast("Sequence[int]", record["columns"])),
+        bool(record["primary"]),
+        bool(record["nulls_distinct"]),
+    )
+
+
+def _decode_hold(record: Mapping[str, Json]) -> ReadHold:
+    return ReadHold(_text(record["name"]), _text(record["timeline"]), _integer(record["ts"]))
 
 
 def _encode_column(column: Column) -> dict[str, Json]:

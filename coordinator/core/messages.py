@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NewType, TypeAlias
 
-from sql.catalog import Catalog, Table
+from sql.catalog import Catalog, ReadHold, Table, Timeline
 from storage.batch import ShardView, WriteBatch
 from storage.shard import Version
 from storage.types import ShardId, Timestamp, Token
@@ -20,9 +20,17 @@ ConnectionId = NewType("ConnectionId", int)
 
 
 class Isolation(StrEnum):
-    """Isolation levels of DESIGN §2 that this slice has; `serializable` asks for the strongest."""
+    """Isolation levels of DESIGN §2, by the names that `SHOW transaction_isolation` prints."""
 
     STRICT_SERIALIZABLE = "strict serializable"
+    SERIALIZABLE = "serializable"
+    """One total order, but reads may lag behind real time: no look whether we still lead."""
+    REPEATABLE_READ = "repeatable read"
+    """Snapshot isolation: of two who delete or replace one row, the first committer wins."""
+    READ_COMMITTED = "read committed"
+    """Every TakeSnapshot takes a timestamp of its own."""
+    BOUNDED_STALENESS = "bounded staleness"
+    """Read only, never waits; 40001 if the bound cannot be met."""
 
 
 # --- catalog changes (DDL) ---------------------------------------------------------------------
@@ -30,7 +38,7 @@ class Isolation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PutTable:
-    """Create a table, or replace its definition."""
+    """Create a table, or replace its definition, its name and schema included."""
 
     table: Table
 
@@ -56,7 +64,38 @@ class RemoveSchema:
     name: str
 
 
-CatalogChange: TypeAlias = PutTable | RemoveTable | PutSchema | RemoveSchema
+@dataclass(frozen=True, slots=True)
+class PutTimeline:
+    """Create a timeline."""
+
+    timeline: Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveTimeline:
+    """Drop a timeline that no table is in."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutReadHold:
+    """Create a named read hold."""
+
+    hold: ReadHold
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveReadHold:
+    """Drop a named read hold."""
+
+    name: str
+
+
+CatalogChange: TypeAlias = (
+    PutTable | RemoveTable | PutSchema | RemoveSchema | PutTimeline | RemoveTimeline | PutReadHold
+    | RemoveReadHold
+)  # fmt: skip
 
 
 # --- requests ----------------------------------------------------------------------------------
