@@ -7,7 +7,9 @@
                                      └── not there ──▶ upper goes past it: it cannot arrive any more
 
 INVARIANTS
-  T1  everything up to the applied cut has been applied; tidy removes nothing that is not.
+  T1  a batch leaves only after its table's log has reached it: at or below the applied cut, or
+      below the cut that `flushed` has for its shard; both are durable before anything is removed.
+      A token stays, with the number of batches that are left, until its last batch leaves.
   T2  a commit is one stash transaction for any number of shards; `upper` becomes ts + 1 for all.
   T3  a commit at ts < upper writes nothing and raises TimestampPassed.
   T4  a token is found if and only if its commit happened (until tidied, after it was answered).
@@ -25,9 +27,8 @@ proportion to the data and the shards touched, never to the number of tables.
 
 import asyncio
 import struct
-from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from storage.batch import WriteBatch
 from storage.codec import decode_batch, encode_batch
@@ -40,7 +41,7 @@ _TXNS, _BATCHES, _TOKENS, _SHARDS = "txns", "batches", "tokens", "shards"
 _FLUSHED = "flushed"
 _UPPER, _APPLIED = "upper", "applied"
 _TIMESTAMP = struct.Struct(">q")
-# A token's value: the commit's timestamp, and how many batches belong to it.
+# A token's value: the commit's timestamp, and how many of its batches are left.
 _OUTCOME = struct.Struct(">qI")
 # One tidy transaction holds up the commits behind it: smaller pieces let them through sooner,
 # larger ones need fewer fsyncs. One commit is never split, however large.
@@ -76,8 +77,33 @@ class _Outstanding:
 
     ts: Timestamp
     token: Token
+    sizes: Mapping[ShardId, int]
+    """Bytes of each batch that is left."""
+
+    def without(self, shards: Collection[ShardId]) -> "_Outstanding":
+        """What is left after the batches of these shards have gone."""
+        left = {shard: size for shard, size in self.sizes.items() if shard not in shards}
+        return replace(self, sizes=left)
+
+
+@dataclass(frozen=True, slots=True)
+class _Removal:
+    """Batches of a commit that tidy removes, and what is left of it."""
+
+    before: _Outstanding
     shards: tuple[ShardId, ...]
-    size_bytes: int
+
+    @property
+    def after(self) -> _Outstanding:
+        return self.before.without(self.shards)
+
+    @property
+    def keys(self) -> int:
+        return len(self.shards) + 1
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(self.before.sizes[shard] for shard in self.shards)
 
 
 class TxnsShard:
@@ -91,8 +117,11 @@ class TxnsShard:
         self._upper = FIRST_TIMESTAMP
         self._applied = Timestamp(FIRST_TIMESTAMP - 1)
         self._shards: dict[ShardId, Timestamp] = {}
-        self._outstanding: deque[_Outstanding] = deque()
-        self._unknown: tuple[Commit, int] | None = None
+        # What the log of each shard has reached, as the stash knows.
+        self._flushed: dict[ShardId, Timestamp] = {}
+        # In the order of the commits.
+        self._outstanding: dict[Token, _Outstanding] = {}
+        self._unknown: tuple[Commit, Mapping[ShardId, int]] | None = None
         self._tidying = asyncio.Lock()
 
     async def load(self) -> Recovered:
@@ -105,16 +134,19 @@ class TxnsShard:
         self._stored_upper = _decode_timestamp(marks[_UPPER]) if _UPPER in marks else None
         if _APPLIED in marks:
             self._applied = _decode_timestamp(marks[_APPLIED])
-        self._outstanding = deque(_outstanding(outcomes, values, self._stored_upper))
-        self._upper = max(self._stored_upper or FIRST_TIMESTAMP, Timestamp(self._applied + 1))
+        self._flushed = {ShardId(key): _decode_timestamp(cut) for key, cut in flushed.items()}
+        commits = _outstanding(outcomes, values, self._stored_upper)
+        self._outstanding = {commit.token: commit for commit in commits}
+        reached = max([self._applied, *self._flushed.values()])
+        self._upper = max(self._stored_upper or FIRST_TIMESTAMP, Timestamp(reached + 1))
         self._shards = {ShardId(key): _decode_timestamp(ts) for key, ts in shards.items()}
         self._unknown = None
         batches = [
             (*_parse_batch_key(key), _decode_value(key, value))
             for key, value in values.items()
-            if _parse_batch_key(key)[0] > self._applied
+            if not self._reached(*_parse_batch_key(key))
         ]
-        cuts = {ShardId(key): _decode_timestamp(cut) for key, cut in flushed.items()}
+        cuts = dict(self._flushed)
         return Recovered(self._upper, self._applied, dict(self._shards), batches, cuts)
 
     async def advance(self, upper: Timestamp) -> None:
@@ -134,8 +166,8 @@ class TxnsShard:
         self._check(commit)
         if commit.ts < self._upper:
             raise TimestampPassed(self._upper)
-        writes, size_bytes = self._plan_writes(commit)
-        self._unknown = commit, size_bytes
+        writes, sizes = self._plan_writes(commit)
+        self._unknown = commit, sizes
         try:
             await self._stash.transact(self._epoch, writes, requires=[self._require_upper()])
         except RequireFailed as error:
@@ -144,7 +176,7 @@ class TxnsShard:
         except (Determinate, Fenced):
             self._unknown = None
             raise
-        self._happened(commit, size_bytes)
+        self._happened(commit, sizes)
 
     async def find(self, token: Token) -> Timestamp | None:
         """The timestamp of the commit with this token, or None if it did not happen (T4).
@@ -154,43 +186,66 @@ class TxnsShard:
         found = await self._read_token(token)
         if self._unknown is None or self._unknown[0].token != token:
             return found
-        commit, size_bytes = self._unknown
+        commit, sizes = self._unknown
         if found is None:
             found = await self._seal(commit)
         self._unknown = None
         if found is not None:
-            self._happened(commit, size_bytes)
+            self._happened(commit, sizes)
         return found
 
     async def tidy(
         self, cut: Timestamp, flushed: Mapping[ShardId, Timestamp] | None = None
     ) -> None:
-        """Forget batches and tokens with ts <= cut and note the cut as applied (T1).
+        """Drop the batches that Delta has, and tokens without a batch left (T1).
 
-        `flushed`: shards whose log has reached a new cut, durably (T8).
+        `cut`: all shards have everything up to it. `flushed`: shards whose log has reached a new
+        cut, durably (T8); theirs leave also while another shard lags behind.
 
-        In small transactions, so that commits pass between them. The cut is noted before anything
-        is removed: a crash between leaves batches that are known to be applied, never half of a
-        commit that is not. Raises Fenced, Determinate, Indeterminate; may be repeated.
+        In small transactions, so that commits pass between them. The cuts are noted before
+        anything is removed: a crash between leaves batches that are known to be applied, never half
+        of a commit that is not. Raises Fenced, Determinate, Indeterminate; may be repeated.
         """
-        assert self._unknown is None or cut < self._unknown[0].ts, (
-            f"T1: cut {cut} passes a commit under way at {self._unknown[0].ts}"
+        reached = flushed or {}
+        latest = max([cut, *reached.values()])
+        assert self._unknown is None or latest < self._unknown[0].ts, (
+            f"T1: cut {latest} passes a commit under way at {self._unknown[0].ts}"
         )
         # A commit that comes later must not lie below a cut that calls it applied.
-        self._upper = max(self._upper, Timestamp(cut + 1))
+        self._upper = max(self._upper, Timestamp(latest + 1))
         async with self._tidying:
-            reached = [
-                Put(_FLUSHED, shard, _TIMESTAMP.pack(at)) for shard, at in (flushed or {}).items()
-            ]
             if cut > self._applied or reached:
+                notes = [Put(_FLUSHED, shard, _TIMESTAMP.pack(at)) for shard, at in reached.items()]
                 applied = max(cut, self._applied)
                 mark = Put(_TXNS, _APPLIED, _TIMESTAMP.pack(applied))
-                await self._stash.transact(self._epoch, [*reached, mark])
+                await self._stash.transact(self._epoch, [*notes, mark])
                 self._applied = applied
-            while piece := self._next_piece():
-                await self._stash.transact(self._epoch, _plan_removals(piece))
-                for _ in piece:
-                    self._outstanding.popleft()
+                self._flushed.update(reached)
+            await self._remove(self._applied_batches())
+
+    async def _remove(self, removals: Sequence[_Removal]) -> None:
+        for piece in _pieces(removals):
+            await self._stash.transact(self._epoch, _plan_removals(piece))
+            for removal in piece:
+                if removal.after.sizes:
+                    self._outstanding[removal.before.token] = removal.after
+                else:
+                    del self._outstanding[removal.before.token]
+
+    def _applied_batches(self) -> list[_Removal]:
+        """What Delta has by now, oldest first (T1)."""
+        removals: list[_Removal] = []
+        # A commit without rows has nothing to wait for once a cut has passed it.
+        latest = max([self._applied, *self._flushed.values()])
+        for commit in self._outstanding.values():
+            gone = tuple(shard for shard in commit.sizes if self._reached(commit.ts, shard))
+            if gone or (not commit.sizes and commit.ts <= latest):
+                removals.append(_Removal(commit, gone))
+        return removals
+
+    def _reached(self, ts: Timestamp, shard: ShardId) -> bool:
+        """True if Delta has what this shard was given at `ts` (T1)."""
+        return ts <= self._applied or ts <= self._flushed.get(shard, ts - 1)
 
     def _check(self, commit: Commit) -> None:
         assert self._unknown is None, f"T5: the outcome of {self._unknown[0].token} is unknown"
@@ -201,13 +256,13 @@ class TxnsShard:
                 f"{write.collection} belongs to the txns shard"
             )
 
-    def _plan_writes(self, commit: Commit) -> tuple[list[Write], int]:
-        """The writes of a commit, and the size of its batches in bytes."""
+    def _plan_writes(self, commit: Commit) -> tuple[list[Write], Mapping[ShardId, int]]:
+        """The writes of a commit, and the size of each batch in bytes."""
         writes: list[Write] = []
-        size_bytes = 0
+        sizes: dict[ShardId, int] = {}
         for shard, batch in commit.batches.items():
             value = encode_batch(batch)
-            size_bytes += len(value)
+            sizes[shard] = len(value)
             writes.append(Put(_BATCHES, _batch_key(commit.ts, shard), value))
         writes += [
             Put(_SHARDS, shard, _TIMESTAMP.pack(commit.ts))
@@ -220,17 +275,16 @@ class TxnsShard:
         outcome = _OUTCOME.pack(commit.ts, len(commit.batches))
         writes.append(Put(_TOKENS, commit.token, outcome))
         writes.append(Put(_TXNS, _UPPER, _TIMESTAMP.pack(commit.ts + 1)))
-        return writes, size_bytes
+        return writes, sizes
 
-    def _happened(self, commit: Commit, size_bytes: int) -> None:
+    def _happened(self, commit: Commit, sizes: Mapping[ShardId, int]) -> None:
         self._unknown = None
         self._upper_is(Timestamp(commit.ts + 1))
         for shard in commit.registers:
             self._shards.setdefault(shard, commit.ts)
         for shard in commit.forgets:
             self._shards.pop(shard, None)
-        shards = tuple(commit.batches)
-        self._outstanding.append(_Outstanding(commit.ts, commit.token, shards, size_bytes))
+        self._outstanding[commit.token] = _Outstanding(commit.ts, commit.token, sizes)
 
     async def _read_token(self, token: Token) -> Timestamp | None:
         value = await self._stash.read(_TOKENS, token)
@@ -270,29 +324,36 @@ class TxnsShard:
         stored = self._stored_upper
         return Require(_TXNS, _UPPER, None if stored is None else _TIMESTAMP.pack(stored))
 
-    def _next_piece(self) -> list[_Outstanding]:
-        """The oldest applied commits that fit one tidy transaction."""
-        piece: list[_Outstanding] = []
-        keys, size_bytes = 0, 0
-        for commit in self._outstanding:
-            keys += len(commit.shards) + 1
-            size_bytes += commit.size_bytes
-            full = keys > _PIECE_KEYS_MAX or size_bytes > _PIECE_BYTES_MAX
-            if commit.ts > self._applied or (piece and full):
-                break
-            piece.append(commit)
-        return piece
-
 
 def _deposed() -> Fenced:
     return Fenced("T7: somebody else moved upper")
 
 
-def _plan_removals(piece: Sequence[_Outstanding]) -> list[Write]:
+def _pieces(removals: Sequence[_Removal]) -> Iterator[list[_Removal]]:
+    """Removals that fit one tidy transaction each."""
+    piece: list[_Removal] = []
+    keys, size_bytes = 0, 0
+    for removal in removals:
+        keys += removal.keys
+        size_bytes += removal.size_bytes
+        if piece and (keys > _PIECE_KEYS_MAX or size_bytes > _PIECE_BYTES_MAX):
+            yield piece
+            piece, keys, size_bytes = [], removal.keys, removal.size_bytes
+        piece.append(removal)
+    if piece:
+        yield piece
+
+
+def _plan_removals(piece: Sequence[_Removal]) -> list[Write]:
     writes: list[Write] = []
-    for commit in piece:
-        writes += [Delete(_BATCHES, _batch_key(commit.ts, shard)) for shard in commit.shards]
-        writes.append(Delete(_TOKENS, commit.token))
+    for removal in piece:
+        commit, left = removal.before, len(removal.after.sizes)
+        writes += [Delete(_BATCHES, _batch_key(commit.ts, shard)) for shard in removal.shards]
+        writes.append(
+            Put(_TOKENS, commit.token, _OUTCOME.pack(commit.ts, left))
+            if left
+            else Delete(_TOKENS, commit.token)
+        )
     return writes
 
 
@@ -312,8 +373,7 @@ def _outstanding(
             raise Corrupt(f"commit {token} at {ts} has {len(found)} batches instead of {count}")
         if upper is None or ts >= upper:
             raise Corrupt(f"commit {token} at {ts} is not below upper {upper}")
-        sizes = sum(size for _, size in found)
-        commits.append(_Outstanding(ts, Token(token), tuple(shard for shard, _ in found), sizes))
+        commits.append(_Outstanding(ts, Token(token), dict(found)))
     if batches:
         raise Corrupt(f"batches at {min(batches)} belong to no commit")
     return sorted(commits, key=lambda commit: commit.ts)

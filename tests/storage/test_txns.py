@@ -1,6 +1,7 @@
 """The txns shard: stories in testdata, and what a story tells badly."""
 
 import asyncio
+import struct
 from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -84,7 +85,10 @@ def show(write: Write | Require) -> str:
     value = write.value
     if write.collection == "batches":
         return f"{verb} {key}"
-    if value is not None and write.collection in {"txns", "shards", "tokens"}:
+    if value is not None and write.collection == "tokens":
+        ts, left = struct.unpack(">qI", value)
+        return f"{verb} {key}={ts}" + (f" batches={left}" if left > 1 else "")
+    if value is not None and write.collection in {"txns", "shards", "flushed"}:
         return f"{verb} {key}={int.from_bytes(value[:8], 'big', signed=True)}"
     return f"{verb} {key}={None if value is None else value.decode()}"
 
@@ -152,7 +156,9 @@ class Story:
         return "did not happen" if found is None else f"happened at {found}"
 
     def do_tidy(self, command: Command) -> str:
-        run(self.txns.tidy(Timestamp(int(command.options["cut"]))))
+        pairs = (pair.split("@") for pair in command.options.get("flushed", "").split(",") if pair)
+        flushed = {ShardId(shard): Timestamp(int(cut)) for shard, cut in pairs}
+        run(self.txns.tidy(Timestamp(int(command.options["cut"])), flushed))
         return "tidied"
 
     def do_advance(self, command: Command) -> str:
@@ -253,19 +259,22 @@ def test_a_huge_commit_is_tidied_in_one_piece() -> None:
     run(story())
 
 
+class Mortal(MemoryStash):
+    """A stash whose process ends after so many transactions."""
+
+    lives = 10**9
+
+    async def transact(
+        self, epoch: Epoch, writes: Sequence[Write], *, requires: Sequence[Require] = ()
+    ) -> None:
+        if self.lives == 0:
+            raise Indeterminate("crashed")
+        self.lives -= 1
+        await super().transact(epoch, writes, requires=requires)
+
+
 def test_a_crash_inside_tidy_leaves_no_half_commit() -> None:
     """At every stash transaction of a tidy the process may end: what is left is whole (T1)."""
-
-    class Mortal(MemoryStash):
-        lives = 10**9
-
-        async def transact(
-            self, epoch: Epoch, writes: Sequence[Write], *, requires: Sequence[Require] = ()
-        ) -> None:
-            if self.lives == 0:
-                raise Indeterminate("crashed")
-            self.lives -= 1
-            await super().transact(epoch, writes, requires=requires)
 
     async def story(lives: int) -> bool:
         stash = Mortal()
@@ -294,6 +303,43 @@ def test_a_crash_inside_tidy_leaves_no_half_commit() -> None:
 
     outcomes = [run(story(lives)) for lives in range(6)]
     assert outcomes == [False, False, False, False, True, True]
+
+
+def test_a_crash_while_one_shard_lags_leaves_only_its_batches() -> None:
+    """T1, at every stash transaction: `u` lags behind, `t` and `v` do not wait for it."""
+    flushed = {ShardId("t"): Timestamp(90), ShardId("v"): Timestamp(70)}
+
+    async def story(lives: int) -> bool:
+        stash = Mortal()
+        txns = TxnsShard(stash, await stash.fence())
+        await txns.load()
+        for ts in range(1, 101):
+            await txns.commit_at(commit(ts, "t", "u", "v", register=ts == 1))
+        stash.lives = lives
+        finished = True
+        try:
+            await txns.tidy(Timestamp(10), flushed)
+        except Indeterminate:
+            finished = False
+        reborn = stash.crash()
+        recovery = TxnsShard(reborn, await reborn.fence())
+        recovered = await recovery.load()
+        left = {shard: [ts for ts, s, _ in recovered.batches if s == shard] for shard in "tuv"}
+        firsts = {"t": 91, "u": 11, "v": 71} if lives else dict.fromkeys("tuv", 1)
+        assert left == {shard: [*range(first, 101)] for shard, first in firsts.items()}
+        await recovery.tidy(Timestamp(10), flushed)
+        assert len(await reborn.scan("batches")) == 10 + 90 + 30
+        assert len(await reborn.scan("tokens")) == 90
+        # The laggard catches up: nothing is left below the cut, whoever removed the rest.
+        await recovery.tidy(Timestamp(90), {ShardId("u"): Timestamp(90)})
+        assert sorted(await reborn.scan("tokens")) == sorted(f"k{ts}" for ts in range(91, 101))
+        assert len(await reborn.scan("batches")) == 30
+        await TxnsShard(reborn, await reborn.fence()).load()
+        return finished
+
+    outcomes = [run(story(lives)) for lives in range(8)]
+    assert outcomes[0] is False
+    assert outcomes[-1] is True
 
 
 @pytest.mark.parametrize(
