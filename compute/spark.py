@@ -44,7 +44,7 @@ from compute.spark_session import (
     prove,
     write_pools,
 )
-from sql.emit.spark_scope import too_complex
+from sql.emit.scope import too_complex
 from sql.plan import output_columns
 from storage.batch import DataFile, ShardView
 from storage.types import ShardId

@@ -37,7 +37,8 @@ from compute.spark_results import (
     sliced,
 )
 from compute.spark_session import LaneName, SparkSession
-from sql.emit.spark import EmittedQuery, emit
+from sql.emit.selects import EmittedQuery
+from sql.emit.spark import emit
 from sql.plan import output_columns
 
 R = TypeVar("R")

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sql.emit.scope import Scope
 from sql.emit.spark_expressions import described
-from sql.emit.spark_scope import Scope
 from sql.emit.spark_types import error, spark_type, unsupported
 from sql.plan import Aggregate, SortKey
 from sql.types import NUMERIC

@@ -9,7 +9,7 @@ INVARIANTS
 
 from typing import Final
 
-from sql.emit.spark_scope import Scope
+from sql.emit.scope import Scope
 from sql.emit.spark_types import error, spark_type, unsupported
 from sql.plan import Call
 from sql.types import NUMERIC, SqlType, computed_numeric

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from sql.emit import spark_decimals, spark_floats, spark_text, spark_times
-from sql.emit.spark_scope import DEPTH_MAX, TEXT_MAX, Scope, too_complex
+from sql.emit.scope import DEPTH_MAX, TEXT_MAX, Scope, too_complex
 from sql.emit.spark_types import error, spark_type, unsupported
 from sql.functions import Function, FunctionKind
 from sql.plan import (

@@ -13,7 +13,7 @@ each operator would double the text at every level.
 from collections.abc import Callable
 from typing import Final
 
-from sql.emit.spark_scope import Scope
+from sql.emit.scope import Scope
 from sql.emit.spark_types import error, spark_type
 from sql.plan import Call, Expr
 

@@ -9,7 +9,7 @@ INVARIANTS
 from typing import Final
 
 from sql.emit.patterns import java_like, java_regex
-from sql.emit.spark_scope import Scope
+from sql.emit.scope import Scope
 from sql.emit.spark_types import ERROR_TAG, error, spark_type, unsupported
 from sql.plan import Call, Expr
 from sql.types import DISPLAY_NAMES, SqlType

@@ -12,7 +12,7 @@ INVARIANTS
 
 from typing import Final
 
-from sql.emit.spark_scope import Scope
+from sql.emit.scope import Scope
 from sql.emit.spark_types import ERROR_TAG, error, unsupported
 from sql.errors import SqlError
 from sql.fields import canonical_field

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from compute.reference_arrow import to_values
-from sql.emit.spark import EmittedQuery
+from sql.emit.selects import EmittedQuery
 from sql.errors import SqlError
 from sql.types import SqlType, Value
 

@@ -10,7 +10,8 @@ from decimal import Decimal
 
 import pytest
 
-from sql.emit.spark import EmittedQuery, emit
+from sql.emit.selects import EmittedQuery
+from sql.emit.spark import emit
 from sql.emit.spark_types import ERROR_TAG
 from sql.errors import SqlError
 from sql.plan import output_columns

@@ -4,7 +4,7 @@ expressions.
 INVARIANTS
   M1  generated names are unique in the statement: `t1`, `t2` for relations, `a1`, `a2` for strings;
       the column with id n is always called `c<n>`.
-  M2  nesting and text are bounded (54001), because the engine's own parser ends in a stack
+  M2  nesting and text are bounded (54001), because an engine's own parser ends in a stack
       overflow.
 """
 
@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from sql.emit.spark_types import literal
-from sql.errors import SqlError
-from sql.plan import ColumnId, Const, Expr, Param, Plan, RelationId
+from sql.errors import SqlError, not_supported
+from sql.plan import Aggregate, ColumnId, Const, Expr, Param, Plan, RelationId, SortKey
 from sql.types import SqlType, Value
 
 DEPTH_MAX: Final = 150
@@ -34,10 +33,39 @@ def too_complex() -> SqlError:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How one engine writes what the modules of this package have in common.
+
+    `quote` stands around names. `string`: a bound string, by its argument's name. `values`: rows,
+    an alias and its columns as a relation. `intervals`: whether intervals are values like others,
+    which compare, group and leave a query.
+    """
+
+    engine: str
+    quote: str
+    intervals: bool
+    literal: Callable[[Value, SqlType], str]
+    string: Callable[[str], str]
+    expression: Callable[[Expr, "Scope"], str]
+    aggregate: Callable[[Aggregate, "Scope"], str]
+    order_by: Callable[[Sequence[SortKey], "Scope"], str]
+    values: Callable[[Sequence[str], str, Sequence[str]], str]
+
+    def unsupported(self, what: str) -> SqlError:
+        """0A000: what this engine cannot do as PostgreSQL does."""
+        return not_supported(f"{what} on the {self.engine} engine")
+
+    def name(self, name: str) -> str:
+        """A quoted name."""
+        return f"{self.quote}{name.replace(self.quote, 2 * self.quote)}{self.quote}"
+
+
 @dataclass(slots=True)
 class Statement:
     """The state of one emission (M1)."""
 
+    dialect: Dialect
     relations: Mapping[RelationId, str]
     parameters: Sequence[Value]
     strings: dict[str, str] = field(default_factory=dict[str, str])
@@ -52,11 +80,13 @@ class Statement:
     def string(self, value: str) -> str:
         """A reference to a string bound as an argument; equal strings share one."""
         name = self.strings.setdefault(value, f"a{len(self.strings) + 1}")
-        return f"cast(:{name} as string)"
+        return self.dialect.string(name)
 
     def constant(self, value: Value, type_: SqlType) -> str:
         """A value as SQL text."""
-        return self.string(value) if isinstance(value, str) else literal(value, type_)
+        if isinstance(value, str):
+            return self.string(value)
+        return self.dialect.literal(value, type_)
 
     def known(self, expr: Expr) -> tuple[Value] | None:
         """The value of a constant or parameter, in a tuple of one; None for anything else."""
@@ -73,16 +103,15 @@ class Statement:
 class Scope:
     """Where an expression stands: how visible columns are written, and how to go on.
 
-    `expression` and `subplan` close the circle between the modules of this package.
+    `subplan` closes the circle between the modules of this package.
     """
 
     statement: Statement
     columns: Mapping[ColumnId, str]
-    expression: Callable[[Expr, "Scope"], str]
     subplan: Callable[[Plan, "Scope"], str]
     filtering: bool = False
     """Whether the expression is a WHERE condition or one of its ANDed parts."""
 
     def emit(self, expr: Expr) -> str:
         """The SQL text of an expression, which never needs parentheses around it."""
-        return self.expression(expr, self)
+        return self.statement.dialect.expression(expr, self)
