@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 READY_SECONDS_MAX = 60
@@ -26,9 +26,15 @@ STOP_SECONDS_MAX = 60
 class Meridian:
     """One data directory and the server on it, which may be killed and started again."""
 
-    def __init__(self, directory: Path, options: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        options: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._directory = directory
         self._options = tuple(options)
+        self._environment = {**os.environ, **(environment or {})}
         self._process: subprocess.Popen[str] | None = None
         self.dsn = ""
 
@@ -50,19 +56,38 @@ class Meridian:
 
     def start(self) -> str:
         """Start the server and wait until it accepts connections; the DSN."""
-        assert self._process is None, "the server is running"
-        self._directory.mkdir(parents=True, exist_ok=True)
-        command = [*_command("serve"), "--listen", "127.0.0.1:0", "--data-dir", str(self.data)]
-        with (self._directory / "stderr").open("a") as errors:
-            self._process = subprocess.Popen(
-                [*command, *self._options], stdout=subprocess.PIPE, stderr=errors, text=True
-            )
-        line = _first_line(self._process)
+        process = self._launch()
+        line = _first_line(process)
         if not line.startswith("ready "):
             self.kill()
             raise RuntimeError(f"the server said {line!r} and:\n{self.log}")
         self.dsn = line.removeprefix("ready ").strip()
         return self.dsn
+
+    def start_and_kill(self, after_s: float) -> None:
+        """Start the server and kill it so much later, however far it has come."""
+        process = self._launch()
+        try:
+            process.wait(after_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return
+        self._end()
+        raise RuntimeError(f"the server ended by itself:\n{self.log}")
+
+    def _launch(self) -> subprocess.Popen[str]:
+        assert self._process is None, "the server is running"
+        self._directory.mkdir(parents=True, exist_ok=True)
+        command = [*_command("serve"), "--listen", "127.0.0.1:0", "--data-dir", str(self.data)]
+        with (self._directory / "stderr").open("a") as errors:
+            self._process = subprocess.Popen(
+                [*command, *self._options],
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                env=self._environment,
+            )
+        return self._process
 
     def kill(self) -> None:
         """kill -9: nothing is flushed, nobody is told. Does nothing when it is not running."""
@@ -75,6 +100,16 @@ class Meridian:
         assert self._process is not None, "the server is not running"
         self._process.terminate()
         return self._end()
+
+    def wait(self) -> int:
+        """Wait until it ends by itself; the exit code."""
+        assert self._process is not None, "the server is not running"
+        return self._end()
+
+    @property
+    def is_running(self) -> bool:
+        """It was started and has not ended."""
+        return self._process is not None and self._process.poll() is None
 
     def check(self) -> subprocess.CompletedProcess[str]:
         """`meridian check` on the data directory; the server must not be running."""
@@ -107,9 +142,13 @@ def _first_line(process: subprocess.Popen[str]) -> str:
 
 
 @contextlib.contextmanager
-def meridian(directory: Path, options: Sequence[str] = ()) -> Iterator[Meridian]:
-    """A started server, gone at the end (S2)."""
-    server = Meridian(directory, options)
+def meridian(
+    directory: Path,
+    options: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Meridian]:
+    """A started server, gone at the end (S2). `environment` comes on top of ours."""
+    server = Meridian(directory, options, environment)
     try:
         server.start()
         yield server

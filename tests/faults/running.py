@@ -1,0 +1,140 @@
+"""One run: a server, clients with a workload, strikes, and the verdict.
+
+    create ─▶ clients load ── strike ── load ── strike ── load ─▶ read all ─▶ stop, check ─▶ judge
+
+INVARIANTS
+  R1  the last read sees a server that nothing is done to any more: it must be answered.
+  R2  a run tells how much it has judged, and the shares of conflicts and unknown outcomes.
+"""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.faults.clients import Account, Client, Lost
+from tests.faults.nemesis import Strike, Target
+from tests.faults.preload import Faults
+from tests.faults.workloads import Workload
+from tests.history.events import Finding, Kind
+from tests.servers import Meridian, meridian
+
+REFERENCE = ("--spark-master", "reference")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run does. `between` acknowledgements come before, between and after the strikes."""
+
+    strikes: Sequence[Strike]
+    clients: int = 6
+    between: int = 40
+    seed: int = 1
+    options: Sequence[str] = REFERENCE
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a run has judged (R2)."""
+
+    name: str
+    transactions: int
+    conflicts: int
+    unknown: int
+    states: Counter[str]
+    findings: Sequence[Finding]
+
+    def __str__(self) -> str:
+        share = 100 / max(1, self.transactions)
+        return (
+            f"{self.name}: {self.transactions} transactions, "
+            f"{self.conflicts * share:.0f} % conflicts, {self.unknown * share:.1f} % unknown, "
+            f"answers {dict(self.states)}"
+        )
+
+
+# What the runs of this process have judged, for whoever reports it.
+REPORTS: list[Report] = []
+
+
+def run(name: str, directory: Path, workload: Workload, plan: Plan) -> Report:
+    """Run the workload under the strikes; the verdict is in the report."""
+    faults = Faults(directory)
+    with meridian(faults.root, plan.options, faults.environment) as server:
+        account = asyncio.run(load(server, faults, workload, plan))
+        assert server.stop() == 0, server.log
+        checked = server.check()
+        assert checked.returncode == 0, checked.stdout + checked.stderr
+    report = _report(name, account, workload)
+    REPORTS.append(report)
+    return report
+
+
+async def load(server: Meridian, faults: Faults, workload: Workload, plan: Plan) -> Account:
+    """Load the server, strike it, read everything; the account."""
+    account = Account()
+    rng = random.Random(plan.seed)
+    target = Target(server, faults, account, rng)
+    await _create(account, server, workload)
+    ended = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(plan.clients):
+            client_rng = random.Random(rng.random())
+            tasks.create_task(_client(account, server, workload, client_rng, ended))
+        for strike in plan.strikes:
+            await target.progress(plan.between)
+            await strike(target)
+        await target.progress(plan.between)
+        ended.set()
+    client = await Client.connect(account, server.dsn)
+    try:
+        assert await workload.read_all(client), "R1: the last read is answered"
+    finally:
+        client.close()
+    return account
+
+
+async def _create(account: Account, server: Meridian, workload: Workload) -> None:
+    client = await Client.connect(account, server.dsn)
+    try:
+        await workload.create(client)
+    finally:
+        client.close()
+
+
+async def _client(
+    account: Account,
+    server: Meridian,
+    workload: Workload,
+    rng: random.Random,
+    ended: asyncio.Event,
+) -> None:
+    """Transaction after transaction, on one connection after the other."""
+    while not ended.is_set():
+        try:
+            client = await Client.connect(account, server.dsn)
+        except Lost:
+            # Nobody listens; asking again at once would only take time from the start.
+            await asyncio.sleep(0.05)
+            continue
+        try:
+            while not ended.is_set():
+                await workload.step(client, rng)
+        except Lost:
+            continue
+        finally:
+            client.close()
+
+
+def _report(name: str, account: Account, workload: Workload) -> Report:
+    transactions = account.history().transactions()
+    return Report(
+        name=name,
+        transactions=len(transactions),
+        conflicts=account.states["40001"],
+        unknown=sum(t.status is Kind.INFO for t in transactions),
+        states=account.states,
+        findings=workload.judge(account),
+    )
