@@ -69,6 +69,17 @@ class MemoryStash:
             else:
                 collection.pop(write.key, None)
 
+    @property
+    def exclusive(self) -> bool:
+        """See Stash: two coordinators may share a twin."""
+        return False
+
+    async def confirm(self, epoch: Epoch) -> None:
+        """See Stash (S5)."""
+        self._check_alive()
+        if epoch != self._epoch:
+            raise Fenced(f"epoch {epoch}, the stash is at {self._epoch}")
+
     async def scan(self, collection: str) -> Mapping[str, bytes]:
         """All keys and values of a collection, in the order of the keys."""
         self._check_alive()

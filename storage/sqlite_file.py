@@ -91,6 +91,11 @@ class StashFile:
             self._remove(removals)
         self._log_pages += 1 + len(final) + sum(len(row[2]) for row in puts) // _PAGE_BYTES
 
+    def confirm(self, epoch: Epoch) -> None:
+        """Raise Fenced unless the epoch is the newest (S5)."""
+        with _failures():
+            self._check(epoch, ())
+
     def scan(self, collection: str) -> Mapping[str, bytes]:
         """All keys and values of a collection, in the order of the keys (Q3)."""
         sql = "SELECT key, value, checksum FROM entries WHERE collection = ? ORDER BY key"

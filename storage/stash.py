@@ -9,10 +9,12 @@ INVARIANTS
       its requirements hold or not.
   S3  transactions of one epoch take effect in the order they were handed over.
   S4  Determinate: nothing was written. Indeterminate: it may have been.
+  S5  `confirm` returns only if the epoch was the newest at some moment after it was called.
 
-Implementations: `stash_sqlite.py` (embedded default), `memory.py` (the twin). One suite proves
-both: `tests/conformance/test_stash.py`. What the collections mean is said by those who own them:
-`txns.py` (batches, upper, commit tokens, cuts), the coordinator's catalog and oracle.
+Implementations: `stash_sqlite.py` (embedded default), `stash_postgres.py` (several coordinators),
+`memory.py` (the twin). One suite proves all: `tests/conformance/test_stash.py`. What the
+collections mean is said by those who own them: `txns.py` (batches, upper, commit tokens, cuts), the
+coordinator's catalog and oracle.
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,6 +56,11 @@ Write: TypeAlias = Put | Delete
 class Stash(Protocol):
     """See the module. Methods may wait; calls may overlap and are served in order (S3)."""
 
+    @property
+    def exclusive(self) -> bool:
+        """Whether nobody can take over while this is open: then there is nothing to confirm."""
+        ...
+
     async def fence(self) -> Epoch:
         """Take over: durably increment the epoch and return it. Older epochs are fenced from now
         on.
@@ -68,6 +75,13 @@ class Stash(Protocol):
         Of several writes to one key the last one counts. Once handed over it is carried out, also
         if the caller is cancelled. Raises RequireFailed, Fenced, Determinate (e.g. disk full),
         Indeterminate, Fatal.
+        """
+        ...
+
+    async def confirm(self, epoch: Epoch) -> None:
+        """Nobody has taken over yet (S5). Raises Fenced, Determinate: then nothing is known.
+
+        Waits for no transaction that was handed over before.
         """
         ...
 

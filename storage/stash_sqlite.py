@@ -99,6 +99,16 @@ class SqliteStash:
         """Check the epoch and the requirements, then write all, durably (S1, S2)."""
         await self._use(lambda file: file.transact(epoch, writes, requires))
 
+    @property
+    def exclusive(self) -> bool:
+        """See Stash: the lock keeps everybody else out for as long as this is open (L4)."""
+        return self._lock is not None
+
+    async def confirm(self, epoch: Epoch) -> None:
+        """See Stash (S5); free under the lock."""
+        if not self.exclusive:
+            await self._use(lambda file: file.confirm(epoch))
+
     async def scan(self, collection: str) -> Mapping[str, bytes]:
         """All keys and values of a collection, in the order of the keys."""
         return await self._use(lambda file: file.scan(collection))

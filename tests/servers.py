@@ -8,6 +8,7 @@ Not here: what is asked of the servers. Both are reached by their DSN and speak 
 """
 
 import contextlib
+import itertools
 import os
 import selectors
 import shutil
@@ -18,6 +19,8 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+
+import psycopg
 
 READY_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 60
@@ -177,6 +180,17 @@ def postgres(settings: Sequence[str] = ()) -> Iterator[str]:
             yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
         finally:
             _run_as(user, "pg_ctl", *control, "-m", "immediate", "stop")
+
+
+def fresh_database(dsn: str) -> str:
+    """The DSN of a new, empty database on the same server."""
+    name = f"d{next(_databases)}"
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"'.encode())
+    return f"{dsn.rpartition('/')[0]}/{name}"
+
+
+_databases = itertools.count(1)
 
 
 def postgres_program(name: str) -> str:

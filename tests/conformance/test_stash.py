@@ -2,16 +2,19 @@
 
 import asyncio
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
+import asyncpg
 import pytest
 
 from storage.errors import Determinate, Fenced, RequireFailed
 from storage.memory import MemoryStash
 from storage.stash import Delete, Put, Require, Stash, Write
+from storage.stash_postgres import PostgresStash
 from storage.stash_sqlite import SqliteStash
+from tests.servers import fresh_database, postgres
 from tests.sim.faults import FaultyStash
 
 
@@ -103,13 +106,49 @@ class FaultyPlace(MemoryPlace):
         return await self.open()
 
 
-@pytest.fixture(params=["memory", "faulty", "sqlite", "sqlite shared"])
+class PostgresPlace:
+    """A database of its own on a real server."""
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+
+    async def open(self) -> PostgresStash:
+        return await PostgresStash.open(self._dsn)
+
+    async def reopen(self, stash: Stash) -> Stash:
+        await stash.close()
+        return await self.open()
+
+    async def crash(self, stash: Stash) -> Stash:
+        """The server lives on; what this process had open there is cut."""
+        administrator = await asyncpg.connect(self._dsn)
+        try:
+            await administrator.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE pid <> pg_backend_pid() AND datname = current_database()"
+            )
+        finally:
+            await administrator.close()
+        return await self.open()
+
+    async def second(self, stash: Stash) -> Stash:
+        return await self.open()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with postgres() as dsn:
+        yield dsn
+
+
+@pytest.fixture(params=["memory", "faulty", "sqlite", "sqlite shared", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     places: dict[str, Callable[[], Place]] = {
         "memory": MemoryPlace,
         "faulty": FaultyPlace,
         "sqlite": lambda: SqlitePlace(tmp_path),
         "sqlite shared": lambda: SharedSqlitePlace(tmp_path),
+        "postgres": lambda: PostgresPlace(fresh_database(request.getfixturevalue("server"))),
     }
     return places[request.param]()
 
@@ -278,7 +317,39 @@ def test_an_epoch_that_was_never_given_is_fenced(place: Place) -> None:
     tell(place, story)
 
 
-def test_two_coordinators_on_one_stash(tmp_path: Path) -> None:
+@pytest.fixture(params=["memory", "sqlite shared", "postgres"])
+def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """Places that several coordinators may use at once."""
+    places: dict[str, Callable[[], Place]] = {
+        "memory": MemoryPlace,
+        "sqlite shared": lambda: SharedSqlitePlace(tmp_path),
+        "postgres": lambda: PostgresPlace(fresh_database(request.getfixturevalue("server"))),
+    }
+    return places[request.param]()
+
+
+def test_leadership_is_confirmed_until_somebody_takes_over(shared: Place) -> None:
+    async def story(first: Stash) -> None:
+        assert not first.exclusive
+        old = await first.fence()
+        await first.confirm(old)
+        second = await shared.second(first)
+        try:
+            await first.confirm(old)
+            new = await second.fence()
+            with pytest.raises(Fenced):
+                await first.confirm(old)
+            await second.confirm(new)
+        finally:
+            if second is not first:
+                await second.close()
+
+    tell(shared, story)
+
+
+def test_two_coordinators_on_one_stash(shared: Place) -> None:
+    place = shared
+
     async def story(first: Stash) -> None:
         old = await first.fence()
         await put(first, old, a=b"1")
@@ -291,10 +362,38 @@ def test_two_coordinators_on_one_stash(tmp_path: Path) -> None:
             await put(second, new, a=b"3")
             assert await first.read("c", "a") == b"3"
         finally:
-            await second.close()
+            if second is not first:
+                await second.close()
 
-    place = SharedSqlitePlace(tmp_path)
     tell(place, story)
+
+
+def test_who_loses_the_race_to_write_is_fenced(shared: Place) -> None:
+    """Transactions of the old leader overlap with the take-over: each is whole, before or never."""
+
+    async def story(first: Stash) -> None:
+        old = await first.fence()
+        second = await shared.second(first)
+        try:
+            done, new = await asyncio.gather(
+                asyncio.gather(
+                    *(put(first, old, **{f"k{n:02d}": b"1", "last": b"%d" % n}) for n in range(30)),
+                    return_exceptions=True,
+                ),
+                second.fence(),
+            )
+            written = [number for number, outcome in enumerate(done) if outcome is None]
+            assert written == list(range(len(written)))
+            assert all(isinstance(outcome, Fenced) for outcome in done[len(written) :])
+            names = [f"k{number:02d}" for number in written]
+            assert [key for key in await second.scan("c") if key != "last"] == names
+            await put(second, new, last=b"new")
+            assert await first.read("c", "last") == b"new"
+        finally:
+            if second is not first:
+                await second.close()
+
+    tell(shared, story)
 
 
 def test_overlapping_transactions_take_effect_in_order(place: Place) -> None:

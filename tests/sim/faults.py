@@ -10,13 +10,17 @@ raises reaches the caller as it is: Determinate fits only before, Indeterminate 
 INVARIANTS
   F1  stash calls reach the inner stash in the order they were made, however long `before` takes.
   F2  the wrapper draws no randomness and keeps no clock: `fault` decides everything.
+  F3  a request that was given up may arrive late, if `fault` raises Late: not after a later
+      transaction of the same caller (S3), but after any read.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
+from storage.errors import AlreadyExists, Indeterminate, NotFound, StorageError
+from storage.memory import MemoryObjectStore
 from storage.object_store import ObjectStore
 from storage.stash import Require, Stash, Write
 from storage.types import Epoch
@@ -25,13 +29,22 @@ Fault: TypeAlias = Callable[[str], Awaitable[None]]
 Result = TypeVar("Result")
 
 
+class Late(Indeterminate):
+    """The request is on its way and arrives after `seconds`; the caller hears that it may."""
+
+    def __init__(self, text: str, seconds: float) -> None:
+        super().__init__(text)
+        self.seconds = seconds
+
+
 class FaultyStash:
-    """A Stash whose calls fail as `fault` says (F1, F2)."""
+    """A Stash whose calls fail as `fault` says (F1-F3)."""
 
     def __init__(self, inner: Stash, fault: Fault) -> None:
         self._inner = inner
         self._fault = fault
         self._turn = asyncio.Lock()
+        self._late: list[Callable[[], Coroutine[object, None, object]]] = []
 
     async def fence(self) -> Epoch:
         return await self._call("stash.fence", self._inner.fence)
@@ -43,6 +56,16 @@ class FaultyStash:
             "stash.transact", lambda: self._inner.transact(epoch, writes, requires=requires)
         )
 
+    @property
+    def exclusive(self) -> bool:
+        return self._inner.exclusive
+
+    async def confirm(self, epoch: Epoch) -> None:
+        # Not in turn: it waits for no transaction (S5).
+        await self._fault("before stash.confirm")
+        await self._inner.confirm(epoch)
+        await self._fault("after stash.confirm")
+
     async def scan(self, collection: str) -> Mapping[str, bytes]:
         return await self._call("stash.scan", lambda: self._inner.scan(collection))
 
@@ -52,13 +75,68 @@ class FaultyStash:
     async def close(self) -> None:
         await self._call("stash.close", self._inner.close)
 
-    async def _call(self, operation: str, inner: Callable[[], Awaitable[Result]]) -> Result:
+    async def _call(
+        self, operation: str, inner: Callable[[], Coroutine[object, None, Result]]
+    ) -> Result:
         # asyncio.Lock serves waiters first come, first served (F1).
         async with self._turn:
-            await self._fault(f"before {operation}")
+            try:
+                await self._fault(f"before {operation}")
+            except Late as late:
+                self._late.append(inner)
+                asyncio.get_running_loop().call_later(late.seconds, self._arrive)
+                raise
+            if operation == "stash.transact":
+                self._arrive()
             result = await inner()
         await self._fault(f"after {operation}")
         return result
+
+    def _arrive(self) -> None:
+        """Late requests reach the inner stash, which must not wait (F3)."""
+        late, self._late = self._late, []
+        for inner in late:
+            try:
+                inner().send(None)
+            except (StopIteration, StorageError):
+                continue
+            raise AssertionError("M2: a memory stash waits for nothing")
+
+
+class TwoStepStore:
+    """A local store: an object is there before it is durable, and a crash may come between (D1).
+
+    `between` is awaited with the object's name after it appeared and before it is durable.
+    """
+
+    def __init__(self, inner: MemoryObjectStore, between: Fault) -> None:
+        self._inner = inner
+        self._between = between
+
+    async def create(self, name: str, content: bytes) -> None:
+        try:
+            await self._inner.read(name)
+        except NotFound:
+            self._inner.write_unsynced(name, content)
+        else:
+            raise AlreadyExists(name)
+        await self._between(name)
+        await self._inner.sync([name])
+
+    async def read(self, name: str) -> bytes:
+        return await self._inner.read(name)
+
+    async def list(self, prefix: str) -> Sequence[str]:
+        return await self._inner.list(prefix)
+
+    async def delete(self, name: str) -> None:
+        await self._inner.delete(name)
+
+    async def sync(self, names: Sequence[str]) -> None:
+        await self._inner.sync(names)
+
+    def local_path(self, name: str) -> Path:
+        return self._inner.local_path(name)
 
 
 class FaultyObjectStore:
