@@ -27,6 +27,10 @@ ANSWER_SECONDS_MAX = 60
 # The server does not know (40003, 08007), or ends without telling what became of the statement.
 UNKNOWN_STATES = frozenset({"40003", "08007", "57P01", "57P02", "XX000"})
 
+# What asyncpg raises; the last one if an answer came that nobody had asked for: that of a server
+# that ends.
+FAILURES = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+
 Told: TypeAlias = Sequence[Operation]
 Body: TypeAlias = Callable[[asyncpg.Connection], Awaitable[Told]]
 
@@ -36,15 +40,17 @@ class Lost(Exception):
 
 
 class Account:
-    """What all clients of a run were told, and how far they are."""
+    """What all clients of a run were told, and how far they are. It may continue a history."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: History | None = None) -> None:
+        self._before = before or History(())
         self.recorder = Recorder(time.monotonic_ns)
         self.states: Counter[str] = Counter()
         self.findings: list[Finding] = []
         self.acknowledged = 0
         self._values = itertools.count(1)
-        self._processes = itertools.count()
+        used = max((event.process for event in self._before.events), default=-1)
+        self._processes = itertools.count(used + 1)
         self._changed = asyncio.Condition()
 
     def value(self) -> int:
@@ -57,7 +63,7 @@ class Account:
 
     def history(self) -> History:
         """The account so far."""
-        return self.recorder.history()
+        return History(self._before.events + self.recorder.history().events)
 
     async def acknowledge(self) -> None:
         """One more transaction has happened."""
@@ -86,7 +92,7 @@ class Client:
             connection = await asyncpg.connect(
                 dsn, timeout=CONNECT_SECONDS_MAX, command_timeout=ANSWER_SECONDS_MAX
             )
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except FAILURES as error:
             raise Lost(str(error)) from error
         return cls(account, connection)
 
@@ -103,7 +109,7 @@ class Client:
             told = await body(self._connection)
             committing = True
             tag = await self._connection.execute("COMMIT")
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except FAILURES as error:
             await self._failed(process, error, sent=committing)
             return False
         assert tag == "COMMIT", f"COMMIT was answered with {tag}"
@@ -115,7 +121,7 @@ class Client:
         process = self._invoke(asked)
         try:
             told = await body(self._connection)
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except FAILURES as error:
             await self._failed(process, error, sent=True)
             return False
         await self._succeeded(process, told)
@@ -125,7 +131,9 @@ class Client:
         """Ask something that no judge looks at. Raises Lost, PostgresError."""
         try:
             return await self._connection.fetch(sql, *arguments)
-        except (OSError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError) as error:
+        except FAILURES as error:
+            if isinstance(error, asyncpg.PostgresError) and not self._connection.is_closed():
+                raise
             raise Lost(str(error)) from error
 
     def _invoke(self, asked: Told) -> int:
@@ -149,5 +157,5 @@ class Client:
         try:
             if self._connection.is_in_transaction():
                 await self._connection.execute("ROLLBACK")
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as again:
+        except FAILURES as again:
             raise Lost(str(again)) from again

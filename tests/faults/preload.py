@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import venv
 from collections.abc import Mapping, Sequence
-from enum import IntFlag, IntEnum
+from enum import IntEnum, IntFlag
 from pathlib import Path
 
 SOURCE = Path(__file__).with_name("preload.c")

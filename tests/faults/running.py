@@ -67,9 +67,7 @@ def run(name: str, directory: Path, workload: Workload, plan: Plan) -> Report:
         assert server.stop() == 0, server.log
         checked = server.check()
         assert checked.returncode == 0, checked.stdout + checked.stderr
-    report = _report(name, account, workload)
-    REPORTS.append(report)
-    return report
+    return report_on(name, account, workload)
 
 
 async def load(server: Meridian, faults: Faults, workload: Workload, plan: Plan) -> Account:
@@ -128,9 +126,10 @@ async def _client(
             client.close()
 
 
-def _report(name: str, account: Account, workload: Workload) -> Report:
+def report_on(name: str, account: Account, workload: Workload) -> Report:
+    """Judge an account; the report is kept for whoever tells it."""
     transactions = account.history().transactions()
-    return Report(
+    report = Report(
         name=name,
         transactions=len(transactions),
         conflicts=account.states["40001"],
@@ -138,3 +137,5 @@ def _report(name: str, account: Account, workload: Workload) -> Report:
         states=account.states,
         findings=workload.judge(account),
     )
+    REPORTS.append(report)
+    return report

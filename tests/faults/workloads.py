@@ -2,7 +2,7 @@
 
 | workload | what is asked | what would show |
 | --- | --- | --- |
-| Lists | append behind what was read; one statement that appends at max + 1; read all | lost update, order |
+| Lists | append behind what was read, or at max + 1; read all | lost update, order |
 | Sets | blind inserts into one table or two; read all | lost or half commits, staleness |
 | Registers | overwrite; read two and write one; read all | write skew, lost update |
 | Bank | move money between accounts, with a ledger | read skew, half commits |
@@ -387,8 +387,8 @@ def _claimed_twice(history: History) -> list[Finding]:
             if isinstance(operation, ReadSet):
                 slot = operation.key.rpartition("_")[2]
                 claims[slot] = claims.get(slot, 0) + len(operation.values or ())
-        for slot in (slot for slot, count in claims.items() if count > 1):
-            found.append(Finding("claimed-twice", f"slot {slot}", (transaction,)))
+        twice = [slot for slot, count in claims.items() if count > 1]
+        found += [Finding("claimed-twice", f"slot {slot}", (transaction,)) for slot in twice]
     return found
 
 
