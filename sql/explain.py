@@ -106,6 +106,11 @@ def explain_lines(statement: Query | Modify) -> list[str]:
             assert_never(statement)
 
 
+def expression_text(expr: Expr, names: Mapping[ColumnId, str]) -> str:
+    """One expression as text, columns by these names."""
+    return _Names(None, names).expr(expr)
+
+
 def _rendered(plan: Plan) -> list[str]:
     names = _Names(plan)
     return list(_lines(plan, names))
@@ -212,9 +217,10 @@ def _subplans(expr: Expr) -> Iterator[Plan]:
 class _Names:
     """Expressions as text, columns by the names that the plan gives them."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._columns: dict[ColumnId, str] = {}
-        self._learn(plan)
+    def __init__(self, plan: Plan | None, names: Mapping[ColumnId, str] | None = None) -> None:
+        self._columns: dict[ColumnId, str] = dict(names or {})
+        if plan is not None:
+            self._learn(plan)
 
     def _learn(self, plan: Plan) -> None:
         match plan:

@@ -13,10 +13,11 @@ first 32 columns have statistics, as Delta's own writers do it.
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Context, Decimal
+from functools import lru_cache
 from typing import Final, TypeAlias, cast
 
 import pyarrow as pa
@@ -120,6 +121,22 @@ def null_counts(stats: str) -> dict[str, int]:
         return {str(name): int(count) for name, count in counts.items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Corrupt(f"statistics of a file: {error!r}") from None
+
+
+def column_bounds(stats: str, name: str, type_: pa.DataType) -> tuple[Bound | None, Bound | None]:
+    """The bounds of a column (N1); None where there is none. Raises Corrupt."""
+    try:
+        least, greatest = _noted_bounds(stats)
+        return _decode_bound(least.get(name), type_), _decode_bound(greatest.get(name), type_)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Corrupt(f"statistics of a file: {error!r}") from None
+
+
+@lru_cache(maxsize=4_096)
+def _noted_bounds(stats: str) -> tuple[Mapping[str, Bound], Mapping[str, Bound]]:
+    """As they are written. Remembered: the same files are looked at again and again."""
+    noted = json.loads(stats, parse_float=Decimal)
+    return noted.get("minValues", {}), noted.get("maxValues", {})
 
 
 def _within(

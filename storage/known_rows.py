@@ -1,0 +1,105 @@
+"""Rows of a commit as far as their values are known, for those who test them against predicates.
+
+    inserted inline   every column is known
+    deleted           the columns that the UPDATE or DELETE has read anyway
+
+INVARIANTS
+  N1  a column that is there holds the true values, in row order; one that is missing may hold
+      anything.
+  N2  values are converted once, however many predicates look at them.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from storage.batch import Deletes
+
+Column: TypeAlias = "pa.ChunkedArray[pa.Scalar[pa.DataType]]"
+Bound: TypeAlias = int | Decimal | str
+Interval: TypeAlias = tuple[Bound | None, Bound | None]
+"""Least and greatest value, both within; None: no bound."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownRows:
+    """See the module; columns by ordinal."""
+
+    count: int
+    columns: Mapping[int, Column]
+    _values: dict[int, Sequence[Any]] = field(default_factory=dict[int, Sequence[Any]], repr=False)
+
+    @classmethod
+    def of(cls, rows: pa.Table) -> "KnownRows":
+        """All columns of a table."""
+        return cls(rows.num_rows, dict(enumerate(rows.columns)))
+
+    @property
+    def nbytes(self) -> int:
+        """What the columns take in memory."""
+        return sum(int(column.nbytes) for column in self.columns.values())
+
+    def values(self, ordinal: int) -> Sequence[Any]:
+        """A column as Python values (N2); dates and timestamps are integers, as in SQL plans."""
+        known = self._values.get(ordinal)
+        if known is None:
+            known = self._values[ordinal] = _listed(_integral(self.columns[ordinal]))
+        return known
+
+    def within(self, bounds: Mapping[int, Interval]) -> "KnownRows":
+        """The rows that lie within all of these bounds, of columns that are known."""
+        columns = dict(self.columns)
+        count = self.count
+        for ordinal, interval in bounds.items():
+            if count and ordinal in columns and interval != (None, None):
+                mask = _inside(_integral(columns[ordinal]), interval)
+                columns = {at: column.filter(mask) for at, column in columns.items()}
+                count = len(columns[ordinal])
+        return KnownRows(count, columns)
+
+
+def _inside(column: Any, bounds: Interval) -> Any:
+    """Which values lie within the bounds; NULL is nowhere, and a filter drops it."""
+    least, greatest = bounds
+    parts: list[Any] = []
+    if least is not None:
+        parts.append(pc.greater_equal(column, pa.scalar(least, column.type)))
+    if greatest is not None:
+        parts.append(pc.less_equal(column, pa.scalar(greatest, column.type)))
+    return parts[0] if len(parts) == 1 else pc.and_(parts[0], parts[1])
+
+
+def _listed(column: Column) -> list[Any]:
+    return pa.Table.from_arrays([column], names=["values"]).to_pydict()["values"]
+
+
+def _integral(column: Column) -> Column:
+    if pa.types.is_date32(column.type):
+        return column.cast(pa.int32())
+    if pa.types.is_timestamp(column.type):
+        return column.cast(pa.int64())
+    return column
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Rows that have one of `keys` in the columns `ordinals`; NULL is in no key.
+
+    `only`: whoever asks for them asks for nothing else, so that every such row is meant.
+    """
+
+    ordinals: tuple[int, ...]
+    keys: frozenset[tuple[Hashable, ...]]
+    only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OldRows:
+    """Deleted rows, by identity, with the values that they had."""
+
+    identities: Deletes
+    rows: KnownRows
