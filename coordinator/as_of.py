@@ -7,10 +7,10 @@ a query of one value; without a type of its own it is read as timestamptz.
 from collections.abc import Callable
 from dataclasses import replace
 
-import pyarrow as pa
 from pglast import ast
 
 from coordinator.execution import Execution
+from coordinator.time_value import timestamp_in
 from sql.errors import SqlError, not_supported
 from sql.parse import Statement, parse
 from sql.statements import Prepared, Query
@@ -32,7 +32,7 @@ def as_of_timestamp(
     if not execution.services.in_process.can_run(bound.plan):
         raise not_supported("this expression in AS OF")
     table = execution.services.in_process.evaluate(execution.run(bound.plan, {}))
-    value = _micros(table)
+    value = timestamp_in(table)
     if value is None:
         raise SqlError("22023", "AS OF timestamp must not be null")
     return Timestamp(value)
@@ -53,11 +53,3 @@ def _probe(statement: Statement, *, to_timestamp: bool) -> Statement:
     # Places below 0: a probe must not be taken for the statement itself by the plan cache.
     offset = -2 if to_timestamp else -1
     return replace(statement, node=template.node, as_of=None, as_of_at_least=False, offset=offset)
-
-
-def _micros(table: pa.Table) -> int | None:
-    column = table.column(0)
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.timestamp("us", tz=column.type.tz)).cast(pa.int64())
-    value = column[0].as_py()
-    return None if value is None else int(value)

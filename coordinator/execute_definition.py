@@ -1,24 +1,43 @@
-"""CREATE and DROP of tables and schemas: changes of the catalog, buffered in the transaction."""
+"""DDL: changes of the catalog, buffered in the transaction."""
+
+from typing import TypeAlias
 
 from coordinator.core.messages import (
     CatalogChange,
+    PutReadHold,
     PutSchema,
     PutTable,
+    PutTimeline,
+    RemoveReadHold,
     RemoveSchema,
     RemoveTable,
+    RemoveTimeline,
 )
 from coordinator.execution import Done, Execution
 from coordinator.pgwire.messages import Severity
-from sql.catalog import Table
+from coordinator.time_value import time_value
+from sql.catalog import ReadHold, Table
 from sql.errors import SqlError
-from sql.statements import CreateSchema, CreateTable, DropSchema, DropTable
+from sql.statements import (
+    AdvanceTimeline,
+    AlterTable,
+    CreateReadHold,
+    CreateSchema,
+    CreateTable,
+    CreateTimeline,
+    DropReadHold,
+    DropSchema,
+    DropTable,
+    DropTimeline,
+)
+
+Definition: TypeAlias = (
+    CreateTable | DropTable | CreateSchema | DropSchema | AlterTable | CreateTimeline
+    | DropTimeline | CreateReadHold | DropReadHold
+)  # fmt: skip
 
 
-async def execute_definition(
-    execution: Execution,
-    statement: CreateTable | DropTable | CreateSchema | DropSchema,
-    tag: str,
-) -> Done:
+async def execute_definition(execution: Execution, statement: Definition, tag: str) -> Done:
     """Buffer the DDL; it is part of the commit like any write."""
     execution.transaction.check_writable(tag)
     changes = await _changes(execution, statement)
@@ -29,18 +48,22 @@ async def execute_definition(
     return Done(tag)
 
 
-async def _changes(
-    execution: Execution, statement: CreateTable | DropTable | CreateSchema | DropSchema
-) -> list[CatalogChange]:
+def execute_advance(execution: Execution, statement: AdvanceTimeline, tag: str) -> Done:
+    """ADVANCE TIMELINE: the commit brings it there, with what the transaction writes to it."""
+    execution.transaction.check_writable(tag)
+    ts = time_value(execution, statement.to, "TO")
+    execution.transaction.wrote = True
+    execution.services.coordination.advance(execution.transaction.id, statement.name, ts)
+    return Done(tag)
+
+
+async def _changes(execution: Execution, statement: Definition) -> list[CatalogChange]:
     match statement:
         case CreateTable(exists=True):
             _skipping(execution, "42P07", f'relation "{statement.name}" already exists')
             return []
         case CreateTable():
-            oid, shard = await execution.services.coordination.new_table_id()
-            return [
-                PutTable(Table(oid, statement.schema, statement.name, shard, statement.columns))
-            ]
+            return [PutTable(await _created_table(execution, statement))]
         case DropTable():
             for name in statement.missing:
                 _skipping(execution, "00000", f'table "{name}" does not exist')
@@ -52,6 +75,68 @@ async def _changes(
             return [PutSchema(statement.name)]
         case DropSchema():
             return _dropped_schemas(execution, statement)
+        case AlterTable():
+            return _altered(execution, statement)
+        case CreateTimeline() | DropTimeline():
+            return _timelines(execution, statement)
+        case CreateReadHold() | DropReadHold():
+            return await _read_holds(execution, statement)
+
+
+async def _created_table(execution: Execution, statement: CreateTable) -> Table:
+    oid, shard = await execution.services.coordination.new_table_id()
+    return Table(
+        oid,
+        statement.schema,
+        statement.name,
+        shard,
+        statement.columns,
+        timeline=statement.timeline,
+        history_us=statement.history_us,
+    )
+
+
+def _altered(execution: Execution, statement: AlterTable) -> list[CatalogChange]:
+    if statement.missing is not None:
+        _skipping(execution, "00000", f'relation "{statement.missing}" does not exist')
+    changes: list[CatalogChange] = []
+    if statement.new_schema is not None:
+        changes.append(PutSchema(statement.new_schema))
+    changes += [PutTable(redefined.after) for redefined in statement.tables]
+    if statement.old_schema is not None:
+        changes.append(RemoveSchema(statement.old_schema))
+    return changes
+
+
+def _timelines(
+    execution: Execution, statement: CreateTimeline | DropTimeline
+) -> list[CatalogChange]:
+    match statement:
+        case CreateTimeline(exists=True):
+            name = statement.timeline.name
+            _skipping(execution, "42710", f'timeline "{name}" already exists')
+            return []
+        case CreateTimeline():
+            return [PutTimeline(statement.timeline)]
+        case DropTimeline():
+            for name in statement.missing:
+                _skipping(execution, "00000", f'timeline "{name}" does not exist')
+            return [RemoveTimeline(name) for name in statement.names]
+
+
+async def _read_holds(
+    execution: Execution, statement: CreateReadHold | DropReadHold
+) -> list[CatalogChange]:
+    match statement:
+        case CreateReadHold(name=name, timeline=timeline, at=at):
+            ts = None if at is None else time_value(execution, at, "AT")
+            txn = execution.transaction.id
+            ts = await execution.services.coordination.hold(txn, timeline, ts)
+            return [PutReadHold(ReadHold(name, timeline, ts))]
+        case DropReadHold():
+            for name in statement.missing:
+                _skipping(execution, "00000", f'read hold "{name}" does not exist')
+            return [RemoveReadHold(name) for name in statement.names]
 
 
 def _dropped_schemas(execution: Execution, statement: DropSchema) -> list[CatalogChange]:

@@ -73,11 +73,11 @@ def _halves(
     if len(query) != 1 or len(time) != 1:
         return None
     select = time[0].stmt
-    value = _only_expression(select)
+    value = only_expression(select)
     return None if value is None else Cut(query[0].stmt, value, at_least, (head, tail))
 
 
-def _only_expression(select: Node) -> Node | None:
+def only_expression(select: Node) -> Node | None:
     """The single target of `SELECT <expression>` and nothing else."""
     plain = is_a(select, ast.SelectStmt) and len(select.targetList or ()) == 1
     if not plain or select.targetList[0].name is not None:

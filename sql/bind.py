@@ -12,31 +12,58 @@ from typing import Final, TypeAlias
 
 from pglast import ast
 
+from sql.bind_alter import alter_table, rename, set_schema
 from sql.bind_copy import copy
 from sql.bind_definitions import create_schema, create_table, drop
 from sql.bind_expressions import expression
 from sql.bind_modify import delete, insert, update
+from sql.bind_own import (
+    advance_timeline,
+    create_read_hold,
+    create_table_in,
+    create_timeline,
+    drop_read_hold,
+    drop_timeline,
+    optimize,
+    vacuum,
+)
 from sql.bind_queries import SelectResult, bind_query
 from sql.bind_session import discard, set_variable, show, transaction
+from sql.bind_time import time_expression
 from sql.binding import BindContext, Binding
-from sql.coerce import IMPLICIT, coerce
 from sql.constant_places import constant_places as find_constant_places
-from sql.errors import SqlError, mismatch, not_supported, stack_depth
+from sql.errors import SqlError, not_supported, stack_depth
 from sql.explain import explain_options
+from sql.own_statements import (
+    AdvanceTimelineNode,
+    CreateReadHoldNode,
+    CreateTableInNode,
+    CreateTimelineNode,
+    DropReadHoldNode,
+    DropTimelineNode,
+    ExplainTimestampNode,
+    OptimizeNode,
+)
 from sql.parse import Statement
-from sql.plan import Expr, Subquery
-from sql.scope import Scope
 from sql.statements import (
+    AdvanceTimeline,
+    AlterTable,
     Bound,
     CopyIn,
     CopyOut,
+    CreateReadHold,
     CreateSchema,
     CreateTable,
+    CreateTimeline,
     Discard,
+    DropReadHold,
     DropSchema,
     DropTable,
+    DropTimeline,
     Empty,
     Explain,
+    ExplainTimestamp,
+    Maintenance,
     Modify,
     ModifyKind,
     OutputColumn,
@@ -49,8 +76,8 @@ from sql.statements import (
     TransactionVerb,
 )
 from sql.syntax import Node, constant_places, is_a, position
-from sql.traverse import children, pruned
-from sql.types import INT8, TIMESTAMPTZ, SqlType, display
+from sql.traverse import pruned
+from sql.types import SqlType
 
 __all__ = ["BindContext", "bind"]
 
@@ -90,11 +117,18 @@ def _prepared(
     binding = Binding(context, expression, bind_query, list(parameters))
     bound = _bound(binding, node, statement)
     return Prepared(
-        bound, binding.parameter_types(), _tag(bound), binding.uses_now, binding.uses_session
+        bound,
+        binding.parameter_types(),
+        _tag(bound),
+        binding.uses_now,
+        binding.uses_session,
+        frozenset(binding.look_ups),
     )
 
 
 def _bound(binding: Binding, node: Node, statement: Statement) -> Bound:
+    if isinstance(node, ExplainTimestampNode):
+        return _explain_timestamp(binding, node, statement)
     if statement.as_of is not None:
         return _timed(binding, node, statement)
     binder = _BINDERS.get(type(node))
@@ -108,15 +142,31 @@ def _timed(binding: Binding, node: Node, statement: Statement) -> Bound:
     if is_a(node, ast.ExplainStmt) and is_a(node.query, ast.SelectStmt):
         query = _query(binding, node.query, statement)
         return Explain(query, explain_options(node))
+    if is_a(node, ast.TransactionStmt):
+        return _begin_as_of(node, statement)
     if not is_a(node, ast.SelectStmt):
         raise not_supported("AS OF behind anything but a query", position(statement.as_of))
     return _query(binding, node, statement)
 
 
+def _begin_as_of(node: Node, statement: Statement) -> TransactionControl:
+    """BEGIN .. AS OF: the session finds the time, as for a query."""
+    control = transaction(node)
+    if control.verb not in (TransactionVerb.BEGIN, TransactionVerb.START):
+        word = control.verb.value.upper()
+        raise not_supported(f"{word} with AS OF", position(statement.as_of))
+    if control.read_only is False:
+        message = "a transaction AS OF a timestamp is read only"
+        raise SqlError("25006", message, position(statement.as_of))
+    return control
+
+
 def _query(binding: Binding, node: Node, statement: Statement | None = None) -> Query:
     result = bind_query(binding, node, None)
     result.settle(binding)
-    as_of = None if statement is None else _as_of(binding, statement.as_of)
+    as_of = None
+    if statement is not None and statement.as_of is not None:
+        as_of = time_expression(binding, statement.as_of, "AS OF")
     return Query(
         pruned(result.plan),
         _described(binding, result),
@@ -136,26 +186,6 @@ def _described(binding: Binding, result: SelectResult) -> tuple[OutputColumn, ..
     )
 
 
-def _as_of(binding: Binding, node: Node) -> Expr:
-    """The time of AS OF: int8 microseconds, or timestamptz. Constants, parameters and calls of
-    them.
-    """
-    expr = binding.expression(Scope(clause="AS OF"), node)
-    if _has_subquery(expr):
-        raise not_supported("a subquery in AS OF", position(node))
-    target = INT8 if expr.type.name in ("int2", "int4", "int8") else TIMESTAMPTZ
-    done = coerce(binding, expr, node, target, IMPLICIT)
-    if done is None:
-        shown = display(expr.type.bare())
-        message = f"argument of AS OF must be type timestamp with time zone, not type {shown}"
-        raise mismatch(message, position(node))
-    return done
-
-
-def _has_subquery(expr: Expr) -> bool:
-    return isinstance(expr, Subquery) or any(map(_has_subquery, children(expr)))
-
-
 def _explain(binding: Binding, node: Node) -> Bound:
     options = explain_options(node)
     inner = node.query
@@ -170,6 +200,20 @@ def _explain(binding: Binding, node: Node) -> Bound:
             raise not_supported(f"EXPLAIN of {_describe(inner)}", None)
 
 
+def _explain_timestamp(
+    binding: Binding, node: ExplainTimestampNode, statement: Statement
+) -> ExplainTimestamp:
+    explained = node.explain.node
+    if not is_a(explained.query, ast.SelectStmt):
+        raise not_supported("EXPLAIN TIMESTAMP of anything but a query", None)
+    options = explain_options(explained, frozenset({"text", "json"}))
+    for name in options:
+        if name not in ("format", "verbose"):
+            raise not_supported(f"EXPLAIN ({name.upper()}) TIMESTAMP", None)
+    query = _query(binding, explained.query, statement)
+    return ExplainTimestamp(query, json=options.get("format") == "json")
+
+
 def _describe(node: Node) -> str:
     """`CREATE VIEW` from `ViewStmt`, as far as the node's name tells."""
     return _STATEMENTS.get(type(node), f"this statement ({type(node).__name__})")
@@ -182,8 +226,6 @@ def _refused_execute(_binding: Binding, _node: Node) -> Bound:
 _STATEMENTS: Final[dict[type, str]] = {
     ast.ViewStmt: "CREATE VIEW",
     ast.IndexStmt: "CREATE INDEX",
-    ast.AlterTableStmt: "ALTER TABLE",
-    ast.RenameStmt: "ALTER .. RENAME",
     ast.TruncateStmt: "TRUNCATE",
     ast.MergeStmt: "MERGE",
     ast.CreateTableAsStmt: "CREATE TABLE AS",
@@ -191,7 +233,6 @@ _STATEMENTS: Final[dict[type, str]] = {
     ast.CreateSeqStmt: "CREATE SEQUENCE",
     ast.CreateRoleStmt: "CREATE ROLE",
     ast.GrantStmt: "GRANT",
-    ast.VacuumStmt: "VACUUM",
     ast.LockStmt: "LOCK",
     ast.DeclareCursorStmt: "DECLARE CURSOR",
     ast.FetchStmt: "FETCH",
@@ -222,6 +263,17 @@ _BINDERS: Final[dict[type, Binder]] = {
     ast.DeallocateStmt: lambda _, node: discard(node),
     ast.ClosePortalStmt: lambda _, node: discard(node),
     ast.UnlistenStmt: lambda _, node: discard(node),
+    ast.AlterTableStmt: alter_table,
+    ast.RenameStmt: rename,
+    ast.AlterObjectSchemaStmt: set_schema,
+    ast.VacuumStmt: vacuum,
+    CreateTimelineNode: create_timeline,
+    DropTimelineNode: drop_timeline,
+    AdvanceTimelineNode: advance_timeline,
+    CreateTableInNode: create_table_in,
+    CreateReadHoldNode: create_read_hold,
+    DropReadHoldNode: drop_read_hold,
+    OptimizeNode: optimize,
     ast.PrepareStmt: _refused_execute,
     ast.ExecuteStmt: _refused_execute,
 }
@@ -243,6 +295,12 @@ _TAGS: Final[dict[type, str]] = {
     ShowVariable: "SHOW",
     ResetVariable: "RESET",
     Explain: "EXPLAIN",
+    ExplainTimestamp: "EXPLAIN",
+    CreateTimeline: "CREATE TIMELINE",
+    DropTimeline: "DROP TIMELINE",
+    AdvanceTimeline: "ADVANCE TIMELINE",
+    CreateReadHold: "CREATE READ HOLD",
+    DropReadHold: "DROP READ HOLD",
 }
 _DISCARD_TAGS: Final = {
     "deallocate": "DEALLOCATE",
@@ -257,6 +315,9 @@ _VERB_TAGS: Final = {
     TransactionVerb.COMMIT: "COMMIT",
     TransactionVerb.ROLLBACK: "ROLLBACK",
     TransactionVerb.SET: "SET",
+    TransactionVerb.SAVEPOINT: "SAVEPOINT",
+    TransactionVerb.RELEASE: "RELEASE",
+    TransactionVerb.ROLLBACK_TO: "ROLLBACK",
 }
 
 
@@ -266,6 +327,10 @@ def _tag(bound: Bound) -> str:
             return _MODIFY_TAGS[bound.kind]
         case Discard():
             return _DISCARD_TAGS.get(bound.what, f"DISCARD {bound.what.upper()}")
+        case AlterTable():
+            return bound.tag
+        case Maintenance():
+            return bound.kind.value
         case TransactionControl():
             return _VERB_TAGS[bound.verb]
         case _:

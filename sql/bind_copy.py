@@ -11,6 +11,7 @@ from sql.bind_queries import bind_query
 from sql.binding import Binding
 from sql.catalog import Table
 from sql.errors import SqlError, not_supported
+from sql.look_up import refuse_system_write
 from sql.plan import ColumnRef, Project
 from sql.statements import CopyIn, CopyOptions, CopyOut, OutputColumn, Query
 from sql.syntax import Node, at, is_a, strings
@@ -45,6 +46,7 @@ def copy(binding: Binding, node: Node) -> CopyIn | CopyOut:
         raise not_supported("WHERE in COPY", None)
     if node.is_from:
         table = find_table(binding, node.relation)
+        refuse_system_write(table)
         options = _checked(given, table.name, [column.name for column in table.columns])
         return CopyIn(table, _ordinals(table, node), options)
     query = _copied(binding, node)

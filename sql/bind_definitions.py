@@ -8,17 +8,28 @@ from pglast.enums import ConstrType, DropBehavior, ObjectType, OnCommitAction
 
 from sql.bind_modify import assigned
 from sql.binding import Binding
-from sql.catalog import Column, Table
+from sql.catalog import SYSTEM_TIMELINE, Column, Table
 from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema
+from sql.interval_input import parse_interval
+from sql.look_up import check_database, look_up, refuse_system_change, schema_exists
 from sql.names import type_of
 from sql.plan import Call, Const, Expr
 from sql.scope import Scope
 from sql.statements import CreateSchema, CreateTable, DropSchema, DropTable
 from sql.syntax import Node, at, is_a, position, strings, unsupported
+from sql.system_relations import SYSTEM_SCHEMA
 from sql.types import Value
+
+SYSTEM_SCHEMAS: Final = frozenset({"pg_catalog", "information_schema", SYSTEM_SCHEMA})
+"""They are always there, and nobody creates or drops anything in them."""
 
 COLUMNS_MAX: Final = 1600
 """PostgreSQL's limit; a larger one would make rows that its clients cannot describe."""
+
+_DAY_US: Final = 86_400_000_000
+_DAYS_PER_MONTH: Final = 30
+_HISTORY_US_MAX: Final = 100 * 366 * _DAY_US
+"""A hundred years: longer than anybody keeps a table, and far from the ends of int8."""
 
 _CONSTRAINTS: Final = {
     ConstrType.CONSTR_PRIMARY: "PRIMARY KEY",
@@ -34,12 +45,13 @@ _CONSTRAINTS: Final = {
 # --- CREATE ------------------------------------------------------------------------------------
 
 
-def create_table(binding: Binding, node: Node) -> CreateTable:
+def create_table(binding: Binding, node: Node, timeline: str = SYSTEM_TIMELINE.name) -> CreateTable:
     """CREATE TABLE [IF NOT EXISTS]."""
     relation = node.relation
     _refuse_table_forms(node)
+    history_us = history_option(node.options or ())
     schema = _creation_schema(binding, relation)
-    exists = (schema, relation.relname) in binding.context.catalog.tables
+    exists = look_up(binding, relation.relname, schema=schema, decides=True) is not None
     if exists and not node.if_not_exists:
         raise duplicate_table(relation.relname)
     columns: list[Column] = []
@@ -54,7 +66,7 @@ def create_table(binding: Binding, node: Node) -> CreateTable:
         # Neither Parquet nor Arrow's stream can say how many rows of nothing there are.
         raise not_supported("a table without columns", at(relation.location))
     _check_names(columns)
-    return CreateTable(schema, relation.relname, tuple(columns), exists)
+    return CreateTable(schema, relation.relname, tuple(columns), exists, timeline, history_us)
 
 
 def _refuse_table_forms(node: Node) -> None:
@@ -75,27 +87,51 @@ def _refuse_table_forms(node: Node) -> None:
     for used, what in refused:
         if used:
             raise not_supported(what, place)
-    for option in node.options or ():
-        raise not_supported(f"the storage parameter {option.defname}", at(option.location))
+
+
+def history_option(options: Sequence[Node]) -> int | None:
+    """How far back the table stays readable, in microseconds; None if the options do not say."""
+    history: int | None = None
+    for option in options:
+        if option.defname != "history" or option.defnamespace is not None:
+            raise not_supported(f"the storage parameter {option.defname}", at(option.location))
+        if history is not None:
+            raise SqlError("22023", 'parameter "history" specified more than once')
+        history = _history(option)
+    return history
+
+
+def _history(option: Node) -> int:
+    value = option.arg
+    if not is_a(value, ast.String, ast.Integer, ast.Float):
+        raise SqlError("22023", 'invalid value for parameter "history"', at(option.location))
+    if is_a(value, ast.Integer):
+        text = str(value.ival or 0)
+    else:
+        text = value.sval if is_a(value, ast.String) else value.fval
+    interval = parse_interval(text)
+    days = interval.months * _DAYS_PER_MONTH + interval.days
+    micros = days * _DAY_US + interval.micros
+    if not 0 <= micros <= _HISTORY_US_MAX:
+        message = f'value "{text}" out of bounds for parameter "history"'
+        raise SqlError("22023", message, at(option.location))
+    return micros
 
 
 def _creation_schema(binding: Binding, relation: Node) -> str:
     context, place = binding.context, at(relation.location)
-    if relation.catalogname is not None and relation.catalogname != context.database:
-        shown = f"{relation.catalogname}.{relation.schemaname}.{relation.relname}"
-        message = f'cross-database references are not implemented: "{shown}"'
-        raise SqlError("0A000", message, place)
+    check_database(binding, relation)
     schema: str | None = relation.schemaname
     if schema is None:
-        schema = context.catalog.creation_schema(context.search_path)
-        if schema is None:
-            raise SqlError("3F000", "no schema has been selected to create in", place)
-        return schema
-    if schema in ("pg_catalog", "information_schema"):
+        for name in context.search_path:
+            if schema_exists(binding, name):
+                return name
+        raise SqlError("3F000", "no schema has been selected to create in", place)
+    if schema in SYSTEM_SCHEMAS:
         message = f'permission denied to create "{schema}.{relation.relname}"'
         detail = "System catalog modifications are currently disallowed."
         raise SqlError("42501", message, detail=detail)
-    if schema not in context.catalog.schemas:
+    if not schema_exists(binding, schema):
         raise undefined_schema(schema, place)
     return schema
 
@@ -202,13 +238,18 @@ def create_schema(binding: Binding, node: Node) -> CreateSchema:
     if node.authrole is not None:
         raise not_supported("AUTHORIZATION", at(node.authrole.location))
     name: str = node.schemaname
-    if name.startswith("pg_"):
-        detail = 'The prefix "pg_" is reserved for system schemas.'
-        raise SqlError("42939", f'unacceptable schema name "{name}"', detail=detail)
-    exists = name in binding.context.catalog.schemas or name == "information_schema"
+    check_schema_name(name)
+    exists = name in SYSTEM_SCHEMAS or schema_exists(binding, name)
     if exists and not node.if_not_exists:
         raise SqlError("42P06", f'schema "{name}" already exists')
     return CreateSchema(name, exists)
+
+
+def check_schema_name(name: str) -> None:
+    """42939 for a name that only the system may give."""
+    if name.startswith("pg_"):
+        detail = 'The prefix "pg_" is reserved for system schemas.'
+        raise SqlError("42939", f'unacceptable schema name "{name}"', detail=detail)
 
 
 # --- DROP --------------------------------------------------------------------------------------
@@ -233,8 +274,9 @@ def _drop_tables(binding: Binding, node: Node) -> DropTable:
     for names in node.objects:
         *qualifier, name = strings(names)
         schema = qualifier[-1] if qualifier else None
-        table = context.catalog.find(name, schema=schema, search_path=context.search_path)
+        table = look_up(binding, name, schema=schema)
         if table is not None:
+            refuse_system_change(table)
             found[table.oid] = table
         elif node.missing_ok:
             missing.append(name)
@@ -253,14 +295,14 @@ def _drop_schemas(binding: Binding, node: Node) -> DropSchema:
     tables: list[Table] = []
     for item in node.objects:
         name = item.sval
-        if name in catalog.schemas:
+        if name in SYSTEM_SCHEMAS:
+            message = f"cannot drop schema {name} because it is required by the database system"
+            raise SqlError("2BP01", message)
+        if schema_exists(binding, name):
             if name in names:
                 continue
             names.append(name)
             tables.extend(table for table in catalog.tables.values() if table.schema == name)
-        elif name in ("pg_catalog", "information_schema"):
-            message = f"cannot drop schema {name} because it is required by the database system"
-            raise SqlError("2BP01", message)
         elif node.missing_ok:
             missing.append(name)
         else:

@@ -14,6 +14,7 @@ from sql.binding import Binding
 from sql.catalog import Table
 from sql.coerce import implicit, select_common_type, to_boolean, to_common_type
 from sql.errors import SqlError, not_supported, undefined_table
+from sql.look_up import check_database, look_up
 from sql.plan import (
     BoolOp,
     Coalesce,
@@ -81,13 +82,10 @@ def _placed(node: Node) -> Node:
 
 def find_table(binding: Binding, node: Node) -> Table:
     """The table of a RangeVar, or 42P01."""
-    context, place = binding.context, at(node.location)
+    place = at(node.location)
+    check_database(binding, node)
     schema = node.schemaname
-    if node.catalogname is not None and node.catalogname != context.database:
-        shown = f"{node.catalogname}.{schema}.{node.relname}"
-        message = f'cross-database references are not implemented: "{shown}"'
-        raise SqlError("0A000", message, place)
-    table = context.catalog.find(node.relname, schema=schema, search_path=context.search_path)
+    table = look_up(binding, node.relname, schema=schema)
     if table is None:
         if schema in _SYSTEM_SCHEMAS:
             raise not_supported(f"{schema}.{node.relname}", place)

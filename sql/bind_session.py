@@ -23,25 +23,31 @@ _VERBS: Final = {
     TransactionStmtKind.TRANS_STMT_START: TransactionVerb.START,
     TransactionStmtKind.TRANS_STMT_COMMIT: TransactionVerb.COMMIT,
     TransactionStmtKind.TRANS_STMT_ROLLBACK: TransactionVerb.ROLLBACK,
+    TransactionStmtKind.TRANS_STMT_SAVEPOINT: TransactionVerb.SAVEPOINT,
+    TransactionStmtKind.TRANS_STMT_RELEASE: TransactionVerb.RELEASE,
+    TransactionStmtKind.TRANS_STMT_ROLLBACK_TO: TransactionVerb.ROLLBACK_TO,
 }
 _REFUSED: Final = {
-    TransactionStmtKind.TRANS_STMT_SAVEPOINT: "SAVEPOINT",
-    TransactionStmtKind.TRANS_STMT_RELEASE: "RELEASE SAVEPOINT",
-    TransactionStmtKind.TRANS_STMT_ROLLBACK_TO: "ROLLBACK TO SAVEPOINT",
     TransactionStmtKind.TRANS_STMT_PREPARE: "PREPARE TRANSACTION",
     TransactionStmtKind.TRANS_STMT_COMMIT_PREPARED: "COMMIT PREPARED",
     TransactionStmtKind.TRANS_STMT_ROLLBACK_PREPARED: "ROLLBACK PREPARED",
+}
+_LEVELS: Final = {
+    # What a PostgreSQL driver means by it is "the strongest" (DESIGN §2).
+    "serializable": "strict serializable",
+    "read uncommitted": "read committed",
 }
 _LISTS: Final = frozenset({"search_path", "datestyle"})
 
 
 def transaction(node: Node) -> TransactionControl:
-    """BEGIN, COMMIT, ROLLBACK with their modes."""
+    """BEGIN, COMMIT, ROLLBACK with their modes; savepoints."""
     verb = _VERBS.get(node.kind)
     if verb is None:
         raise not_supported(_REFUSED[node.kind], at(node.location))
     isolation, read_only, deferrable = _modes(node.options or ())
-    return TransactionControl(verb, isolation, read_only, deferrable, bool(node.chain))
+    chain = bool(node.chain)
+    return TransactionControl(verb, isolation, read_only, deferrable, chain, node.savepoint_name)
 
 
 def _modes(options: Sequence[Node]) -> tuple[str | None, bool | None, bool | None]:
@@ -52,7 +58,7 @@ def _modes(options: Sequence[Node]) -> tuple[str | None, bool | None, bool | Non
         value = option.arg.val
         match option.defname:
             case "transaction_isolation":
-                isolation = value.sval
+                isolation = _LEVELS.get(value.sval, value.sval)
             case "transaction_read_only":
                 read_only = bool(value.ival)
             case _:
@@ -118,7 +124,7 @@ def _quoted(name: str) -> str:
 def _set_multi(node: Node) -> SetVariable | TransactionControl:
     """SET TRANSACTION and SET SESSION CHARACTERISTICS."""
     if node.name == "TRANSACTION SNAPSHOT":
-        raise not_supported("SET TRANSACTION SNAPSHOT", None)
+        return TransactionControl(TransactionVerb.SET, snapshot=node.args[0].val.sval)
     isolation, read_only, deferrable = _modes(node.args or ())
     if node.name == "TRANSACTION":
         return TransactionControl(TransactionVerb.SET, isolation, read_only, deferrable)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from sql.catalog import Catalog, Table
+from sql.catalog import Catalog, LookUp, Table
 from sql.errors import SqlError
 from sql.plan import ColumnId, ColumnRef, Expr, Param, PlanColumn
 from sql.syntax import at
@@ -68,6 +68,8 @@ class Binding:
     """Numeric columns that were rounded already (N2)."""
     places: dict[int, tuple[Expr, int]] = field(default_factory=dict[int, tuple[Expr, int]])
     """Where an expression stands in the text, by its identity; the expression is kept alive."""
+    look_ups: set[LookUp] = field(default_factory=set[LookUp])
+    """Names that the meaning rests on (`look_up.py`)."""
     parameter_places: dict[int, int] = field(default_factory=dict[int, int])
 
     def expression(self, scope: "Scope", node: "Node") -> Expr:

@@ -73,6 +73,11 @@ class Table:
     history_us: int | None = None
     keys: tuple[Key, ...] = ()
 
+    @property
+    def qualified(self) -> str:
+        """Schema and name, for messages."""
+        return f"{self.schema}.{self.name}"
+
     def column(self, name: str) -> Column | None:
         """The column of that name, or None."""
         return next((column for column in self.columns if column.name == name), None)
@@ -100,3 +105,15 @@ class Catalog:
     def creation_schema(self, search_path: Sequence[str]) -> str | None:
         """Where an unqualified CREATE puts its table: the first existing schema of the path."""
         return next((schema for schema in search_path if schema in self.schemas), None)
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """What a name was found to be: a table's oid, or None for missing.
+
+    `name` None: the schema itself, 0 if it exists.
+    """
+
+    schema: str
+    name: str | None
+    oid: int | None

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from pglast import ast, parser
 
+from sql.own_statements import Parsed, parsed_parts
 from sql.parse import Statement
 from sql.syntax import Node, is_a
 
@@ -19,15 +20,25 @@ Json: TypeAlias = Any
 
 def constant_places(statement: Statement) -> Mapping[int, int]:
     """The offset of every constant by the identity of its node."""
-    sources = statement.sources or (statement.text,)
     places: dict[int, int] = {}
-    for node, source in zip((statement.node, statement.as_of), sources, strict=False):
-        if node is not None:
-            places.update(_in_source(node, source, statement))
+    for part in _parts(statement):
+        places.update(_in_source(part, statement))
     return places
 
 
-def _in_source(node: Node, source: str, statement: Statement) -> Iterator[tuple[int, int]]:
+def _parts(statement: Statement) -> Iterator[Parsed]:
+    """What PostgreSQL's parser has read of the statement, each with its text."""
+    sources = statement.sources or (statement.text,)
+    if statement.as_of is not None:
+        yield Parsed(statement.as_of, sources[-1], is_expression=True)
+    if isinstance(statement.node, ast.Node):
+        yield Parsed(statement.node, sources[0])
+    elif statement.node is not None:
+        yield from parsed_parts(statement.node)
+
+
+def _in_source(part: Parsed, statement: Statement) -> Iterator[tuple[int, int]]:
+    node, source = part.node, part.source
     trees = json.loads(parser.parse_sql_json(source))["stmts"]
     encoded = source.encode()
     for tree in trees:
@@ -37,7 +48,7 @@ def _in_source(node: Node, source: str, statement: Statement) -> Iterator[tuple[
         if len(trees) > 1 and not is_it:
             continue
         (found,) = tree["stmt"].values()
-        if node is statement.as_of:
+        if part.is_expression:
             found = found["targetList"][0]["ResTarget"]["val"]
             (found,) = found.values()
         for constant, place in _side_by_side(node, found):

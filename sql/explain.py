@@ -53,8 +53,8 @@ _OPTIONS: Final = frozenset(
 _FORMATS: Final = frozenset({"text", "json", "xml", "yaml"})
 
 
-def explain_options(node: Node) -> Mapping[str, str]:
-    """The options of EXPLAIN, lower case; a bare name means `true`."""
+def explain_options(node: Node, formats: frozenset[str] = frozenset({"text"})) -> Mapping[str, str]:
+    """The options of EXPLAIN, lower case; a bare name means `true`. `formats`: those it has."""
     options: dict[str, str] = {}
     for option in node.options or ():
         name = option.defname
@@ -66,7 +66,7 @@ def explain_options(node: Node) -> Mapping[str, str]:
             if value not in _FORMATS:
                 message = f'unrecognized value for EXPLAIN option "format": "{value}"'
                 raise SqlError("22023", message, at(option.location))
-            if value != "text":
+            if value not in formats:
                 raise not_supported(f"EXPLAIN in {value}", at(option.location))
         options[name] = value
     return options

@@ -12,6 +12,8 @@ from pglast import ast, parser
 from sql.as_of import cut, parser_trees, statement_bounds
 from sql.chains import is_too_deep
 from sql.errors import SqlError, stack_depth, syntax_error
+from sql.own_grammar import own_statement
+from sql.own_statements import OwnNode
 
 TEXT_MAX: Final = 1 << 28
 """A longer text would take gigabytes of syntax tree; a shorter limit would refuse honest bulk
@@ -38,7 +40,7 @@ class Statement:
     """
 
     text: str
-    node: ast.Node | None
+    node: ast.Node | OwnNode | None
     offset: int
     as_of: ast.Node | None = None
     as_of_at_least: bool = False
@@ -92,7 +94,11 @@ def _converted(error: parser.ParseError, text: str) -> SqlError:
 
 
 def _own_grammar(text: str) -> Sequence[Statement] | None:
-    """Statement by statement: PostgreSQL's grammar first, then ours; None if one is of neither."""
+    """Statement by statement: PostgreSQL's grammar first, then ours.
+
+    None if the text cannot be cut into statements. Raises SqlError at the first one that is of
+    neither grammar.
+    """
     try:
         bounds = statement_bounds(text)
     except parser.ParseError:
@@ -100,18 +106,33 @@ def _own_grammar(text: str) -> Sequence[Statement] | None:
     statements: list[Statement] = []
     for start, end in bounds:
         offset = _offset(text, start)
+        source = " " * start + text[start:end]
         try:
-            source = " " * start + text[start:end]
             trees = parser_trees(source)
         except parser.ParseError:
-            found = cut(text, start, end)
-            if found is None:
-                return None
-            statements.append(
-                Statement(text, found.node, offset, found.as_of, found.at_least, found.sources)
-            )
+            statements.append(_own_statement(text, start, end))
         else:
             statements.extend(
                 Statement(text, tree.stmt, offset, sources=(source,)) for tree in trees
             )
     return statements
+
+
+def _own_statement(text: str, start: int, end: int) -> Statement:
+    offset = _offset(text, start)
+    timed = cut(text, start, end)
+    if timed is not None:
+        return Statement(text, timed.node, offset, timed.as_of, timed.at_least, timed.sources)
+    own = own_statement(text, start, end)
+    if own is not None:
+        return Statement(text, own.node, offset, own.as_of, own.at_least, own.sources)
+    raise _refusal(text, start, end)
+
+
+def _refusal(text: str, start: int, end: int) -> SqlError:
+    """What PostgreSQL says of a statement of neither grammar, its semicolon included."""
+    try:
+        parser_trees(" " * start + text[start : end + 1])
+    except parser.ParseError as error:
+        return _converted(error, text)
+    raise AssertionError("W1: it was refused without its semicolon")

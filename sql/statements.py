@@ -2,8 +2,9 @@
 
 Data-modifying statements carry a `source` plan whose output has a fixed shape:
     Insert   the table's columns, in order, with their exact types (defaults filled in)
-    Update   source, index (identity of the old row), then the table's columns with the new values
-    Delete   source, index, then (only with RETURNING) the table's columns with the old values
+    Update   source, index (identity of the old row), then the table's columns with the new values,
+             then the old values of the columns that are assigned (`old`)
+    Delete   source, index, then the old values of some columns (`old`; with RETURNING: of all)
 NOT NULL is checked by the session on the rows (23502), lengths and ranges by the casts in the plan.
 `returning` is a plan over `Scan(relation="new")` whose input has the table's columns.
 """
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from sql.catalog import Column, Table
+from sql.catalog import SYSTEM_TIMELINE, Column, LookUp, Table, Timeline
 from sql.plan import Expr, Plan
 from sql.types import SqlType
 
@@ -53,7 +54,10 @@ class ModifyKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Modify:
-    """INSERT, UPDATE, DELETE. `tables`: what `source` reads (empty for INSERT VALUES: blind)."""
+    """INSERT, UPDATE, DELETE. `tables`: what `source` reads (empty for INSERT VALUES: blind).
+
+    `old`: the ordinals whose old values stand at the end of the source's columns.
+    """
 
     kind: ModifyKind
     table: Table
@@ -61,6 +65,7 @@ class Modify:
     tables: tuple[Table, ...]
     returning: Plan | None = None
     columns: tuple[OutputColumn, ...] = ()
+    old: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,8 @@ class CreateTable:
     name: str
     columns: tuple[Column, ...]
     exists: bool = False
+    timeline: str = SYSTEM_TIMELINE.name
+    history_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +140,94 @@ class DropSchema:
     missing: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Redefinition:
+    """A table before and after."""
+
+    before: Table
+    after: Table
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTable:
+    """ALTER TABLE, ALTER SCHEMA RENAME: tables that get another name, schema or history.
+
+    `new_schema`, `old_schema`: made before, and dropped after. `missing`: what IF EXISTS did not
+    find. `tag`: ALTER TABLE or ALTER SCHEMA.
+    """
+
+    tables: tuple[Redefinition, ...] = ()
+    new_schema: str | None = None
+    old_schema: str | None = None
+    missing: str | None = None
+    tag: str = "ALTER TABLE"
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTimeline:
+    """`exists`: IF NOT EXISTS found one; notice only."""
+
+    timeline: Timeline
+    exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropTimeline:
+    """`missing`: names that IF EXISTS did not find, for the notices."""
+
+    names: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AdvanceTimeline:
+    """ADVANCE TIMELINE .. TO an int8: part of the transaction's commit, like a write."""
+
+    name: str
+    to: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class CreateReadHold:
+    """`at` None: the transaction's timestamp. Else int8 or timestamptz."""
+
+    name: str
+    timeline: str
+    at: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropReadHold:
+    """`missing`: names that IF EXISTS did not find, for the notices."""
+
+    names: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainTimestamp:
+    """EXPLAIN TIMESTAMP FOR a query, which is not run. `json`: FORMAT JSON."""
+
+    query: Query
+    json: bool = False
+
+
+class MaintenanceKind(StrEnum):
+    """What maintenance does; the values are command tags."""
+
+    OPTIMIZE = "OPTIMIZE"
+    VACUUM = "VACUUM"
+    ANALYZE = "ANALYZE"
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """OPTIMIZE, VACUUM, ANALYZE. `tables` None: all. They run outside of transactions."""
+
+    kind: MaintenanceKind
+    tables: tuple[Table, ...] | None
+
+
 class TransactionVerb(StrEnum):
     """Transaction control."""
 
@@ -141,12 +236,15 @@ class TransactionVerb(StrEnum):
     COMMIT = "commit"
     ROLLBACK = "rollback"
     SET = "set transaction"
+    SAVEPOINT = "savepoint"
+    RELEASE = "release savepoint"
+    ROLLBACK_TO = "rollback to savepoint"
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionControl:
-    """BEGIN and its kin. None: not said. `isolation` as PostgreSQL writes it, e.g.
-    `serializable`.
+    """BEGIN and its kin. None: not said. `isolation` as the setting's value, e.g. `strict
+    serializable`. `name` of a savepoint, `snapshot` of SET TRANSACTION SNAPSHOT.
     """
 
     verb: TransactionVerb
@@ -154,6 +252,8 @@ class TransactionControl:
     read_only: bool | None = None
     deferrable: bool | None = None
     chain: bool = False
+    name: str | None = None
+    snapshot: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +311,8 @@ class Empty:
 
 Bound: TypeAlias = (
     Query | Modify | CopyIn | CopyOut | CreateTable | DropTable | CreateSchema | DropSchema
+    | AlterTable | CreateTimeline | DropTimeline | AdvanceTimeline | CreateReadHold | DropReadHold
+    | ExplainTimestamp | Maintenance
     | TransactionControl | SetVariable | ShowVariable | ResetVariable | Discard | Explain | Empty
 )  # fmt: skip
 
@@ -227,3 +329,5 @@ class Prepared:
     """The transaction's start is a constant in it: bind again in another transaction."""
     rebind: bool = False
     """It names sessions' state (user, settings, pid): bind again when that changes."""
+    look_ups: frozenset[LookUp] = frozenset()
+    """Names that its meaning rests on, apart from the definitions of the tables that it uses."""

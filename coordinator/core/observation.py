@@ -1,0 +1,144 @@
+"""What a core shows of itself: values for the relations of schema `meridian`, and for people.
+
+INVARIANTS
+  V1  looking changes nothing: no hold is taken, no timestamp handed out.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from coordinator.core.messages import ConnectionId, TransactionId
+from coordinator.core.oracle import Oracle
+from coordinator.core.own_writes import OwnWrites
+from coordinator.core.read_holds import ReadHolds
+from coordinator.core.timestamps import Determination
+from coordinator.core.transactions import Transaction
+from sql.catalog import Catalog, Table, Timeline
+from storage.shard import ShardState
+from storage.types import ShardId, Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedShard:
+    """A table, and its shard as it is: a value (V3)."""
+
+    table: Table
+    since: Timestamp
+    state: ShardState
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedHold:
+    """A read hold: of a transaction, or a named one."""
+
+    ts: Timestamp
+    name: str | None = None
+    txn: TransactionId | None = None
+    owner: ConnectionId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedTransaction:
+    """An open transaction."""
+
+    id: TransactionId
+    owner: ConnectionId
+    committing: bool
+    isolation: str
+    read_only: bool
+    read_ts: Timestamp | None
+    tables_read: tuple[str, ...]
+    tables_written: tuple[str, ...]
+    bytes_written: int
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedTimeline:
+    """One timeline, all of it at one moment. Everything in it is readable up to `read_ts`."""
+
+    timeline: Timeline
+    since: Timestamp
+    read_ts: Timestamp
+    ceiling: Timestamp
+    shards: tuple[ObservedShard, ...]
+    holds: tuple[ObservedHold, ...]
+    transactions: tuple[ObservedTransaction, ...]
+
+    @property
+    def upper(self) -> Timestamp:
+        """The logical upper of every table: idle or not, all is known below it."""
+        return Timestamp(self.read_ts + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampExplained:
+    """How the timestamp of a query is chosen, and the frontiers of what it reads."""
+
+    timeline: Timeline
+    isolation: str
+    read_ts: Timestamp
+    determination: Determination
+    inputs: tuple[ObservedShard, ...]
+
+
+def observed_timeline(
+    timeline: Timeline,
+    catalog: Catalog,
+    oracle: Oracle,
+    holds: ReadHolds,
+    shards: Mapping[ShardId, ShardState],
+    transactions: Mapping[TransactionId, Transaction],
+) -> ObservedTimeline:
+    """A timeline as it is (V1)."""
+    tables = sorted(catalog.tables.values(), key=lambda table: (table.schema, table.name))
+    return ObservedTimeline(
+        timeline,
+        holds.since,
+        oracle.read_ts(),
+        oracle.ceiling,
+        tuple(
+            observed_shard(table, shards[ShardId(table.shard)], holds)
+            for table in tables
+            if ShardId(table.shard) in shards
+        ),
+        tuple(_holds(holds, transactions)),
+        tuple(_transaction(transactions[txn]) for txn in sorted(transactions)),
+    )
+
+
+def observed_shard(table: Table, state: ShardState, holds: ReadHolds) -> ObservedShard:
+    """A table as it is (V1)."""
+    return ObservedShard(table, holds.since_of(state.shard), state)
+
+
+def _holds(
+    holds: ReadHolds, transactions: Mapping[TransactionId, Transaction]
+) -> Iterable[ObservedHold]:
+    for hold in holds.holds():
+        if isinstance(hold.owner, str):
+            yield ObservedHold(hold.ts, name=hold.owner)
+        else:
+            txn = transactions.get(hold.owner)
+            owner = None if txn is None else txn.owner
+            yield ObservedHold(hold.ts, txn=hold.owner, owner=owner)
+
+
+def _transaction(txn: Transaction) -> ObservedTransaction:
+    tables = txn.tables.values()
+    return ObservedTransaction(
+        txn.id,
+        txn.owner,
+        txn.committing,
+        txn.isolation.value,
+        txn.read_only,
+        None if txn.snapshot is None else txn.snapshot.ts,
+        tuple(table.name for table in tables if ShardId(table.shard) in txn.reads),
+        tuple(table.name for table in tables if ShardId(table.shard) in txn.writes),
+        sum(_size(own) for own in txn.writes.values()),
+    )
+
+
+def _size(own: OwnWrites) -> int:
+    rows = own.rows
+    staged = sum(file.size_bytes for file in own.staged)
+    return staged + (0 if rows is None else int(rows.nbytes))

@@ -1,0 +1,29 @@
+"""OPTIMIZE, VACUUM, ANALYZE: work on files that changes no answer, outside of transactions."""
+
+from coordinator.execution import Done, Execution
+from sql.errors import SqlError
+from sql.statements import Maintenance, MaintenanceKind
+
+
+async def execute_maintenance(execution: Execution, statement: Maintenance, *, alone: bool) -> Done:
+    """Do it and wait for the end; what was done stays done."""
+    coordination = execution.services.coordination
+    tag = statement.kind.value
+    match statement.kind:
+        case MaintenanceKind.ANALYZE:
+            pass
+        case MaintenanceKind.OPTIMIZE:
+            _check_alone(execution, tag, alone=alone)
+            assert statement.tables is not None, "OPTIMIZE names a table"
+            await coordination.optimize(statement.tables)
+        case MaintenanceKind.VACUUM:
+            _check_alone(execution, tag, alone=alone)
+            await coordination.vacuum(statement.tables)
+    return Done(tag)
+
+
+def _check_alone(execution: Execution, tag: str, *, alone: bool) -> None:
+    """25001 inside of a block or a pipeline."""
+    execution.transaction.check_writable(tag)
+    if not alone:
+        raise SqlError("25001", f"{tag} cannot run inside a transaction block")

@@ -1,0 +1,174 @@
+"""Meridian's own statements: timelines, read holds, EXPLAIN TIMESTAMP, maintenance."""
+
+from typing import Final
+
+from pglast import ast
+
+from sql.bind_definitions import create_table
+from sql.bind_from import find_table
+from sql.bind_time import counted_expression, time_expression
+from sql.binding import Binding
+from sql.catalog import SYSTEM_TIMELINE, Table, Timeline
+from sql.errors import SqlError, not_supported
+from sql.look_up import refuse_system_change
+from sql.own_statements import (
+    AdvanceTimelineNode,
+    CreateReadHoldNode,
+    CreateTableInNode,
+    CreateTimelineNode,
+    DropReadHoldNode,
+    DropTimelineNode,
+    Name,
+    OptimizeNode,
+)
+from sql.statements import (
+    AdvanceTimeline,
+    CreateReadHold,
+    CreateTable,
+    CreateTimeline,
+    DropReadHold,
+    DropTimeline,
+    Maintenance,
+    MaintenanceKind,
+)
+from sql.syntax import Node, at, is_a
+
+_CLOCKS: Final = frozenset({"system"})
+
+
+# --- timelines ---------------------------------------------------------------------------------
+
+
+def create_timeline(binding: Binding, node: CreateTimelineNode) -> CreateTimeline:
+    """CREATE TIMELINE [IF NOT EXISTS]."""
+    if node.clock is not None and node.clock.text not in _CLOCKS:
+        hint = "The only clock is system."
+        message = f'clock "{node.clock.text}" does not exist'
+        raise SqlError("42704", message, node.clock.place + 1, hint=hint)
+    exists = node.name.text in binding.context.catalog.timelines
+    if exists and not node.if_not_exists:
+        raise SqlError("42710", f'timeline "{node.name.text}" already exists')
+    return CreateTimeline(Timeline(node.name.text, manual=node.clock is None), exists)
+
+
+def drop_timeline(binding: Binding, node: DropTimelineNode) -> DropTimeline:
+    """DROP TIMELINE [IF EXISTS]; 2BP01 while something is in it."""
+    names: list[str] = []
+    missing: list[str] = []
+    for name in node.names:
+        if name.text == SYSTEM_TIMELINE.name:
+            message = (
+                f"cannot drop timeline {name.text} because it is required by the database system"
+            )
+            raise SqlError("2BP01", message)
+        if name.text in binding.context.catalog.timelines:
+            _check_unused(binding, name.text)
+            names.append(name.text)
+        elif node.missing_ok:
+            missing.append(name.text)
+        else:
+            raise _undefined_timeline(name)
+    return DropTimeline(tuple(dict.fromkeys(names)), tuple(missing))
+
+
+def _check_unused(binding: Binding, timeline: str) -> None:
+    catalog = binding.context.catalog
+    tables = [table for table in catalog.tables.values() if table.timeline == timeline]
+    holds = [hold for hold in catalog.read_holds.values() if hold.timeline == timeline]
+    if not (tables or holds):
+        return
+    found = [f"table {table.schema}.{table.name}" for table in tables]
+    found += [f"read hold {hold.name}" for hold in holds]
+    detail = "\n".join(f"{what} depends on timeline {timeline}" for what in sorted(found))
+    message = f"cannot drop timeline {timeline} because other objects depend on it"
+    raise SqlError("2BP01", message, detail=detail)
+
+
+def advance_timeline(binding: Binding, node: AdvanceTimelineNode) -> AdvanceTimeline:
+    """ADVANCE TIMELINE; 55000 for one that follows a clock."""
+    timeline = _timeline(binding, node.name)
+    if not timeline.manual:
+        hint = "Only a timeline that was created MANUAL can be advanced."
+        raise SqlError("55000", f'timeline "{timeline.name}" follows a clock', hint=hint)
+    return AdvanceTimeline(timeline.name, counted_expression(binding, node.to.node, "TO"))
+
+
+def create_table_in(binding: Binding, node: CreateTableInNode) -> CreateTable:
+    """CREATE TABLE .. IN TIMELINE."""
+    create = node.create.node
+    if not is_a(create, ast.CreateStmt):
+        raise not_supported("CREATE TABLE AS", None)
+    timeline = _timeline(binding, node.timeline)
+    return create_table(binding, create, timeline.name)
+
+
+def _timeline(binding: Binding, name: Name) -> Timeline:
+    timeline = binding.context.catalog.timelines.get(name.text)
+    if timeline is None:
+        raise _undefined_timeline(name)
+    return timeline
+
+
+def _undefined_timeline(name: Name) -> SqlError:
+    return SqlError("42704", f'timeline "{name.text}" does not exist', name.place + 1)
+
+
+# --- read holds --------------------------------------------------------------------------------
+
+
+def create_read_hold(binding: Binding, node: CreateReadHoldNode) -> CreateReadHold:
+    """CREATE READ HOLD; without a timeline in `system`."""
+    if node.name.text in binding.context.catalog.read_holds:
+        raise SqlError("42710", f'read hold "{node.name.text}" already exists')
+    timeline = SYSTEM_TIMELINE if node.timeline is None else _timeline(binding, node.timeline)
+    if node.at is None:
+        return CreateReadHold(node.name.text, timeline.name)
+    bind_at = counted_expression if timeline.manual else time_expression
+    return CreateReadHold(node.name.text, timeline.name, bind_at(binding, node.at.node, "AT"))
+
+
+def drop_read_hold(binding: Binding, node: DropReadHoldNode) -> DropReadHold:
+    """DROP READ HOLD [IF EXISTS]."""
+    names: list[str] = []
+    missing: list[str] = []
+    for name in node.names:
+        if name.text in binding.context.catalog.read_holds:
+            names.append(name.text)
+        elif node.missing_ok:
+            missing.append(name.text)
+        else:
+            message = f'read hold "{name.text}" does not exist'
+            raise SqlError("42704", message, name.place + 1)
+    return DropReadHold(tuple(dict.fromkeys(names)), tuple(missing))
+
+
+# --- maintenance -------------------------------------------------------------------------------
+
+
+def optimize(binding: Binding, node: OptimizeNode) -> Maintenance:
+    """OPTIMIZE relation."""
+    return Maintenance(MaintenanceKind.OPTIMIZE, (_maintained(binding, node.relation.node),))
+
+
+def vacuum(binding: Binding, node: Node) -> Maintenance:
+    """VACUUM and ANALYZE, of all tables or some.
+
+    ANALYZE has nothing to do: statistics are made with each file. It is accepted, alone and as an
+    option of VACUUM, because scripts end with it.
+    """
+    kind = MaintenanceKind.VACUUM if node.is_vacuumcmd else MaintenanceKind.ANALYZE
+    for option in node.options or ():
+        if option.defname not in ("verbose", "analyze", "skip_locked"):
+            hint = "Use OPTIMIZE to rewrite a table." if option.defname == "full" else None
+            what = f"{kind.value} ({option.defname.upper()})"
+            raise not_supported(what, at(option.location), hint=hint)
+    if not node.rels:
+        return Maintenance(kind, None)
+    tables = (_maintained(binding, item.relation) for item in node.rels)
+    return Maintenance(kind, tuple(dict.fromkeys(tables)))
+
+
+def _maintained(binding: Binding, relation: Node) -> Table:
+    table = find_table(binding, relation)
+    refuse_system_change(table)
+    return table

@@ -1,0 +1,64 @@
+"""Finding a table by its name, and remembering what the answer rests on.
+
+A name that resolves to a table of a later schema of the search path, or that is found missing, says
+something about names that do not exist. A transaction that writes commits only if that still holds
+(`coordinator/core/validation.py`), so it is written down here. What is found is watched by the
+table's definition; only who decides by a name alone (IF NOT EXISTS) asks to have it written down.
+
+INVARIANTS
+  Q1  system relations are found with their schema's name; without it only if the search path names
+      the schema, and behind every table of users.
+"""
+
+from sql.binding import Binding
+from sql.catalog import LookUp, Table
+from sql.errors import SqlError
+from sql.syntax import Node, at
+from sql.system_relations import SYSTEM_RELATIONS, SYSTEM_SCHEMA, is_system
+
+
+def look_up(
+    binding: Binding, name: str, *, schema: str | None, decides: bool = False
+) -> Table | None:
+    """The table of that name, or None. `decides`: the statement needs no more than the name."""
+    if schema == SYSTEM_SCHEMA and name in SYSTEM_RELATIONS:
+        return SYSTEM_RELATIONS[name]
+    path = binding.context.search_path if schema is None else (schema,)
+    for candidate in path:
+        table = binding.context.catalog.tables.get((candidate, name))
+        if table is not None:
+            if decides:
+                binding.look_ups.add(LookUp(candidate, name, table.oid))
+            return table
+        binding.look_ups.add(LookUp(candidate, name, None))
+    return SYSTEM_RELATIONS.get(name) if SYSTEM_SCHEMA in path else None
+
+
+def schema_exists(binding: Binding, name: str) -> bool:
+    """Whether users have a schema of that name; the statement rests on the answer."""
+    exists = name in binding.context.catalog.schemas
+    binding.look_ups.add(LookUp(name, None, 0 if exists else None))
+    return exists
+
+
+def check_database(binding: Binding, relation: Node) -> None:
+    """0A000 for a RangeVar of another database."""
+    catalog = relation.catalogname
+    if catalog is None or catalog == binding.context.database:
+        return
+    shown = f"{catalog}.{relation.schemaname}.{relation.relname}"
+    message = f'cross-database references are not implemented: "{shown}"'
+    raise SqlError("0A000", message, at(relation.location))
+
+
+def refuse_system_change(table: Table) -> None:
+    """42501 for DDL on a system relation."""
+    if is_system(table):
+        raise SqlError("42501", f'permission denied: "{table.name}" is a system catalog')
+
+
+def refuse_system_write(table: Table) -> None:
+    """42809 for INSERT, UPDATE, DELETE and COPY FROM on a system relation."""
+    if is_system(table):
+        detail = "It shows the state of the server."
+        raise SqlError("42809", f'cannot change system relation "{table.name}"', detail=detail)
