@@ -11,6 +11,7 @@ Not here: the loop, errors and interrupts (`session.py`), running statements
 (`statement_runner.py`).
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 from coordinator import session_errors as wrong
@@ -79,12 +80,14 @@ class Commands:
         transaction: SessionTransaction,
         variables: Variables,
         runner: StatementRunner,
+        restart_clock: Callable[[], None],
     ) -> None:
         self._services = services
         self._client = client
         self._transaction = transaction
         self._variables = variables
         self._runner = runner
+        self._restart_clock = restart_clock
         self._statements: dict[str, PreparedStatement] = {}
         self._portals: dict[str, Portal] = {}
 
@@ -99,8 +102,10 @@ class Commands:
         real = [statement for statement in statements if statement.node is not None]
         if not real:
             self._client.send(EmptyQueryResponse())
+        self._transaction.grouped = len(real) > 1
         for statement in real:
             await self._simple(statement, alone=len(real) == 1)
+            self._restart_clock()
         await self.end_implicit()
 
     async def _simple(self, statement: Statement, *, alone: bool) -> None:
@@ -135,8 +140,12 @@ class Commands:
     async def _after(self, statement: Statement) -> None:
         """What else ends when a statement has run: portals with their transaction, DISCARD."""
         kind = type(statement.node).__name__
-        if kind == "TransactionStmt" and not self._transaction.in_block:
-            await self.close_portals()
+        if kind == "TransactionStmt":
+            if not self._transaction.in_block:
+                await self.close_portals()
+            elif self._transaction.rolled_back_to:
+                await self.close_portals(self._transaction.rolled_back_to)
+                self._transaction.rolled_back_to = 0
         elif kind in ("DiscardStmt", "DeallocateStmt", "ClosePortalStmt"):
             await self._discard(statement)
 
@@ -144,7 +153,7 @@ class Commands:
         discard = self._runner.discarded(statement)
         match discard.what:
             case "all":
-                if self._transaction.in_block:
+                if not self._transaction.warns_outside:
                     raise wrong.in_block("DISCARD ALL")
                 self._statements.clear()
                 await self.close_portals()
@@ -163,14 +172,24 @@ class Commands:
 
     async def end_implicit(self) -> None:
         """Sync, the end of a string: commit what no block holds (C1)."""
+        self._transaction.grouped = False
         if not self._transaction.in_block:
             await self.close_portals()
             await self._transaction.commit()
 
-    async def close_portals(self) -> None:
-        """Let go of all portals, and of the engines behind them."""
+    async def fail_portals(self, since: int) -> None:
+        """End the work behind portals of this serial or later; their names go with the block."""
+        for portal in list(self._portals.values()):
+            if portal.serial >= since:
+                await portal.close()
+
+    async def close_portals(self, since: int = 0) -> None:
+        """Let go of the portals opened at this serial or later, and of the engines behind them."""
         if self._portals:
-            portals, self._portals = list(self._portals.values()), {}
+            portals = [known for known in self._portals.values() if known.serial >= since]
+            self._portals = {
+                name: portal for name, portal in self._portals.items() if portal.serial < since
+            }
             for portal in portals:
                 await portal.close()
 
@@ -221,6 +240,7 @@ class Commands:
 
     async def _bind(self, message: Bind) -> None:
         prepared = self._statement(message.statement)
+        self._runner.check_allowed(prepared.statement, parameters=len(message.parameters))
         values = decode_parameters(message, prepared.parameters, self._variables.timezone)
         formats = expand_formats(message.result_formats, len(prepared.columns or ()))
         known = self._portals.get(message.portal)
@@ -228,28 +248,36 @@ class Commands:
             if message.portal:
                 raise wrong.duplicate_portal(message.portal)
             await known.close()
-        self._portals[message.portal] = Portal(prepared, values, formats)
+        serial = self._transaction.serial
+        self._portals[message.portal] = Portal(prepared, values, formats, serial)
         self._client.send(BindComplete())
 
     def _describe(self, message: Describe) -> None:
         formats: tuple[int, ...] = ()
         if message.target is Target.STATEMENT:
             prepared = self._statement(message.name)
+            self._check_described(prepared)
             oids = tuple(type_.oid for type_ in prepared.parameters)
             self._client.send(ParameterDescription(oids))
         else:
             portal = self._portal(message.name)
             prepared, formats = portal.prepared, portal.formats
+            self._check_described(prepared)
         if prepared.columns is None:
             self._client.send(NoData())
         else:
             self._client.send(row_description(prepared.columns, formats))
+
+    def _check_described(self, prepared: PreparedStatement) -> None:
+        if prepared.columns is not None and self._transaction.failed:
+            raise wrong.failed_transaction()
 
     async def _execute(self, message: Execute) -> None:
         portal = self._portal(message.portal)
         if portal.prepared.statement.node is None:
             self._client.send(EmptyQueryResponse())
             return
+        self._runner.check_allowed(portal.prepared.statement)
         if portal.outcome is None:
             alone = await self._is_alone()
             await self._start(portal, alone=alone)
@@ -271,6 +299,8 @@ class Commands:
         request = Request(prepared.statement, prepared.declared, prepared.columns)
         execution = self._runner.execution(portal.parameters)
         portal.outcome = await self._runner.run(request, execution, alone=alone)
+        if type(prepared.statement.node).__name__ != "TransactionStmt":
+            self._transaction.grouped = True
         await self._after(prepared.statement)
 
     async def _continue(self, portal: Portal, limit: int) -> None:

@@ -6,8 +6,10 @@ says whether a statement may start again from scratch. When the server ends, req
 are cancelled, and the other methods do nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
+
+import pyarrow as pa
 
 from coordinator.core.messages import (
     CatalogChange,
@@ -18,9 +20,12 @@ from coordinator.core.messages import (
     Snapshot,
     TransactionId,
 )
-from sql.catalog import Table
+from coordinator.core.observation import ObservedTimeline, TimestampExplained
+from coordinator.core.predicates import ReadPredicate
+from sql.catalog import SYSTEM_TIMELINE, LookUp, Table
 from sql.errors import SqlError
-from storage.batch import ShardView, WriteBatch
+from storage.batch import DataFile, ShardView, WriteBatch
+from storage.known_rows import OldRows
 from storage.types import ShardId, Timestamp
 
 
@@ -48,30 +53,116 @@ class Coordination(Protocol):
         *,
         isolation: Isolation = Isolation.STRICT_SERIALIZABLE,
         read_only: bool = False,
+        staleness_us: int | None = None,
     ) -> TransactionId:
         """Open a transaction; cheap, nothing is held before the first snapshot."""
         ...
 
     async def snapshot(
-        self, txn: TransactionId, *, as_of: Timestamp | None = None, at_least: bool = False
+        self,
+        txn: TransactionId,
+        *,
+        as_of: Timestamp | None = None,
+        at_least: bool = False,
+        timeline: str = SYSTEM_TIMELINE.name,
     ) -> Snapshot:
-        """The timestamp and catalog to bind and read a statement with. Raises 72000, 22023."""
-        ...
+        """The timestamp and catalog to bind and read a statement with. Raises 72000, 22023.
 
-    async def scan(
-        self, txn: TransactionId, ts: Timestamp, tables: Sequence[Table]
-    ) -> Sequence[ShardView]:
-        """Pinned views, one per table; at the transaction's own timestamp they enter its read
-        set.
+        In another timeline than `system` the timestamp is that timeline's, and the catalog the
+        present one; the transaction is in that timeline from then on. Raises 25000, 42704.
         """
         ...
 
-    def write(self, txn: TransactionId, table: Table, batch: WriteBatch) -> None:
-        """Buffer rows into the transaction."""
+    def advance(self, txn: TransactionId, timeline: str, ts: Timestamp) -> None:
+        """The transaction's commit brings a timeline without a clock to `ts` at least.
+
+        Raises 25000, 42704, and 55000 if the timeline follows a clock or is past `ts` already.
+        """
+        ...
+
+    async def adopt(self, txn: TransactionId, exporter: TransactionId, ts: Timestamp) -> Snapshot:
+        """Read where another open transaction does, instead of taking a snapshot. Raises 22023."""
+        ...
+
+    def savepoint(self, txn: TransactionId, number: int) -> None:
+        """Remember writes and DDL under a number; numbers ascend from 1."""
+        ...
+
+    def release(self, txn: TransactionId, number: int) -> None:
+        """Forget a savepoint and those after it; what was written stays."""
+        ...
+
+    def rollback_to(self, txn: TransactionId, number: int) -> None:
+        """Undo writes and DDL since a savepoint; 0: all of them. What was read stays read."""
+        ...
+
+    async def inline_rows(self, txn: TransactionId) -> Mapping[ShardId, pa.Table]:
+        """The rows that the transaction keeps in memory; the next write comes after `spilled`."""
+        ...
+
+    def spilled(self, txn: TransactionId, files: Mapping[ShardId, tuple[DataFile, ...]]) -> None:
+        """The inline rows of these shards are in these staged files now, in order."""
+        ...
+
+    async def scan(
+        self,
+        txn: TransactionId,
+        ts: Timestamp,
+        tables: Sequence[Table],
+        predicates: Sequence[ReadPredicate | None] = (),
+    ) -> Sequence[ShardView]:
+        """Pinned views, one per table; at the transaction's own timestamp they enter its read
+        set, each with its predicate (None, or none given: the whole table).
+        """
+        ...
+
+    def write(
+        self, txn: TransactionId, table: Table, batch: WriteBatch, old: OldRows | None = None
+    ) -> None:
+        """Buffer rows into the transaction; `old`: the values of rows that it deletes, if known."""
         ...
 
     def change_catalog(self, txn: TransactionId, changes: Sequence[CatalogChange]) -> None:
         """Buffer DDL into the transaction."""
+        ...
+
+    def looked_up(self, txn: TransactionId, names: Collection[LookUp]) -> None:
+        """Names that the transaction rests on: if it writes, it commits only if they still mean
+        what they meant (A6).
+        """
+        ...
+
+    async def hold(
+        self, txn: TransactionId, timeline: str, ts: Timestamp | None = None
+    ) -> Timestamp:
+        """The timestamp of a named read hold about to be created, readable until the transaction
+        ends: `ts`, or the present of the timeline. Raises 72000, 22023.
+
+        It may be another timeline than that of the transaction's rows and DDL: a hold reads none.
+        """
+        ...
+
+    async def optimize(self, tables: Sequence[Table]) -> None:
+        """Rewrite what is small or half deleted; returns when it is done."""
+        ...
+
+    async def vacuum(self, tables: Sequence[Table] | None) -> None:
+        """Remove files that nobody can read any more, of some tables or all."""
+        ...
+
+    def explain_timestamp(
+        self,
+        txn: TransactionId,
+        tables: Sequence[Table],
+        *,
+        as_of: Timestamp | None = None,
+        at_least: bool = False,
+    ) -> TimestampExplained:
+        """How the timestamp would be chosen for a query over these tables; chooses nothing."""
+        ...
+
+    def observe(self) -> Sequence[ObservedTimeline]:
+        """All timelines as they are at this moment."""
         ...
 
     async def lease(self, txn: TransactionId, tables: Sequence[Table]) -> None:

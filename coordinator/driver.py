@@ -18,8 +18,10 @@ Nothing here decides; the core does. Nothing here knows SQL.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
+
+import pyarrow as pa
 
 from coordinator.coordination import RequestRefused
 from coordinator.core.core import Core
@@ -28,11 +30,15 @@ from coordinator.core.effects import (
     Effect,
     FlushCut,
     PersistCeiling,
+    PublishCatalog,
+    RemoveStaged,
     Reply,
     Tidy,
 )
 from coordinator.core.messages import (
     AbortTransaction,
+    AdoptSnapshot,
+    Advance,
     Begin,
     CatalogChange,
     CeilingFailed,
@@ -46,18 +52,25 @@ from coordinator.core.messages import (
     GroupCommitted,
     GroupFailed,
     GroupPassed,
+    InlineRows,
     Isolation,
     Leased,
+    LookedUp,
     Message,
     NewTableId,
     Refused,
+    ReleaseSavepoint,
     ReplyValue,
     RequestId,
+    RollbackTo,
+    Savepoint,
     Scan,
     ShutDown,
     Snapshot,
+    Spilled,
     Stopped,
     TableId,
+    TakeInlineRows,
     TakeLease,
     TakeSnapshot,
     Tick,
@@ -66,14 +79,19 @@ from coordinator.core.messages import (
     Views,
     WriteRows,
 )
+from coordinator.core.observation import ObservedTimeline, TimestampExplained
+from coordinator.core.predicates import ReadPredicate
 from coordinator.errors import admin_shutdown, storage_failure
-from sql.catalog import Table
-from storage.batch import ShardView, WriteBatch
+from sql.catalog import SYSTEM_TIMELINE, LookUp, Table
+from sql.errors import not_supported
+from storage.batch import DataFile, ShardView, WriteBatch
 from storage.clock import Clock
 from storage.commit import Commit
 from storage.cuts import flush
+from storage.delta.layout import data_path
 from storage.delta.maintenance import wants_checkpoint, write_checkpoint
 from storage.errors import Determinate, Fatal, Fenced, ForeignWriter, Indeterminate, StorageError
+from storage.known_rows import OldRows
 from storage.object_store import ObjectStore
 from storage.shard import ShardState, Version
 from storage.stash import Put, Stash
@@ -83,8 +101,7 @@ from storage.types import Epoch, ShardId, Timestamp
 log = logging.getLogger("meridian.driver")
 
 ORACLE: Final = "oracle"
-SYSTEM: Final = "system"
-
+SYSTEM: Final = SYSTEM_TIMELINE.name
 TICK_S: Final = 0.05
 """Larger: later cuts and later AS OF in the near future. Smaller: an idle server that wakes more
 often.
@@ -111,6 +128,10 @@ class RunBlocking(Protocol):
 async def in_thread(work: Callable[[], T], /) -> T:
     """Run a function in a thread of the loop's pool."""
     return await asyncio.to_thread(work)
+
+
+def _nobody(_published: PublishCatalog) -> None:
+    """Who hears of DDL where there is one timeline."""
 
 
 class Driver:
@@ -145,6 +166,7 @@ class Driver:
         self._waiting: dict[RequestId, asyncio.Future[ReplyValue]] = {}
         self._tasks: asyncio.TaskGroup | None = None
         self._stopping = asyncio.Event()
+        self.on_catalog: Callable[[PublishCatalog], None] = _nobody
 
     @property
     def core(self) -> Core:
@@ -209,6 +231,8 @@ class Driver:
                 future = self._waiting.pop(request, None)
                 if future is not None and not future.done():
                     future.set_result(value)
+            case PublishCatalog():
+                self.on_catalog(effect)
             case PersistCeiling():
                 self._spawn(self._persist_ceiling(effect.ceiling))
             case CommitGroup():
@@ -217,6 +241,8 @@ class Driver:
                 self._spawn(self._flush_cut(effect.cut, effect.states))
             case Tidy():
                 self._spawn(self._tidy(effect))
+            case RemoveStaged():
+                self._spawn(self._remove_staged(effect))
 
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
         assert self._tasks is not None, "D2: effects run only while `run` does"
@@ -225,7 +251,7 @@ class Driver:
     # --- effects -----------------------------------------------------------------------------
 
     async def _persist_ceiling(self, ceiling: Timestamp) -> None:
-        record = Put(ORACLE, SYSTEM, ceiling.to_bytes(8, "big"))
+        record = Put(ORACLE, self._core.timeline.name, ceiling.to_bytes(8, "big"))
         try:
             await self._stash.transact(self._epoch, [record])
         except Fatal:
@@ -320,6 +346,15 @@ class Driver:
         except (Determinate, Indeterminate) as error:
             log.warning("no checkpoint of shard %s at %s: %s", shard, number, error)
 
+    async def _remove_staged(self, staged: RemoveStaged) -> None:
+        for shard, name in staged.files:
+            try:
+                await self._store.delete(data_path(shard, name))
+            except Fatal:
+                raise
+            except StorageError as error:
+                log.warning("staged file %s/%s not removed: %s", shard, name, error)
+
     async def _tidy(self, tidy: Tidy) -> None:
         try:
             await self._txns.tidy(tidy.cut, tidy.flushed)
@@ -330,6 +365,13 @@ class Driver:
         self._handle(Tidied(tidy.cut))
 
     # --- what sessions call ------------------------------------------------------------------
+
+    def deliver(self, message: Message) -> None:
+        """Feed a message that nobody waits for: what another timeline's core has said."""
+        if self._tasks is None:
+            self._inbox.append(message)  # handled first as soon as `run` does
+        else:
+            self._handle(message)
 
     async def _request(self, make: Callable[[RequestId], Message], expected: type[R]) -> R:
         if self._over:
@@ -355,31 +397,107 @@ class Driver:
         *,
         isolation: Isolation = Isolation.STRICT_SERIALIZABLE,
         read_only: bool = False,
+        staleness_us: int | None = None,
     ) -> TransactionId:
         """See Coordination."""
         self._transactions += 1
         txn = TransactionId(self._transactions)
-        self._handle(Begin(txn, owner, isolation, read_only))
+        self._handle(Begin(txn, owner, isolation, read_only, staleness_us))
         return txn
 
     async def snapshot(
-        self, txn: TransactionId, *, as_of: Timestamp | None = None, at_least: bool = False
+        self,
+        txn: TransactionId,
+        *,
+        as_of: Timestamp | None = None,
+        at_least: bool = False,
+        timeline: str | None = None,
     ) -> Snapshot:
         """See Coordination."""
+        assert timeline in (None, self._core.timeline.name), "R5: a driver has one timeline"
         return await self._request(
             lambda request: TakeSnapshot(request, txn, as_of, at_least), Snapshot
         )
 
+    async def adopt(self, txn: TransactionId, exporter: TransactionId, ts: Timestamp) -> Snapshot:
+        """See Coordination."""
+        return await self._request(
+            lambda request: AdoptSnapshot(request, txn, exporter, ts), Snapshot
+        )
+
+    def savepoint(self, txn: TransactionId, number: int) -> None:
+        """See Coordination."""
+        self._handle(Savepoint(txn, number))
+
+    def release(self, txn: TransactionId, number: int) -> None:
+        """See Coordination."""
+        self._handle(ReleaseSavepoint(txn, number))
+
+    def rollback_to(self, txn: TransactionId, number: int) -> None:
+        """See Coordination."""
+        self._handle(RollbackTo(txn, number))
+
+    async def inline_rows(self, txn: TransactionId) -> Mapping[ShardId, pa.Table]:
+        """See Coordination."""
+        reply = await self._request(lambda request: TakeInlineRows(request, txn), InlineRows)
+        return reply.rows
+
+    def spilled(self, txn: TransactionId, files: Mapping[ShardId, tuple[DataFile, ...]]) -> None:
+        """See Coordination."""
+        self._handle(Spilled(txn, files))
+
     async def scan(
-        self, txn: TransactionId, ts: Timestamp, tables: Sequence[Table]
+        self,
+        txn: TransactionId,
+        ts: Timestamp,
+        tables: Sequence[Table],
+        predicates: Sequence[ReadPredicate | None] = (),
     ) -> Sequence[ShardView]:
         """See Coordination."""
-        reply = await self._request(lambda request: Scan(request, txn, ts, tuple(tables)), Views)
+        reply = await self._request(
+            lambda request: Scan(request, txn, ts, tuple(tables), tuple(predicates)), Views
+        )
         return reply.views
 
-    def write(self, txn: TransactionId, table: Table, batch: WriteBatch) -> None:
+    def write(
+        self, txn: TransactionId, table: Table, batch: WriteBatch, old: OldRows | None = None
+    ) -> None:
         """See Coordination."""
-        self._handle(WriteRows(txn, table, batch))
+        self._handle(WriteRows(txn, table, batch, old))
+
+    def advance(self, txn: TransactionId, timeline: str, ts: Timestamp) -> None:
+        """See Coordination."""
+        core = self._core
+        assert timeline == core.timeline.name, "R5: a driver has one timeline"
+        if not core.timeline.manual:
+            raise RequestRefused("55000", f'timeline "{timeline}" follows a clock')
+        if ts <= core.read_ts:
+            detail = f"It is at {core.read_ts}."
+            raise RequestRefused("55000", f'timeline "{timeline}" is past {ts}', None, detail)
+        self._handle(Advance(txn, ts))
+
+    async def hold(
+        self, txn: TransactionId, timeline: str, ts: Timestamp | None = None
+    ) -> Timestamp:
+        """See Coordination."""
+        held = self._core.read_ts if ts is None else ts
+        return (await self.snapshot(txn, as_of=held, timeline=timeline)).ts
+
+    def explain_timestamp(
+        self,
+        txn: TransactionId,
+        tables: Sequence[Table],
+        *,
+        as_of: Timestamp | None = None,
+        at_least: bool = False,
+    ) -> TimestampExplained:
+        """See Coordination."""
+        now = self._clock.now()
+        return self._core.explain(txn, tables, now, as_of=as_of, at_least=at_least)
+
+    def observe(self) -> Sequence[ObservedTimeline]:
+        """See Coordination."""
+        return [self._core.observe()]
 
     def change_catalog(self, txn: TransactionId, changes: Sequence[CatalogChange]) -> None:
         """See Coordination."""
@@ -388,6 +506,18 @@ class Driver:
     async def lease(self, txn: TransactionId, tables: Sequence[Table]) -> None:
         """See Coordination."""
         await self._request(lambda request: TakeLease(request, txn, tuple(tables)), Leased)
+
+    def looked_up(self, txn: TransactionId, names: Collection[LookUp]) -> None:
+        """See Coordination."""
+        self._handle(LookedUp(txn, names))
+
+    async def optimize(self, tables: Sequence[Table]) -> None:
+        """See Coordination."""
+        raise not_supported("OPTIMIZE")
+
+    async def vacuum(self, tables: Sequence[Table] | None) -> None:
+        """See Coordination."""
+        raise not_supported("VACUUM")
 
     async def commit(self, txn: TransactionId) -> Timestamp:
         """See Coordination."""

@@ -8,6 +8,8 @@ INVARIANTS
   W1  a row is deleted once: a join that finds it twice changes it once, by the first match.
   W2  rows for RETURNING are held until the commit is acknowledged (Q1); they are bounded.
   W3  every scan is at the transaction's timestamp, so the commit is refused if it went stale.
+  W4  what the rows held before goes with the write, so that others can be validated row by row; it
+      is bounded, and never made durable.
 """
 
 from collections.abc import AsyncIterator
@@ -18,12 +20,13 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from coordinator.execute_query import run_plan
-from coordinator.execution import Done, Execution, Outcome, Rows, held
+from coordinator.execution import Done, Execution, ExecutionLimits, Outcome, Rows, held
 from coordinator.row_sink import RowSink, stored_schema
 from sql.errors import SqlError
 from sql.plan import Plan, RelationId
 from sql.statements import Modify, ModifyKind
-from storage.batch import InlineSlice, ShardView
+from storage.batch import Deletes, InlineSlice, ShardView
+from storage.known_rows import Column, KnownRows, OldRows
 from storage.types import OWN, ShardId, Source
 
 NEW: Final = RelationId("new")
@@ -44,7 +47,8 @@ async def execute_modify(execution: Execution, modify: Modify, tag: str) -> Outc
         raise
     if work.affected:
         execution.transaction.wrote = True
-        execution.services.coordination.write(execution.transaction.id, modify.table, batch)
+        old = work.old_rows()
+        execution.services.coordination.write(execution.transaction.id, modify.table, batch, old)
     complete = f"{tag} {work.affected}"
     if modify.returning is None:
         return Done(complete)
@@ -55,7 +59,7 @@ async def execute_modify(execution: Execution, modify: Modify, tag: str) -> Outc
 async def _source(execution: Execution, modify: Modify) -> AsyncIterator[pa.RecordBatch]:
     if not modify.tables and execution.services.in_process.can_run(modify.source):
         return held(execution.services.in_process.evaluate(execution.run(modify.source, {})))
-    inputs = await execution.views(modify.tables)
+    inputs = await execution.views(modify.tables, plan=modify.source)
     return run_plan(execution, modify.source, inputs)
 
 
@@ -70,6 +74,8 @@ class _Modification:
         self._kept_bytes = 0
         self.deletes: dict[Source, BitMap64] = {}
         self.affected = 0
+        self._width = len(modify.table.columns)
+        self._old = _OldRowsInMemory(modify, execution.services.limits)
 
     async def take(self, batch: pa.RecordBatch) -> None:
         """Take a batch of the source plan's output; its shape is that of `sql/statements.py`."""
@@ -78,12 +84,13 @@ class _Modification:
         else:
             batch = self._claimed(batch)
             if self._modify.kind is ModifyKind.UPDATE:
-                rows = await self._sink.add(batch.columns[2:])
+                rows = await self._sink.add(batch.columns[2 : 2 + self._width])
             elif self._modify.returning is not None:
                 schema = stored_schema(self._modify.table)
                 rows = pa.RecordBatch.from_arrays(batch.columns[2:], schema=schema)
             else:
                 rows = batch
+            self._old.keep(batch)
         self.affected += batch.num_rows
         if self._modify.returning is not None:
             self._keep(rows)
@@ -120,6 +127,10 @@ class _Modification:
                 hint="Write the rows first and read them with a query.",
             )
 
+    def old_rows(self) -> OldRows | None:
+        """What is known about the rows that were deleted (W4)."""
+        return self._old.rows(self.deletes)
+
     async def returned(self, plan: Plan) -> pa.Table:
         """The rows of RETURNING (W2)."""
         schema = stored_schema(self._modify.table)
@@ -132,3 +143,44 @@ class _Modification:
             return in_process.evaluate(run)
         batches = [batch async for batch in self._execution.services.engine.run(run)]
         return pa.Table.from_batches(batches) if batches else schema.empty_table()
+
+
+class _OldRowsInMemory:
+    """Collects the old values of the first rows that a statement deletes (W4)."""
+
+    def __init__(self, modify: Modify, limits: ExecutionLimits) -> None:
+        self._modify = modify
+        self._limits = limits
+        self._batches: list[pa.RecordBatch] = []
+        self._rows = 0
+        self._bytes = 0
+        self._full = False
+
+    def keep(self, batch: pa.RecordBatch) -> None:
+        """Rows of the source plan that are about to go."""
+        if self._full or not batch.num_rows:
+            return
+        self._batches.append(batch)
+        self._rows += batch.num_rows
+        self._bytes += batch.nbytes
+        if self._rows > self._limits.old_rows_max or self._bytes > self._limits.old_bytes_max:
+            # Half of the rows would not spare anybody a conflict.
+            self._full = True
+            self._batches.clear()
+
+    def rows(self, identities: Deletes) -> OldRows | None:
+        """They, and who they were; None if there are none, or too many."""
+        if not self._batches:
+            return None
+        rows = pa.Table.from_batches(self._batches)
+        width = len(self._modify.table.columns)
+        columns: dict[int, Column] = {}
+        first_old = 2
+        if self._modify.kind is ModifyKind.UPDATE:
+            # What was not assigned is as it was.
+            columns = {at: rows.column(2 + at) for at in range(width)}
+            first_old += width
+        for place, ordinal in enumerate(self._modify.old):
+            columns[ordinal] = rows.column(first_old + place)
+        known = {source: rows.copy() for source, rows in identities.items()}
+        return OldRows(known, KnownRows(rows.num_rows, columns))

@@ -32,7 +32,7 @@ async def start_query(
     """The rows of a query as a stream. `as_of`: the timestamp that the query was bound at."""
     if not query.tables and execution.services.in_process.can_run(query.plan):
         return held(execution.services.in_process.evaluate(execution.run(query.plan, {})))
-    inputs = await execution.views(query.tables, as_of=as_of)
+    inputs = await execution.views(query.tables, as_of=as_of, plan=query.plan)
     return run_plan(execution, query.plan, inputs)
 
 

@@ -1,10 +1,13 @@
 """SET, RESET, SHOW, DISCARD and transaction control: statements about the session itself."""
 
+from typing import TypeAlias
+
 import pyarrow as pa
 
+from coordinator import session_errors as wrong
 from coordinator.execution import Done, Execution, Rows, held
 from coordinator.pgwire.messages import Severity
-from coordinator.variables import Variables
+from coordinator.variables import TRANSACTION_MODES, Variables
 from sql.errors import SqlError
 from sql.statements import (
     OutputColumn,
@@ -15,6 +18,10 @@ from sql.statements import (
     TransactionVerb,
 )
 from sql.types import TEXT
+from storage.types import Timestamp
+
+AsOf: TypeAlias = tuple[Timestamp, bool]
+"""A timestamp, and whether a later one would do."""
 
 
 def show_columns(variables: Variables, statement: ShowVariable) -> tuple[OutputColumn, ...]:
@@ -48,59 +55,85 @@ def execute_set(execution: Execution, statement: SetVariable | ResetVariable) ->
     """SET, SET LOCAL, RESET."""
     match statement:
         case SetVariable():
-            if statement.local and not execution.transaction.in_block:
-                warning = SqlError("25P01", "SET LOCAL can only be used in transaction blocks")
-                execution.notice(warning, Severity.WARNING)
+            if statement.local and execution.transaction.warns_outside:
+                words = "SET LOCAL can only be used in transaction blocks"
+                _warn(execution, "25P01", words)
             for item in (statement, *statement.also):
-                execution.variables.set(item.name, item.value, local=item.local)
+                _set(execution, item)
             return Done("SET")
         case ResetVariable():
             execution.variables.reset(statement.name)
             return Done("RESET")
 
 
-async def execute_control(execution: Execution, control: TransactionControl) -> Done:
-    """BEGIN, COMMIT, ROLLBACK, SET TRANSACTION."""
+def _set(execution: Execution, item: SetVariable) -> None:
+    if item.name in TRANSACTION_MODES:
+        execution.transaction.set_mode(item.name, item.value)
+    else:
+        execution.variables.set(item.name, item.value, local=item.local)
+
+
+async def execute_control(
+    execution: Execution, control: TransactionControl, as_of: AsOf | None = None
+) -> Done:
+    """BEGIN, COMMIT, ROLLBACK, SET TRANSACTION, savepoints. `as_of`: of BEGIN."""
     transaction = execution.transaction
-    warning: SqlError | None = None
     match control.verb:
         case TransactionVerb.BEGIN | TransactionVerb.START:
-            warning = transaction.begin_block(control)
             tag = "BEGIN" if control.verb is TransactionVerb.BEGIN else "START TRANSACTION"
+            if transaction.in_block:
+                _warn(execution, "25001", "there is already a transaction in progress")
+            if as_of is not None:
+                ts, at_least = as_of
+                await transaction.begin_as_of(control, ts, at_least=at_least)
+            else:
+                transaction.begin_block(control)
+            return Done(tag)
         case TransactionVerb.SET:
-            warning = transaction.set_modes(control)
-            tag = "SET"
-        case TransactionVerb.COMMIT:
-            warning = _outside(execution, control)
-            modes = _modes(execution, control)
-            tag = "COMMIT" if await transaction.commit() else "ROLLBACK"
-            _chain(execution, modes)
-        case TransactionVerb.ROLLBACK:
-            warning = _outside(execution, control)
-            modes = _modes(execution, control)
-            transaction.rollback()
-            tag = "ROLLBACK"
-            _chain(execution, modes)
-    if warning is not None:
-        execution.notice(warning, Severity.WARNING)
-    return Done(tag)
+            if transaction.warns_outside:
+                words = "SET TRANSACTION can only be used in transaction blocks"
+                _warn(execution, "25P01", words)
+            elif control.snapshot is not None:
+                await transaction.adopt(control.snapshot)
+            else:
+                transaction.set_modes(control)
+            return Done("SET")
+        case TransactionVerb.COMMIT | TransactionVerb.ROLLBACK:
+            return await _end(execution, control)
+        case TransactionVerb.SAVEPOINT | TransactionVerb.RELEASE | TransactionVerb.ROLLBACK_TO:
+            return _savepoint(execution, control.verb, control.name or "")
 
 
-def _outside(execution: Execution, control: TransactionControl) -> SqlError | None:
-    if execution.transaction.in_block:
-        return None
-    if control.chain:
-        word = control.verb.value.upper()
-        raise SqlError("25P01", f"{word} AND CHAIN can only be used in transaction blocks")
-    return SqlError("25P01", "there is no transaction in progress")
+def _warn(execution: Execution, sqlstate: str, message: str) -> None:
+    execution.notice(SqlError(sqlstate, message), Severity.WARNING)
 
 
-def _modes(execution: Execution, control: TransactionControl) -> TransactionControl | None:
-    if not control.chain:
-        return None
-    return TransactionControl(TransactionVerb.BEGIN, read_only=execution.transaction.read_only)
-
-
-def _chain(execution: Execution, modes: TransactionControl | None) -> None:
+async def _end(execution: Execution, control: TransactionControl) -> Done:
+    transaction = execution.transaction
+    if not transaction.in_block:
+        if control.chain:
+            raise wrong.only_in_block(f"{control.verb.value.upper()} AND CHAIN")
+        _warn(execution, "25P01", "there is no transaction in progress")
+    modes = transaction.modes() if control.chain else None
+    if control.verb is TransactionVerb.ROLLBACK:
+        transaction.rollback()
+        committed = False
+    else:
+        committed = await transaction.commit()
     if modes is not None:
-        execution.transaction.begin_block(modes)
+        transaction.begin_chained(modes)
+    return Done("COMMIT" if committed else "ROLLBACK")
+
+
+def _savepoint(execution: Execution, verb: TransactionVerb, name: str) -> Done:
+    transaction = execution.transaction
+    match verb:
+        case TransactionVerb.SAVEPOINT:
+            transaction.savepoint(name)
+            return Done("SAVEPOINT")
+        case TransactionVerb.RELEASE:
+            transaction.release(name)
+            return Done("RELEASE")
+        case _:
+            transaction.rollback_to(name)
+            return Done("ROLLBACK")

@@ -16,15 +16,19 @@ from typing import Protocol, TypeAlias
 import pyarrow as pa
 
 from compute.executor import Executor, Run
+from compute.row_predicates import RowPredicate
 from coordinator.coordination import Coordination
 from coordinator.pgwire.messages import Severity
 from coordinator.plan_cache import PlanCache
+from coordinator.read_predicates import read_predicates
+from coordinator.relation_rows import relation_view
 from coordinator.transaction import SessionTransaction
 from coordinator.variables import Variables
 from sql.catalog import Table
 from sql.errors import SqlError
 from sql.plan import Plan, RelationId
 from sql.statements import OutputColumn
+from sql.system_relations import is_system
 from sql.types import Value
 from storage.batch import DataFile, ShardView
 from storage.clock import Clock
@@ -69,6 +73,10 @@ class ExecutionLimits:
     """Rows that RETURNING may hold until the commit is acknowledged; above it 54000."""
     attempts_max: int = 10
     """How often a statement starts again by itself; from the second attempt it holds the lease."""
+    old_rows_max: int = 10_000
+    """Deleted rows whose values are kept until the commit, to validate others by. Larger: more
+    memory. Smaller: large UPDATEs and DELETEs conflict with all that others read of the table."""
+    old_bytes_max: int = 4 << 20
     auto_rows_max: int = 10_000
     """`engine = auto` reads inputs in memory up to this many rows in process."""
 
@@ -101,14 +109,34 @@ class Execution:
         return Run(plan, inputs, self.parameters)
 
     async def views(
-        self, tables: Sequence[Table], *, as_of: Timestamp | None = None
+        self,
+        tables: Sequence[Table],
+        *,
+        as_of: Timestamp | None = None,
+        plan: Plan | None = None,
     ) -> dict[RelationId, ShardView]:
-        """Pinned inputs; at the transaction's own timestamp they enter its read set."""
+        """Pinned inputs; at the transaction's own timestamp they enter its read set, as far as
+        `plan` depends on them (None: whole).
+        """
+        inputs = self._system_views(tables)
+        tables = [table for table in tables if not is_system(table)]
         if not tables:
-            return {}
-        ts = (await self.transaction.snapshot()).ts if as_of is None else as_of
-        views = await self.services.coordination.scan(self.transaction.id, ts, tables)
-        return {RelationId(table.shard): view for table, view in zip(tables, views, strict=True)}
+            return inputs
+        ts = as_of if as_of is not None else await self.transaction.timestamp(tables)
+        predicates: Sequence[RowPredicate | None] = ()
+        if as_of is None and plan is not None:
+            predicates = read_predicates(plan, tables, self.parameters)
+        coordination = self.services.coordination
+        views = await coordination.scan(self.transaction.id, ts, tables, predicates)
+        for table, view in zip(tables, views, strict=True):
+            inputs[RelationId(table.shard)] = view
+        return inputs
+
+    def _system_views(self, tables: Sequence[Table]) -> dict[RelationId, ShardView]:
+        """What the relations of schema `meridian` show now, all of one moment."""
+        shown = [table for table in tables if is_system(table)]
+        observed = self.services.coordination.observe() if shown else ()
+        return {RelationId(table.shard): relation_view(table, observed) for table in shown}
 
 
 Batches: TypeAlias = AsyncGenerator[pa.RecordBatch, None]

@@ -3,7 +3,8 @@
     Parse ─▶ PreparedStatement ─Bind─▶ Portal ─Execute(max_rows)─▶ rows, then suspended or complete
 
 INVARIANTS
-  O1  a portal lives to the end of its transaction at most; closing it ends the engine's work.
+  O1  a portal lives to the end of its transaction at most, or to the ROLLBACK TO a savepoint that
+      it was opened after; closing it ends the engine's work.
   O2  a portal that was run to its end yields nothing more; its tag counts the rows of one Execute.
   O3  rows are encoded off the loop when they are many, so that one result never stalls the others.
 """
@@ -37,6 +38,8 @@ class Portal:
     prepared: PreparedStatement
     parameters: tuple[Value, ...]
     formats: tuple[int, ...] = ()
+    serial: int = 0
+    """Of the newest savepoint when it was opened."""
     outcome: Outcome | None = None
     finished: bool = False
     _rest: pa.RecordBatch | None = field(default=None, repr=False)

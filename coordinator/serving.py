@@ -24,7 +24,6 @@ from compute.arrow import table_schema
 from compute.executor import EngineUnavailable
 from coordinator.config import Settings, SettingsError
 from coordinator.core.settings import CoreSettings
-from coordinator.driver import Driver
 from coordinator.engines import LateEngine, open_engine
 from coordinator.execution import ExecutionLimits, Services
 from coordinator.in_process import ReferenceInProcess
@@ -33,7 +32,8 @@ from coordinator.opening import Storage, open_storage
 from coordinator.plan_cache import PlanCache
 from coordinator.server import Server
 from coordinator.spooling import ParquetSpooler
-from coordinator.startup import recover
+from coordinator.startup import recover_timelines
+from coordinator.timelines import Timelines
 from sql.catalog import Table
 from storage.clock import SystemClock
 from storage.errors import StorageError
@@ -73,16 +73,16 @@ async def _serve(settings: Settings) -> int:
         raise SettingsError(f"cannot listen on {settings.listen}: {reason}") from error
     storage = await open_storage(settings)
     try:
-        driver = await recover(
+        timelines = await recover_timelines(
             storage.stash, storage.store, SystemClock(), CoreSettings(), schema_of
         )
-        await _run(server, services_of(settings, storage, driver), driver, port)
+        await _run(server, services_of(settings, storage, timelines), timelines, port)
     finally:
         await storage.close()
     return 0
 
 
-def services_of(settings: Settings, storage: Storage, driver: Driver) -> Services:
+def services_of(settings: Settings, storage: Storage, timelines: Timelines) -> Services:
     """What the sessions share."""
     limits = ExecutionLimits(
         inline_bytes_max=settings.inline_bytes_max,
@@ -90,7 +90,7 @@ def services_of(settings: Settings, storage: Storage, driver: Driver) -> Service
         attempts_max=settings.attempts_max,
     )
     return Services(
-        coordination=driver,
+        coordination=timelines,
         clock=SystemClock(),
         engine=open_engine(settings, storage),
         in_process=ReferenceInProcess(),
@@ -116,21 +116,21 @@ class _Signals:
         self.stopping.set()
 
 
-async def _run(server: Server, services: Services, driver: Driver, port: int) -> None:
+async def _run(server: Server, services: Services, timelines: Timelines, port: int) -> None:
     signals = _Signals(asyncio.Event())
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, signals.received)
     try:
         async with asyncio.TaskGroup() as group:
-            driving = group.create_task(driver.run())
+            driving = group.create_task(timelines.run())
             await server.accept(group, services)
             _say_ready(server.settings.host, port)
             if isinstance(services.engine, LateEngine):
                 group.create_task(_warm(services.engine))
             await signals.stopping.wait()
             await server.stop()
-            await driver.stop()
+            await timelines.stop()
             await driving
     finally:
         await services.engine.close()

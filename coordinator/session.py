@@ -87,7 +87,9 @@ class Session:
         self._variables = variables
         execution = Execution(services, transaction, variables, self._notice)
         runner = StatementRunner(execution, identity, client)
-        self._commands = Commands(services, client, transaction, variables, runner)
+        self._commands = Commands(
+            services, client, transaction, variables, runner, self._restart_clock
+        )
         self._skipping = False
         self._task: asyncio.Task[None] | None = None
         self._interruptible = False
@@ -95,6 +97,8 @@ class Session:
         self._farewell: SqlError | None = None
         self._last_call: SqlError | None = None
         self._waiting = False
+        self._statement_timer: asyncio.TimerHandle | None = None
+        self._transaction_timer: asyncio.TimerHandle | None = None
 
     # --- from outside ---------------------------------------------------------------------------
 
@@ -148,6 +152,8 @@ class Session:
             self._client.send(error_response(self._farewell, Severity.FATAL))
 
     async def _leave(self) -> None:
+        if self._transaction_timer is not None:
+            self._transaction_timer.cancel()
         await self._commands.close_portals()
         self._transaction.rollback()
 
@@ -213,12 +219,8 @@ class Session:
 
     async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
         """Run a command; answer whatever it raises (S1); stop when interrupted (S3)."""
-        limit = self._variables.milliseconds("statement_timeout")
-        timer = None
-        if limit:
-            timer = asyncio.get_running_loop().call_later(
-                limit / 1000, self.interrupt, wrong.statement_too_long()
-            )
+        self._restart_clock()
+        self._watch_transaction(running=True)
         self._interruptible = True
         try:
             await work()
@@ -234,19 +236,47 @@ class Session:
         finally:
             self._interruptible = False
             self._interrupt = None
+            self._stop_clock()
+            self._watch_transaction(running=False)
+
+    def _restart_clock(self) -> None:
+        """A statement begins: statement_timeout is for each of a string."""
+        self._stop_clock()
+        limit = self._variables.milliseconds("statement_timeout")
+        if limit:
+            self._statement_timer = asyncio.get_running_loop().call_later(
+                limit / 1000, self.interrupt, wrong.statement_too_long()
+            )
+
+    def _stop_clock(self) -> None:
+        if self._statement_timer is not None:
+            self._statement_timer.cancel()
+            self._statement_timer = None
+
+    def _watch_transaction(self, *, running: bool) -> None:
+        """transaction_timeout: from the statement that begins it to its end."""
+        limit = self._variables.milliseconds("transaction_timeout")
+        timer = self._transaction_timer
+        if not running and not self._transaction.is_open:
             if timer is not None:
                 timer.cancel()
+                self._transaction_timer = None
+        elif timer is None and limit:
+            self._transaction_timer = asyncio.get_running_loop().call_later(
+                limit / 1000, self.end, wrong.transaction_too_long()
+            )
 
     async def _failed(self, error: Exception) -> None:
         self._interruptible = False
         failure = statement_failure(error)
         self._skipping = True
         self._transaction.fail()
+        ended = self._transaction.portals_since
         # Closing a portal ends work of an engine, which may fail too: the client hears first what
         # went wrong first.
         if self._farewell is not failure:
             self._client.send(error_response(failure))
-        await self._commands.close_portals()
+        await self._commands.fail_portals(ended)
         if self._farewell is failure:
             return  # said once, as the last word
         if failure.sqlstate == "XX000" and error is not failure:

@@ -3,6 +3,43 @@
 from sql.errors import SqlError
 
 
+def failed_transaction() -> SqlError:
+    """25P02."""
+    return SqlError(
+        "25P02",
+        "current transaction is aborted, commands ignored until end of transaction block",
+    )
+
+
+def read_only_transaction(command: str) -> SqlError:
+    """25006."""
+    return SqlError("25006", f"cannot execute {command} in a read-only transaction")
+
+
+def only_in_block(command: str) -> SqlError:
+    """25P01."""
+    return SqlError("25P01", f"{command} can only be used in transaction blocks")
+
+
+def before_any_query(command: str) -> SqlError:
+    """25001."""
+    return SqlError("25001", f"{command} must be called before any query")
+
+
+def not_in_subtransaction(message: str) -> SqlError:
+    """25001."""
+    return SqlError("25001", message)
+
+
+def importing_level() -> SqlError:
+    """0A000: a level without one snapshot for all statements."""
+    return SqlError(
+        "0A000",
+        "a snapshot-importing transaction must have isolation level SERIALIZABLE or"
+        " REPEATABLE READ",
+    )
+
+
 def undefined_statement(name: str) -> SqlError:
     """26000."""
     if not name:
@@ -48,6 +85,16 @@ def in_block(command: str) -> SqlError:
 def statement_too_long() -> SqlError:
     """57014 of statement_timeout."""
     return SqlError("57014", "canceling statement due to statement timeout")
+
+
+def lock_too_long() -> SqlError:
+    """55P03 of lock_timeout."""
+    return SqlError("55P03", "canceling statement due to lock timeout")
+
+
+def transaction_too_long() -> SqlError:
+    """25P04 of transaction_timeout."""
+    return SqlError("25P04", "terminating connection due to transaction timeout")
 
 
 def idle_too_long(*, in_transaction: bool) -> SqlError:

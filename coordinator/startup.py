@@ -13,27 +13,36 @@ INVARIANTS
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
 
 import pyarrow as pa
 
 from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes
 from coordinator.core.core import FIRST_OID, Core, Recovered
 from coordinator.core.messages import CatalogChange, PutTable, RemoveTable
+from coordinator.core.read_holds import ReadHolds
 from coordinator.core.settings import CoreSettings
-from coordinator.driver import ORACLE, SYSTEM, Driver, RunBlocking, in_thread
-from sql.catalog import Table
+from coordinator.driver import ORACLE, Driver, RunBlocking, in_thread
+from coordinator.timelines import Timelines
+from sql.catalog import SYSTEM_TIMELINE, Catalog, Table, Timeline
 from storage.batch import WriteBatch
 from storage.clock import Clock
 from storage.delta.recovery import load_shard
 from storage.errors import Corrupt
 from storage.object_store import ObjectStore
-from storage.shard import ShardState
+from storage.shard import TICKS_PER_MS, ShardState
 from storage.stash import Stash
+from storage.stash_part import StashPart
+from storage.txns import Recovered as Found
 from storage.txns import TxnsShard
-from storage.types import ShardId, Timestamp
+from storage.types import FIRST_TIMESTAMP, Epoch, ShardId, Timestamp
 
 SchemaOf = Callable[[Table], pa.Schema]
+
+LOADS_AT_ONCE: Final = 16
+"""Larger: a start with many tables is faster, and opens more files at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +74,19 @@ def known_shards(
     return shards
 
 
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What every timeline of a server stands on."""
+
+    stash: Stash
+    store: ObjectStore
+    clock: Clock
+    settings: CoreSettings
+    schema_of: SchemaOf
+    epoch: Epoch
+    run_blocking: RunBlocking = in_thread
+
+
 async def recover(
     stash: Stash,
     store: ObjectStore,
@@ -74,55 +96,139 @@ async def recover(
     *,
     run_blocking: RunBlocking = in_thread,
 ) -> Driver:
-    """Take over and build the driver; `Driver.run` then finishes what was left to apply."""
+    """Take over and build the driver of the timeline `system`; `Driver.run` then finishes what was
+    left to apply.
+    """
     epoch = await stash.fence()
-    txns = TxnsShard(stash, epoch)
-    found = await txns.load()
-    stored = await stash.read(ORACLE, SYSTEM)
+    ground = Ground(stash, store, clock, settings, schema_of, epoch, run_blocking)
     history = decode_changes(await stash.scan(COLLECTION))
-    now = clock.now()
-    ceiling = now if stored is None else Timestamp(int.from_bytes(stored, "big"))
-    ceiling = max(ceiling, found.upper)
-    await txns.advance(ceiling)
-    since = max(Timestamp(0), Timestamp(ceiling - 1 - settings.history_us))
-    known = known_shards(history)
-    _check_registered(known, found.shards)
-    shards = await _load_shards(store, known, schema_of, since)
+    return await _recover_timeline(ground, SYSTEM_TIMELINE, history)
+
+
+async def recover_timelines(
+    stash: Stash,
+    store: ObjectStore,
+    clock: Clock,
+    settings: CoreSettings,
+    schema_of: SchemaOf,
+) -> Timelines:
+    """Take over and build the drivers of all timelines."""
+    epoch = await stash.fence()
+    ground = Ground(stash, store, clock, settings, schema_of, epoch)
+    history = decode_changes(await stash.scan(COLLECTION))
+    system = await _recover_timeline(ground, SYSTEM_TIMELINE, history)
+    catalog = system.core.catalog
+    lines = [
+        await open_timeline(ground, timeline, catalog)
+        for timeline in catalog.timelines.values()
+        if timeline != SYSTEM_TIMELINE
+    ]
+    return Timelines(system, lines, partial(open_timeline, ground))
+
+
+async def open_timeline(ground: Ground, timeline: Timeline, catalog: Catalog) -> Driver:
+    """The driver of a timeline other than `system`; it has the tables of the present catalog."""
+    present = [PutTable(table) for table in catalog.tables.values()]
+    return await _recover_timeline(ground, timeline, [(FIRST_TIMESTAMP, present)], catalog)
+
+
+async def _recover_timeline(
+    ground: Ground,
+    timeline: Timeline,
+    history: Sequence[tuple[Timestamp, Sequence[CatalogChange]]],
+    catalog: Catalog | None = None,
+) -> Driver:
+    """`catalog`: the present one, for a timeline that does not keep the catalog itself."""
+    stash = ground.stash if catalog is None else StashPart(ground.stash, timeline.name)
+    txns = TxnsShard(stash, ground.epoch)
+    found = await txns.load()
+    now = ground.clock.now()
+    ceiling = await _first_timestamp(ground, timeline, found.upper, now)
+    if not timeline.manual:
+        await txns.advance(ceiling)
+    versions = VersionedCatalog(history) if catalog is None else VersionedCatalog.only(catalog)
+    everything = known_shards(history)
+    known = {
+        shard: entry for shard, entry in everything.items() if entry.table.timeline == timeline.name
+    }
+    holds = ReadHolds(
+        versions.current,
+        frontier=Timestamp(ceiling - 1),
+        history_us=ground.settings.history_us,
+        timeline=timeline.name,
+    )
+    shards = await _load_shards(ground, known, holds, timeline)
     _check_nothing_lost(shards, found.flushed)
+    _replay(shards, known, found, present_only=catalog is not None)
+    recovered = Recovered(
+        epoch=ground.epoch,
+        ceiling=ceiling,
+        applied=found.applied,
+        catalog=versions,
+        shards=shards,
+        next_oid=max((entry.table.oid + 1 for entry in everything.values()), default=FIRST_OID),
+        timeline=timeline,
+        registered=frozenset(found.shards),
+    )
+    core = Core(recovered, ground.settings, ground.schema_of, now)
+    return Driver(
+        core,
+        ground.clock,
+        ground.stash,
+        txns,
+        ground.store,
+        ground.epoch,
+        run_blocking=ground.run_blocking,
+    )
+
+
+async def _first_timestamp(
+    ground: Ground, timeline: Timeline, upper: Timestamp, now: Timestamp
+) -> Timestamp:
+    """Where timestamps begin (U2). A timeline without a clock goes on where it stood."""
+    if timeline.manual:
+        return upper
+    stored = await ground.stash.read(ORACLE, timeline.name)
+    ceiling = now if stored is None else Timestamp(int.from_bytes(stored, "big"))
+    return max(ceiling, upper)
+
+
+def _replay(
+    shards: dict[ShardId, ShardState],
+    known: Mapping[ShardId, _KnownShard],
+    found: Found,
+    *,
+    present_only: bool,
+) -> None:
+    """Bring the shards up to the last commit (U3). `present_only`: dropped tables are not known."""
+    if not present_only:
+        _check_registered(known, found.shards)
     for ts, shard, batch in found.batches:
-        if shard not in known:
+        if shard not in known and not present_only:
             raise Corrupt(f"the stash has rows of {shard}, but not its table")
         if shard in shards:
             shards[shard] = _replayed(shards[shard], ts, batch)
-    recovered = Recovered(
-        epoch=epoch,
-        ceiling=ceiling,
-        applied=found.applied,
-        catalog=VersionedCatalog(history),
-        shards=shards,
-        next_oid=max((shard.table.oid + 1 for shard in known.values()), default=FIRST_OID),
-    )
-    core = Core(recovered, settings, schema_of, now)
-    return Driver(core, clock, stash, txns, store, epoch, run_blocking=run_blocking)
 
 
 async def _load_shards(
-    store: ObjectStore,
-    known: dict[ShardId, _KnownShard],
-    schema_of: SchemaOf,
-    since: Timestamp,
+    ground: Ground, known: Mapping[ShardId, _KnownShard], holds: ReadHolds, timeline: Timeline
 ) -> dict[ShardId, ShardState]:
     """All shards that some `AS OF t >= since` can read."""
     shards: dict[ShardId, ShardState] = {}
+    ticks = 1 if timeline.manual else TICKS_PER_MS
+    limit = asyncio.Semaphore(LOADS_AT_ONCE)
 
     async def load(shard: ShardId, found: _KnownShard) -> None:
-        schema = schema_of(found.table)
-        shards[shard] = await load_shard(store, shard, schema, found.created, since)
+        schema = ground.schema_of(found.table)
+        since = holds.since_of(shard)
+        async with limit:
+            state = await load_shard(ground.store, shard, schema, found.created, since)
+        shards[shard] = replace(state, ticks_per_ms=ticks)
 
     try:
         async with asyncio.TaskGroup() as tasks:
             for shard, found in known.items():
-                if found.dropped is None or found.dropped >= since:
+                if found.dropped is None or found.dropped >= holds.since_of(shard):
                     tasks.create_task(load(shard, found))
     except ExceptionGroup as group:
         # One reason is enough to refuse to start, and it must be said in one line.

@@ -20,8 +20,10 @@ from coordinator.as_of import as_of_timestamp
 from coordinator.coordination import RequestRefused
 from coordinator.core.messages import RefusedReason, Snapshot
 from coordinator.execute_copy import CopyStream, execute_copy_in, execute_copy_out
-from coordinator.execute_definition import execute_definition
+from coordinator.execute_definition import execute_advance, execute_definition
 from coordinator.execute_explain import EXPLAIN_COLUMNS, execute_explain
+from coordinator.execute_explain_timestamp import execute_explain_timestamp
+from coordinator.execute_maintenance import execute_maintenance
 from coordinator.execute_modify import execute_modify
 from coordinator.execute_query import execute_query
 from coordinator.execute_setting import (
@@ -36,18 +38,27 @@ from coordinator.variable_table import product_version
 from sql.bind import BindContext
 from sql.catalog import Catalog, Table
 from sql.errors import SqlError
+from sql.own_statements import ExplainTimestampNode
 from sql.parse import Statement
 from sql.statements import (
+    AdvanceTimeline,
+    AlterTable,
     Bound,
     CopyIn,
     CopyOut,
+    CreateReadHold,
     CreateSchema,
     CreateTable,
+    CreateTimeline,
     Discard,
+    DropReadHold,
     DropSchema,
     DropTable,
+    DropTimeline,
     Empty,
     Explain,
+    ExplainTimestamp,
+    Maintenance,
     Modify,
     OutputColumn,
     Prepared,
@@ -58,6 +69,7 @@ from sql.statements import (
     TransactionControl,
     TransactionVerb,
 )
+from sql.system_relations import is_system
 from sql.types import SqlType, Value
 from storage.types import Timestamp
 
@@ -72,7 +84,10 @@ _WITHOUT_CATALOG: Final = frozenset(
      "DeallocateStmt", "ClosePortalStmt", "UnlistenStmt"}
 )  # fmt: skip
 
-_WRITING: Final = (Modify, CreateTable, DropTable, CreateSchema, DropSchema)
+_WRITING: Final = (
+    Modify, CreateTable, DropTable, CreateSchema, DropSchema, AlterTable, CreateTimeline,
+    DropTimeline, AdvanceTimeline, CreateReadHold, DropReadHold,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +130,8 @@ class StatementRunner:
         self, statement: Statement, declared: tuple[SqlType | None, ...]
     ) -> Prepared:
         """Bind for Parse, with the present catalog; chooses no timestamp for the transaction."""
+        if statement.node is None:
+            return self._bind(statement, _NO_CATALOG, declared, fixed=False)
         if not needs_catalog(statement):
             prepared = self._bind(statement, _NO_CATALOG, declared, fixed=False)
             if self._transaction.failed and not ends_block(prepared.bound):
@@ -132,6 +149,7 @@ class StatementRunner:
         declared: tuple[SqlType | None, ...],
         *,
         fixed: bool = True,
+        ts: int = 0,
     ) -> Prepared:
         context = BindContext(
             catalog=catalog,
@@ -145,6 +163,8 @@ class StatementRunner:
             statement_now=self._services.clock.now(),
             settings=self._variables.shown,
             parameters_fixed=fixed,
+            logical_now=ts,
+            exported=self._transaction.exported,
         )
         return self._services.plans.bind(
             statement,
@@ -153,6 +173,15 @@ class StatementRunner:
             session=self._variables.binding_key,
             shared=not self._transaction.changed_catalog,
         )
+
+    def check_allowed(self, statement: Statement, *, parameters: int = 0) -> None:
+        """Raises 25P02 in a failed block, but for what may end that."""
+        if not self._transaction.failed:
+            return
+        if statement.node is None or needs_catalog(statement) or parameters:
+            raise failed_transaction()
+        if not ends_block(self._bind(statement, _NO_CATALOG, ()).bound):
+            raise failed_transaction()
 
     def discarded(self, statement: Statement) -> Discard:
         """What a DISCARD, DEALLOCATE or CLOSE names."""
@@ -169,7 +198,7 @@ class StatementRunner:
                 return None if bound.returning is None else bound.columns
             case ShowVariable():
                 return show_columns(self._variables, bound)
-            case Explain():
+            case Explain() | ExplainTimestamp():
                 return EXPLAIN_COLUMNS
             case _:
                 return None
@@ -184,7 +213,7 @@ class StatementRunner:
             raise failed_transaction()
         if alone:
             return await self._run_alone(request, execution)
-        outcome, _ = await self._attempt(request, execution)
+        outcome, _ = await self._attempt(request, execution, alone=False)
         self._transaction.statements += 1
         return outcome
 
@@ -192,7 +221,18 @@ class StatementRunner:
         prepared = self._bind(request.statement, _NO_CATALOG, request.declared)
         if self._transaction.failed and not ends_block(prepared.bound):
             raise failed_transaction()
-        return await self._execute(prepared, execution, None)
+        if request.statement.as_of is not None:
+            return await self._begin_as_of(request, execution, prepared.bound)
+        return await self._execute(prepared, execution, None, alone=False)
+
+    async def _begin_as_of(self, request: Request, execution: Execution, bound: Bound) -> Done:
+        assert isinstance(bound, TransactionControl), "of these only BEGIN has a time"
+        ts = as_of_timestamp(
+            request.statement,
+            execution,
+            lambda statement: self._bind(statement, _NO_CATALOG, request.declared),
+        )
+        return await execute_control(execution, bound, (ts, request.statement.as_of_at_least))
 
     async def _run_alone(self, request: Request, execution: Execution) -> Outcome:
         leased: tuple[Table, ...] = ()
@@ -200,7 +240,7 @@ class StatementRunner:
             if leased:
                 await self._transaction.lease(leased)
             try:
-                outcome, bound = await self._attempt(request, execution)
+                outcome, bound = await self._attempt(request, execution, alone=True)
                 if isinstance(bound, _WRITING):
                     await self._transaction.commit()
                 return outcome
@@ -217,29 +257,61 @@ class StatementRunner:
         snapshot = await self._transaction.present()
         match self._bind(request.statement, snapshot.catalog, request.declared).bound:
             case Modify() as modify:
-                return tuple(dict.fromkeys((modify.table, *modify.tables)))
+                touched = dict.fromkeys((modify.table, *modify.tables))
+                return tuple(table for table in touched if not is_system(table))
             case _:
                 return ()
 
-    async def _attempt(self, request: Request, execution: Execution) -> tuple[Outcome, Bound]:
+    async def _attempt(
+        self, request: Request, execution: Execution, *, alone: bool
+    ) -> tuple[Outcome, Bound]:
+        self._transaction.begin_statement()
+        if isinstance(request.statement.node, ExplainTimestampNode):
+            return await self._explain_timestamp(request, execution)
         snapshot = await self._transaction.snapshot()
         as_of: Timestamp | None = None
         if request.statement.as_of is not None:
             snapshot = await self._past(request, execution, snapshot)
             as_of = snapshot.ts
-        prepared = self._bind(request.statement, snapshot.catalog, request.declared)
+        prepared = self._bind(
+            request.statement, snapshot.catalog, request.declared, ts=snapshot.ts
+        )
         self._check_promise(request, prepared.bound)
-        return await self._execute(prepared, execution, as_of), prepared.bound
+        if as_of is None:
+            self._look_up(prepared, alone=alone)
+        return await self._execute(prepared, execution, as_of, alone=alone), prepared.bound
+
+    def _look_up(self, prepared: Prepared, *, alone: bool) -> None:
+        """Tell what the statement's names rest on; a query alone rests on its timestamp."""
+        if prepared.look_ups and not (alone and isinstance(prepared.bound, Query)):
+            coordination = self._services.coordination
+            coordination.looked_up(self._transaction.id, prepared.look_ups)
+
+    async def _explain_timestamp(
+        self, request: Request, execution: Execution
+    ) -> tuple[Outcome, Bound]:
+        """EXPLAIN TIMESTAMP takes no snapshot: it would be what it explains."""
+        snapshot = await self._transaction.present()
+        as_of: Timestamp | None = None
+        if request.statement.as_of is not None:
+            as_of = self._as_of(request, execution, snapshot)
+        prepared = self._bind(request.statement, snapshot.catalog, request.declared)
+        assert isinstance(prepared.bound, ExplainTimestamp), "the grammar tells it apart"
+        rows = execute_explain_timestamp(execution, prepared.bound, as_of=as_of)
+        return rows, prepared.bound
 
     async def _past(self, request: Request, execution: Execution, present: Snapshot) -> Snapshot:
         """The snapshot that the statement's AS OF asks for (A3)."""
-        ts = as_of_timestamp(
+        ts = self._as_of(request, execution, present)
+        return await self._services.coordination.snapshot(
+            self._transaction.id, as_of=ts, at_least=request.statement.as_of_at_least
+        )
+
+    def _as_of(self, request: Request, execution: Execution, present: Snapshot) -> Timestamp:
+        return as_of_timestamp(
             request.statement,
             execution,
             lambda statement: self._bind(statement, present.catalog, request.declared),
-        )
-        return await self._services.coordination.snapshot(
-            self._transaction.id, as_of=ts, at_least=request.statement.as_of_at_least
         )
 
     def _check_promise(self, request: Request, bound: Bound) -> None:
@@ -251,7 +323,7 @@ class StatementRunner:
             raise SqlError("0A000", "cached plan must not change result type")
 
     async def _execute(
-        self, prepared: Prepared, execution: Execution, as_of: Timestamp | None
+        self, prepared: Prepared, execution: Execution, as_of: Timestamp | None, *, alone: bool
     ) -> Outcome:
         match prepared.bound:
             case Query() as query:
@@ -262,8 +334,17 @@ class StatementRunner:
                 return await execute_copy_in(execution, copy, self._copy)
             case CopyOut() as copy:
                 return await execute_copy_out(execution, copy, self._copy, as_of=as_of)
-            case CreateTable() | DropTable() | CreateSchema() | DropSchema() as definition:
+            case (
+                CreateTable() | DropTable() | CreateSchema() | DropSchema() | AlterTable()
+                | CreateTimeline() | DropTimeline() | CreateReadHold() | DropReadHold()
+            ) as definition:  # fmt: skip
                 return await execute_definition(execution, definition, prepared.tag)
+            case AdvanceTimeline() as advance:
+                return execute_advance(execution, advance, prepared.tag)
+            case Maintenance() as maintenance:
+                return await execute_maintenance(execution, maintenance, alone=alone)
+            case ExplainTimestamp():
+                raise AssertionError("it is executed where it is bound")
             case TransactionControl() as control:
                 return await execute_control(execution, control)
             case SetVariable() | ResetVariable() as setting:
@@ -290,8 +371,9 @@ class StatementRunner:
 
 
 def ends_block(bound: Bound) -> bool:
-    """Whether the statement is allowed in a failed block: COMMIT and ROLLBACK end it."""
+    """Whether the statement is allowed in a failed block: COMMIT, ROLLBACK [TO] end that."""
     return isinstance(bound, TransactionControl) and bound.verb in (
         TransactionVerb.COMMIT,
         TransactionVerb.ROLLBACK,
+        TransactionVerb.ROLLBACK_TO,
     )

@@ -2,37 +2,49 @@
 
            BEGIN ┌──────────── COMMIT, ROLLBACK ───────────┐
     I idle ──────┴▶ T in a block ── error ──▶ E failed ────┴──▶ I
+      │                  ▲─────── ROLLBACK TO ──────┘
       └─ statement ─▶ implicit ── end of the string, Sync ─▶ I
 
 INVARIANTS
   X1  a transaction of the coordinator is begun at the first statement that needs one, never by
-      BEGIN: its timestamp is chosen when it first reads.
+      BEGIN: its timestamp is chosen when it first reads. (BEGIN .. AS OF names its timestamp.)
   X2  every transaction that was begun ends in `commit` or `abort`, once; variables follow it.
-  X3  a failed transaction reads and writes nothing more.
+  X3  a failed transaction reads and writes nothing more. It is aborted at once, unless a savepoint
+      can bring it back: then what came after the innermost one is undone at once.
   X4  a commit is not interrupted: `committing` is true as long as one is in flight.
+  X5  a savepoint from before the coordinator's transaction is its beginning, number 0.
 """
 
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from coordinator import session_errors as wrong
 from coordinator.coordination import Coordination
-from coordinator.core.messages import ConnectionId, Snapshot, TransactionId
+from coordinator.core.messages import ConnectionId, Isolation, Snapshot, TransactionId
+from coordinator.isolation import level_of, snapshot_id, snapshot_named
 from coordinator.pgwire.messages import TransactionStatus
-from coordinator.variables import Variables
-from sql.catalog import Table
+from coordinator.session_errors import failed_transaction, read_only_transaction
+from coordinator.variables import Modes, Variables, VariablesMark
+from sql.catalog import SYSTEM_TIMELINE, Table
 from sql.errors import SqlError
 from sql.statements import TransactionControl
 from storage.clock import Clock
+from storage.types import Timestamp
+
+__all__ = ["SessionTransaction", "failed_transaction", "read_only_transaction"]
 
 
-def failed_transaction() -> SqlError:
-    """25P02."""
-    return SqlError(
-        "25P02",
-        "current transaction is aborted, commands ignored until end of transaction block",
-    )
+@dataclass(frozen=True, slots=True)
+class _Savepoint:
+    """`number`: the coordinator's (X5). `serial`: portals opened since have at least this one."""
 
-
-def read_only_transaction(command: str) -> SqlError:
-    """25006."""
-    return SqlError("25006", f"cannot execute {command} in a read-only transaction")
+    name: str
+    number: int
+    serial: int
+    variables: VariablesMark
+    changed_catalog: bool
+    wrote: bool
 
 
 class SessionTransaction:
@@ -47,12 +59,19 @@ class SessionTransaction:
         self._variables = variables
         self._id: TransactionId | None = None
         self._snapshot: Snapshot | None = None
+        self._line: Snapshot | None = None
+        self._as_of: tuple[Timestamp, bool] | None = None
         self._in_block = False
         self._failed = False
         self._now = 0
+        self._savepoints: list[_Savepoint] = []
+        self._changed_catalog = False
+        self.serial = 0
+        self.rolled_back_to = 0
         self.statements = 0
-        self.changed_catalog = False
+        self.grouped = False
         self.wrote = False
+        self.inline_bytes = 0
         self.committing = False
 
     # --- state ----------------------------------------------------------------------------------
@@ -70,6 +89,11 @@ class SessionTransaction:
         return self._in_block
 
     @property
+    def warns_outside(self) -> bool:
+        """Whether what only a block can have is asked for without one, or several statements."""
+        return not self._in_block and not self.grouped
+
+    @property
     def is_open(self) -> bool:
         """Whether anything would be lost if the session ended now."""
         return self._in_block or self._id is not None or self.committing
@@ -84,13 +108,39 @@ class SessionTransaction:
         """The coordinator's transaction, begun now if there was none (X1)."""
         if self._id is None:
             assert not self._failed, "X3: a failed transaction does nothing more"
-            self._id = self._coordination.begin(self._owner, read_only=self.read_only)
+            isolation, staleness_us = self._level
+            self._id = self._coordination.begin(
+                self._owner,
+                isolation=isolation,
+                read_only=self.read_only,
+                staleness_us=staleness_us,
+            )
         return self._id
+
+    @property
+    def _level(self) -> tuple[Isolation, int | None]:
+        return level_of(self._variables.get("transaction_isolation"))
 
     @property
     def read_only(self) -> bool:
         """Whether writes are refused."""
-        return self._variables.flag("transaction_read_only")
+        only = self._variables.flag("transaction_read_only")
+        return only or self._level[0] is Isolation.BOUNDED_STALENESS
+
+    @property
+    def changed_catalog(self) -> bool:
+        """Whether it has DDL of its own, so that its catalog is nobody else's."""
+        return self._changed_catalog
+
+    @changed_catalog.setter
+    def changed_catalog(self, changed: bool) -> None:
+        self._changed_catalog = changed
+        self._snapshot = None
+
+    @property
+    def portals_since(self) -> int:
+        """The serial of the portals that an error ends, and of all later ones."""
+        return self._savepoints[-1].serial if self._savepoints else 0
 
     def now(self) -> int:
         """Microseconds: the start of the transaction, one value for all of its statements."""
@@ -98,15 +148,34 @@ class SessionTransaction:
             self._now = self._clock.now()
         return self._now
 
+    # --- snapshots ------------------------------------------------------------------------------
+
+    def begin_statement(self) -> None:
+        """At read committed a statement reads at a timestamp of its own."""
+        if self._as_of is None and self._level[0] is Isolation.READ_COMMITTED:
+            self._snapshot = self._line = None
+
     async def snapshot(self) -> Snapshot:
         """The transaction's timestamp and catalog, its own DDL included."""
-        if self._snapshot is None or self.changed_catalog:
+        if self._snapshot is None:
             self._snapshot = await self._coordination.snapshot(self.id)
         return self._snapshot
 
+    async def timestamp(self, tables: Sequence[Table]) -> Timestamp:
+        """Where it reads these tables, which may be of another timeline than its catalog."""
+        timeline = next((table.timeline for table in tables), SYSTEM_TIMELINE.name)
+        if timeline == SYSTEM_TIMELINE.name:
+            return (await self.snapshot()).ts
+        if self._line is None:
+            ts, at_least = self._as_of or (None, False)
+            self._line = await self._coordination.snapshot(
+                self.id, as_of=ts, at_least=at_least, timeline=timeline
+            )
+        return self._line.ts
+
     async def present(self) -> Snapshot:
         """A catalog to describe statements with: chooses no timestamp for the transaction."""
-        if self._snapshot is not None:
+        if self._snapshot is not None or self._changed_catalog:
             return await self.snapshot()
         glance = self._coordination.begin(self._owner, read_only=True)
         try:
@@ -114,56 +183,157 @@ class SessionTransaction:
         finally:
             self._coordination.abort(glance)
 
+    @property
+    def exported(self) -> str | None:
+        """What pg_export_snapshot() answers; None in a subtransaction or without a snapshot."""
+        if self._snapshot is None or self._id is None or self._savepoints:
+            return None
+        return snapshot_id(self._id, self._snapshot.ts)
+
+    async def adopt(self, name: str) -> None:
+        """SET TRANSACTION SNAPSHOT."""
+        if self._snapshot is not None or self._id is not None or self._savepoints:
+            raise wrong.before_any_query("SET TRANSACTION SNAPSHOT")
+        if self._level[0] in (Isolation.READ_COMMITTED, Isolation.BOUNDED_STALENESS):
+            raise wrong.importing_level()
+        exporter, ts = snapshot_named(name)
+        self._snapshot = await self._coordination.adopt(self.id, exporter, ts)
+
     # --- control --------------------------------------------------------------------------------
 
-    def begin_block(self, control: TransactionControl) -> SqlError | None:
-        """BEGIN. Returns a warning if a block was open already."""
-        if self._in_block:
-            return SqlError("25001", "there is already a transaction in progress")
-        self._in_block = True
-        self.now()
-        self._take_modes(control)
-        return None
-
-    def set_modes(self, control: TransactionControl) -> SqlError | None:
-        """SET TRANSACTION. Returns a warning outside of a block."""
+    def begin_block(self, control: TransactionControl) -> None:
+        """BEGIN; in a block it sets the modes, as PostgreSQL does."""
         if not self._in_block:
-            return SqlError("25P01", "SET TRANSACTION can only be used in transaction blocks")
-        if self._id is not None and control.isolation is not None:
-            raise SqlError(
-                "25001", "SET TRANSACTION ISOLATION LEVEL must be called before any query"
-            )
-        if self._id is not None and control.read_only is False and self.read_only:
-            raise SqlError("25001", "transaction read-write mode must be set before any query")
-        self._take_modes(control)
-        return None
+            # Fixed now: a later change of the defaults is for later transactions.
+            self.begin_chained(self._variables.modes)
+        self.set_modes(control)
 
-    def _take_modes(self, control: TransactionControl) -> None:
+    async def begin_as_of(
+        self, control: TransactionControl, ts: Timestamp, *, at_least: bool
+    ) -> None:
+        """BEGIN .. AS OF: read only, at a timestamp that is not its own choice."""
+        if self._in_block or self._id is not None:
+            raise wrong.before_any_query("BEGIN AS OF")
+        self._snapshot = await self._coordination.snapshot(self.id, as_of=ts, at_least=at_least)
+        self._as_of = (ts, at_least)
+        self.begin_block(control)
+        self._variables.set("transaction_read_only", "on", local=True)
+
+    def set_modes(self, control: TransactionControl) -> None:
+        """SET TRANSACTION, and what BEGIN says."""
         if control.isolation is not None:
-            self._variables.set("transaction_isolation", control.isolation, local=True)
+            self.set_mode("transaction_isolation", control.isolation)
         if control.read_only is not None:
-            self._set_flag("transaction_read_only", on=control.read_only)
-        elif self._variables.flag("default_transaction_read_only"):
-            self._set_flag("transaction_read_only", on=True)
+            self.set_mode("transaction_read_only", "on" if control.read_only else "off")
         if control.deferrable is not None:
-            self._set_flag("transaction_deferrable", on=control.deferrable)
+            self.set_mode("transaction_deferrable", "on" if control.deferrable else "off")
 
-    def _set_flag(self, name: str, *, on: bool) -> None:
-        self._variables.set(name, "on" if on else "off", local=True)
+    def set_mode(self, name: str, value: str | None) -> None:
+        """Set a mode of this transaction by PostgreSQL's rules. Raises 25001."""
+        before = self._variables.get(name)
+        after = self._variables.checked(name, value)
+        queried = self._id is not None
+        match name:
+            case "transaction_isolation" if after != before:
+                if queried:
+                    raise wrong.before_any_query("SET TRANSACTION ISOLATION LEVEL")
+                if self._savepoints:
+                    raise wrong.not_in_subtransaction(
+                        "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction"
+                    )
+            case "transaction_read_only" if after == "off" and before == "on":
+                if self._savepoints or self._as_of is not None:
+                    raise wrong.not_in_subtransaction(
+                        "cannot set transaction read-write mode inside a read-only transaction"
+                    )
+                if queried:
+                    message = "transaction read-write mode must be set before any query"
+                    raise SqlError("25001", message)
+            case "transaction_deferrable" if self._savepoints:
+                raise wrong.not_in_subtransaction(
+                    "SET TRANSACTION [NOT] DEFERRABLE cannot be called within a subtransaction"
+                )
+            case "transaction_deferrable" if queried:
+                raise wrong.before_any_query("SET TRANSACTION [NOT] DEFERRABLE")
+            case _:
+                pass
+        self._variables.set(name, after, local=True)
 
     def check_writable(self, command: str) -> None:
         """Raises 25006 in a read-only transaction."""
-        by_default = not self._in_block and self._variables.flag("default_transaction_read_only")
-        if self.read_only or by_default:
+        if self.read_only:
             raise read_only_transaction(command)
 
     def fail(self) -> None:
         """A statement failed: the block waits for its end, an implicit transaction is over (X3)."""
-        self._drop()
-        if self._in_block:
-            self._failed = True
-        else:
+        if not self._in_block:
+            self._drop()
             self._end(committed=False)
+            return
+        self._failed = True
+        if self._savepoints:
+            self._undo_to(self._savepoints[-1])
+        else:
+            self._drop()
+            self._variables.rolled_back()
+
+    # --- savepoints -----------------------------------------------------------------------------
+
+    def savepoint(self, name: str) -> None:
+        """SAVEPOINT."""
+        self._require_block("SAVEPOINT")
+        self.serial += 1
+        number = 0
+        if self._id is not None:
+            number = self.serial
+            self._coordination.savepoint(self._id, number)
+        self._savepoints.append(
+            _Savepoint(
+                name,
+                number,
+                self.serial,
+                self._variables.mark(),
+                self._changed_catalog,
+                self.wrote,
+            )
+        )
+
+    def release(self, name: str) -> None:
+        """RELEASE: the savepoint and those after it are forgotten, what was done stays."""
+        self._require_block("RELEASE SAVEPOINT")
+        place = self._find(name)
+        if self._id is not None:
+            self._coordination.release(self._id, self._savepoints[place].number)
+        del self._savepoints[place:]
+
+    def rollback_to(self, name: str) -> None:
+        """ROLLBACK TO: what came after is undone, portals too; the savepoint stays."""
+        self._require_block("ROLLBACK TO SAVEPOINT")
+        place = self._find(name)
+        savepoint = self._savepoints[place]
+        self._undo_to(savepoint)
+        del self._savepoints[place + 1 :]
+        self._failed = False
+        self.rolled_back_to = savepoint.serial
+
+    def _require_block(self, command: str) -> None:
+        if not self._in_block:
+            raise wrong.only_in_block(command)
+
+    def _find(self, name: str) -> int:
+        for place in reversed(range(len(self._savepoints))):
+            if self._savepoints[place].name == name:
+                return place
+        raise SqlError("3B001", f'savepoint "{name}" does not exist')
+
+    def _undo_to(self, savepoint: _Savepoint) -> None:
+        if self._id is not None:
+            self._coordination.rollback_to(self._id, savepoint.number)
+        self._variables.rewind(savepoint.variables)
+        self._changed_catalog = savepoint.changed_catalog
+        self.wrote = savepoint.wrote
+        if self._as_of is None:
+            self._snapshot = None
 
     # --- the end --------------------------------------------------------------------------------
 
@@ -172,7 +342,7 @@ class SessionTransaction:
         if self._failed:
             self.rollback()
             return False
-        if not self._in_block and not self.wrote:
+        if self._as_of is not None or (not self._in_block and not self.wrote):
             # A query alone, at one timestamp: there is nothing to validate.
             self._drop()
         txn, self._id = self._id, None
@@ -193,6 +363,16 @@ class SessionTransaction:
         self._drop()
         self._end(committed=False)
 
+    def modes(self) -> Modes:
+        """What AND CHAIN hands on to the next transaction."""
+        return self._variables.modes
+
+    def begin_chained(self, modes: Modes) -> None:
+        """AND CHAIN: a block with the modes of the one before."""
+        self._in_block = True
+        self.now()
+        self._variables.modes = modes
+
     def restart(self) -> None:
         """Forget an attempt of an implicit transaction; the next one starts from scratch."""
         assert not self._in_block, "a block is never started again: the client has seen its reads"
@@ -200,26 +380,36 @@ class SessionTransaction:
         self._now = 0
 
     async def lease(self, tables: tuple[Table, ...]) -> None:
-        """Wait until nobody else may commit writes to these tables."""
-        await self._coordination.lease(self.id, tables)
+        """Wait until nobody else may commit writes to these tables. Raises 55P03."""
+        limit = self._variables.milliseconds("lock_timeout")
+        try:
+            async with asyncio.timeout(limit / 1000 if limit else None):
+                await self._coordination.lease(self.id, tables)
+        except TimeoutError:
+            raise wrong.lock_too_long() from None
 
     def _drop(self) -> None:
         txn, self._id = self._id, None
         if txn is not None:
             self._coordination.abort(txn)
-        self._snapshot = None
-        self.changed_catalog = False
-        self.wrote = False
+        self._forget()
 
     def _end(self, *, committed: bool) -> None:
-        self._snapshot = None
+        self._forget()
         self._in_block = False
         self._failed = False
+        self._savepoints.clear()
         self._now = 0
         self.statements = 0
-        self.changed_catalog = False
-        self.wrote = False
         if committed:
             self._variables.committed()
         else:
             self._variables.rolled_back()
+
+    def _forget(self) -> None:
+        self._snapshot = None
+        self._line = None
+        self._as_of = None
+        self._changed_catalog = False
+        self.wrote = False
+        self.inline_bytes = 0

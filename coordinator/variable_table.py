@@ -183,13 +183,36 @@ def split_search_path(value: str) -> list[str]:
     return names
 
 
+BOUNDED_STALENESS: Final = "bounded staleness "
+"""The bound stands behind it, as a time in SHOW's spelling."""
+
+
+def milliseconds(shown: str) -> int:
+    """The amount behind a time as SHOW prints it."""
+    return _parse_amount(shown, "ms") or 0
+
+
 def _isolation(name: str, value: str) -> str:
-    # Every level that PostgreSQL knows is given the strongest; SHOW tells the truth about it.
-    _choice(
-        "serializable", "repeatable read", "read committed", "read uncommitted",
-        "strict serializable",
-    )(name, value)  # fmt: skip
-    return "strict serializable"
+    """The names of our own levels; SHOW tells the truth about them (DESIGN §2)."""
+    word = " ".join(value.lower().split())
+    if word.startswith(BOUNDED_STALENESS):
+        bound = _parse_amount(_SHORT.sub(_shortened, word.split(" ", 2)[2].strip("'")), "ms")
+        if bound is None or not 0 < bound <= _INT_MAX:
+            raise invalid_value(name, value, hint="Write, for instance, bounded staleness 5s.")
+        return BOUNDED_STALENESS + _show_amount(bound, "ms")
+    chosen = _choice(
+        "strict serializable", "serializable", "repeatable read", "read committed",
+        "read uncommitted", "bounded staleness <time>",
+    )(name, word)  # fmt: skip
+    return "read committed" if chosen == "read uncommitted" else chosen
+
+
+_SHORT: Final = re.compile(r"\b(milliseconds?|seconds?|minutes?|hours?|days?)\b")
+
+
+def _shortened(found: re.Match[str]) -> str:
+    """The unit of an interval as settings write it."""
+    return {"mil": "ms", "sec": "s", "min": "min", "hou": "h", "day": "d"}[found[0][:3]]
 
 
 def _application_name(_name: str, value: str) -> str:
@@ -210,13 +233,6 @@ def _only_on(name: str, value: str) -> str:
     if _boolean(name, value) == "off":
         raise not_supported(f'"off" for parameter "{name}"')
     return "on"
-
-
-def _only_zero(name: str, value: str) -> str:
-    shown = _integer(0, unit="ms")(name, value)
-    if shown != "0":
-        raise not_supported(f'"{shown}" for parameter "{name}"')
-    return shown
 
 
 def product_version() -> str:
@@ -411,13 +427,7 @@ _VARIABLES: Final = (
         _isolation,
     ),
     _flag("transaction_read_only", "off", "Sets the current transaction's read-only status."),
-    Variable(
-        "transaction_timeout",
-        "0",
-        "Sets the maximum allowed duration of any transaction.",
-        _only_zero,
-        unit="ms",
-    ),
+    _limit("transaction_timeout", "Sets the maximum allowed duration of any transaction."),
     Variable("work_mem", "4MB", "Accepted for compatibility.", _integer(64, unit="kB"), unit="kB"),
     Variable(
         "maintenance_work_mem",

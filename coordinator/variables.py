@@ -7,7 +7,7 @@ INVARIANTS
   V2  what would change an answer is either obeyed or refused: what is accepted and ignored
       (work_mem, jit ..) never changes what a statement returns.
   V3  after COMMIT the values are those that SET left, after ROLLBACK those from before the
-      transaction; SET LOCAL survives neither.
+      transaction, after ROLLBACK TO those from before the savepoint; SET LOCAL survives none.
   V4  the client has been told the present value of every reported variable whenever it may send.
 
 Not here: the table of variables (`variable_table.py`); what a setting means (who asks for it).
@@ -15,6 +15,7 @@ Not here: the table of variables (`variable_table.py`); what a setting means (wh
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 from coordinator.variable_table import TABLE, Variable, split_search_path
 from sql.errors import SqlError
@@ -32,6 +33,26 @@ class Setting:
 def unrecognized(name: str) -> SqlError:
     """42704: no such variable."""
     return SqlError("42704", f'unrecognized configuration parameter "{name}"')
+
+
+TRANSACTION_MODES: Final[Mapping[str, str]] = {
+    "transaction_isolation": "default_transaction_isolation",
+    "transaction_read_only": "default_transaction_read_only",
+    "transaction_deferrable": "default_transaction_deferrable",
+}
+"""What belongs to one transaction, and the variable that it begins with."""
+
+Modes: TypeAlias = Mapping[str, str]
+"""The modes of one transaction, by variable."""
+
+
+@dataclass(frozen=True, slots=True)
+class VariablesMark:
+    """The variables at a savepoint."""
+
+    values: Mapping[str, str]
+    local: Mapping[str, str]
+    modes: Modes
 
 
 class _Shown(Mapping[str, str]):
@@ -64,9 +85,10 @@ class Variables:
         for name, value in defaults.items():
             variable = self._variable(name)
             self._defaults[variable.name.lower()] = variable.check(variable.name, value)
-        self._before = dict(self._defaults)
-        self._values = dict(self._defaults)
-        self._local: dict[str, str] = {}
+        self._before: Mapping[str, str] = dict(self._defaults)
+        self._values: Mapping[str, str] = dict(self._defaults)
+        self._local: Mapping[str, str] = {}
+        self._modes: Modes = {}
         self._reported: dict[str, str] = {}
         self._dirty = False
         self._unreported = True
@@ -102,6 +124,9 @@ class Variables:
     def get(self, name: str) -> str:
         """The value as SHOW prints it. Raises 42704."""
         key = name.lower()
+        if key in TRANSACTION_MODES:
+            mode = self._modes.get(key)
+            return self.get(TRANSACTION_MODES[key]) if mode is None else mode
         local = self._local.get(key)
         if local is not None:
             return local
@@ -122,7 +147,26 @@ class Variables:
         """The name as PostgreSQL spells it, e.g. `TimeZone`."""
         return self._variable(name).name
 
+    @property
+    def modes(self) -> Modes:
+        """The modes of the present transaction."""
+        return {key: self.get(key) for key in TRANSACTION_MODES}
+
+    @modes.setter
+    def modes(self, modes: Modes) -> None:
+        self._modes = modes
+
     # --- changing -------------------------------------------------------------------------------
+
+    def checked(self, name: str, value: str | None) -> str:
+        """The value as SHOW would print it; None is DEFAULT. Raises 22023, 42704, 0A000."""
+        variable = self._variable(name)
+        key = variable.name.lower()
+        if value is not None:
+            return variable.check(variable.name, value)
+        if key in TRANSACTION_MODES:
+            raise SqlError("0A000", f'parameter "{variable.name}" cannot be reset')
+        return self._defaults.get(key, "")
 
     def set(self, name: str, value: str | None, *, local: bool) -> None:
         """SET [LOCAL]; None is DEFAULT. Raises 22023, 42704, 55P02, 0A000."""
@@ -130,15 +174,15 @@ class Variables:
         key = variable.name.lower()
         if variable.internal:
             raise SqlError("55P02", f'parameter "{variable.name}" cannot be changed')
-        if value is None:
-            checked = self._defaults.get(key, "")
-        else:
-            checked = variable.check(variable.name, value)
+        checked = self.checked(name, value)
+        if key in TRANSACTION_MODES:
+            self._modes = {**self._modes, key: checked}
+            return
         if local:
-            self._local[key] = checked
+            self._local = {**self._local, key: checked}
         else:
-            self._local.pop(key, None)
-            self._values[key] = checked
+            self._local = {known: kept for known, kept in self._local.items() if known != key}
+            self._values = {**self._values, key: checked}
         self._changed()
 
     def reset(self, name: str) -> None:
@@ -146,25 +190,38 @@ class Variables:
         if name != "all":
             self.set(name, None, local=False)
             return
-        keep = {key: self._values[key] for key in _KEPT_BY_RESET}
-        self._values = dict(self._defaults) | keep
-        self._local.clear()
+        self._values = dict(self._defaults)
+        self._local = {}
         self._changed()
+
+    def mark(self) -> VariablesMark:
+        """The values at a savepoint."""
+        return VariablesMark(self._values, self._local, self._modes)
+
+    def rewind(self, mark: VariablesMark) -> None:
+        """ROLLBACK TO (V3)."""
+        self._modes = mark.modes
+        if mark.values is not self._values or mark.local is not self._local:
+            self._values = mark.values
+            self._local = mark.local
+            self._changed()
 
     def committed(self) -> None:
         """The transaction ended well (V3)."""
+        self._modes = {}
         if self._dirty:
-            self._before = dict(self._values)
+            self._before = self._values
             self._finish()
 
     def rolled_back(self) -> None:
         """The transaction failed or was rolled back (V3)."""
+        self._modes = {}
         if self._dirty:
-            self._values = dict(self._before)
+            self._values = self._before
             self._finish()
 
     def _finish(self) -> None:
-        self._local.clear()
+        self._local = {}
         self._changed()
         self._dirty = False
 
@@ -217,6 +274,3 @@ class Variables:
             key: item.amount(self.get(key)) for key, item in TABLE.items() if item.unit == "ms"
         }
         self._binding_key = (self._search_path, self._timezone, self._user)
-
-
-_KEPT_BY_RESET = ("transaction_isolation", "transaction_read_only", "transaction_deferrable")

@@ -36,7 +36,7 @@ from storage.delta.table import describes
 from storage.delta.writes import Write, batch_writes, version_writes
 from storage.errors import StorageError
 from storage.object_store import ObjectStore
-from storage.shard import FileMap, Version
+from storage.shard import TICKS_PER_MS, FileMap, Version
 from storage.types import ShardId, Source, Timestamp
 
 Severity: TypeAlias = Literal["error", "orphan"]
@@ -66,6 +66,7 @@ class ShardRecord:
     applied: Timestamp
     batches: Sequence[tuple[Timestamp, WriteBatch]] = ()
     flushed: Timestamp | None = None
+    ticks_per_ms: int = TICKS_PER_MS
 
 
 async def check_shard(store: ObjectStore, record: ShardRecord) -> list[Finding]:
@@ -134,7 +135,7 @@ class _Check:
             self._error(place, "the cut is not later than the one before")
         for action in actions:
             in_commit = isinstance(action, CommitInfo) and action.in_commit_timestamp
-            if in_commit is not False and in_commit * 1_000 != version.cut:
+            if in_commit is not False and in_commit * self.record.ticks_per_ms != version.cut:
                 self._error(place, "the in-commit timestamp is not the cut (C1)")
         return version
 
@@ -143,7 +144,7 @@ class _Check:
     ) -> None:
         """The files that came with this version, and the deletion vectors that it changed."""
         self.writes |= version_writes(version)
-        for name in version.added:
+        for name in (*version.added, *version.rewritten):
             await self._check_file(version.files[name].file)
         before = previous.files if previous is not None else FileMap()
         for action in actions:

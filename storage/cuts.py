@@ -22,6 +22,7 @@ from storage.delta.log import decode_commit
 from storage.delta.snapshot import next_version
 from storage.delta.writes import batch_writes, version_writes
 from storage.errors import AlreadyExists, ForeignWriter
+from storage.live_files import LiveFile
 from storage.object_store import ObjectStore
 from storage.shard import ShardState, Version
 from storage.types import Source, Timestamp
@@ -35,17 +36,20 @@ async def flush(
     state: ShardState,
     cut: Timestamp,
     *,
+    rewritten: tuple[LiveFile, ...] = (),
     run_blocking: RunBlocking = asyncio.to_thread,
 ) -> Version:
     """Write the tail of `state` up to `cut` (and the table itself, if new) as one Delta version.
 
-    `state.dirty_at(cut)` must hold. Raises ForeignWriter, Determinate, Indeterminate; after the
-    latter two it may be tried again, at the same cut or a later one. Must not be called twice at
-    once for a shard.
+    `rewritten`: files of a compaction that come with it. Without them, `state.dirty_at(cut)` must
+    hold. Raises ForeignWriter, Determinate, Indeterminate; after the latter two it may be tried
+    again, at the same cut or a later one, with other rewritten files or none. The version's cut may
+    be an earlier one, if an attempt before turns out to have compacted: then flush again. Must not
+    be called twice at once for a shard.
     """
-    assert cut % 1_000 == 0, "C1: a cut lies on a millisecond"
-    assert state.dirty_at(cut), "a flush has something to write"
-    return await _flush(store, state, cut, frozenset(), run_blocking)
+    assert cut % state.ticks_per_ms == 0, "C1: a cut lies on a millisecond"
+    assert rewritten or state.dirty_at(cut), "a flush has something to write"
+    return await _flush(store, state, cut, frozenset(), rewritten, run_blocking)
 
 
 async def _flush(
@@ -53,10 +57,11 @@ async def _flush(
     state: ShardState,
     cut: Timestamp,
     keep: frozenset[Source],
+    rewritten: tuple[LiveFile, ...],
     run_blocking: RunBlocking,
 ) -> Version:
     assert state.cut is None or cut > state.cut, "C1: cuts ascend"
-    plan = await run_blocking(lambda: plan_flush(state, cut, keep))
+    plan = await run_blocking(lambda: plan_flush(state, cut, keep, rewritten))
     for name, content in plan.objects.items():
         await _create_same(store, name, content)
     try:
@@ -92,12 +97,15 @@ async def _adopt(
         raise ForeignWriter(f"{plan.log_path} was written by another coordinator")
     await store.sync([plan.log_path])
     after = state.flushed(found)
+    if found.rewritten and found.cut < cut:
+        # Deletes after a compaction name other files than those before it: the two cannot be one.
+        return found
     if found.cut == cut or not after.dirty_at(cut):
         # Nothing was committed in (found.cut, cut], so the version holds all writes up to the cut.
         return replace(found, cut=cut)
     # The two versions in the log become one here. Files that came with the first must still be
     # there after the second, even dead ones: readers between the cuts need them (G2).
-    rest = await _flush(store, after, cut, keep | {*found.added}, run_blocking)
+    rest = await _flush(store, after, cut, keep | {*found.added}, (), run_blocking)
     return replace(
         rest,
         added=(*found.added, *rest.added),

@@ -14,6 +14,9 @@ INVARIANTS
       structure.
   V4  a file staged by a transaction is a file from the moment of its commit: its rows are named by
       the file, in the tail as in the base.
+  V5  a compaction moves rows to other files and changes no answer: versions before it keep the old
+      names, the ones from it on have the new. A delete may name a row as any view still held shows
+      it; it is resolved through what the rewritten files say of their rows (`Moved`).
 
 Not here: building views (`shard_view.py`), writing files and logs (`delta/`), deciding when to
 flush (the coordinator).
@@ -27,11 +30,14 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from storage.batch import DataFile, Deletes, InlineSlice, ShardView, WriteBatch
-from storage.live_files import FileMap, LiveFile, Run, Runs
+from storage.live_files import FileMap, LiveFile, Moved, Run, Runs
 from storage.shard_view import ViewBuilder
 from storage.types import OWN, ShardId, Source, Timestamp, inline_source, is_file
 
 __all__ = ["Committed", "FileMap", "LiveFile", "Run", "Runs", "ShardState", "Tail", "Version"]
+
+TICKS_PER_MS: Final = 1_000
+"""Microseconds, in the timeline of the wall clock."""
 
 COMMIT_OVERHEAD_BYTES: Final = 2_048
 """What a one-row Arrow table and its objects cost in memory beside the values: without it, a tail
@@ -43,8 +49,9 @@ class Version:
     """A Delta version: all writes up to `cut`.
 
     `added` are the files that the version before had not; `deletes` are the deletes of
-    (previous cut, cut] by time, all resolved to files. `merged_from` is the first of several
-    versions in the log that this one stands for (`cuts.py`).
+    (previous cut, cut] by time, all resolved to files as the version before names them.
+    `merged_from` is the first of several versions in the log that this one stands for (`cuts.py`).
+    `rewritten` are the files that a compaction brought: nothing new is in them.
     """
 
     number: int
@@ -53,6 +60,7 @@ class Version:
     added: tuple[Source, ...] = ()
     deletes: tuple[tuple[Timestamp, Deletes], ...] = ()
     merged_from: int | None = None
+    rewritten: tuple[Source, ...] = ()
 
     @property
     def begins_table(self) -> bool:
@@ -100,6 +108,9 @@ class ShardState:
     last_write: Timestamp = field(default=Timestamp(0))
     fenced: bool = False
     """Somebody else has written to the Delta table: it is neither read nor written any more."""
+    ticks_per_ms: int = TICKS_PER_MS
+    """Timestamps of the shard's timeline in one millisecond of Delta's in-commit timestamps. A
+    timeline without a clock has 1: what it counts stands where Delta has milliseconds."""
 
     @property
     def cut(self) -> Timestamp | None:
@@ -158,7 +169,7 @@ class ShardState:
         if base <= 0:
             return self
         # Nobody reads before the base any more, so nobody asks when its rows went.
-        kept = replace(self.versions[base], added=(), deletes=())
+        kept = replace(self.versions[base], added=(), deletes=(), rewritten=())
         return replace(self, versions=(kept, *self.versions[base + 1 :]))
 
     def view(self, as_of: Timestamp, own: WriteBatch | None = None) -> ShardView:
@@ -175,7 +186,7 @@ class ShardState:
                 _add_commit(builder, commit)
         if own is not None:
             # At read committed, rows that this transaction deleted may be gone with their file.
-            deletes = self._resolve(own.deletes, ignore_gone=True)
+            deletes = self._resolve(own.deletes, following, ignore_gone=True)
             builder.add_own(replace(own, deletes=deletes))
         return builder.view(self.shard, self.schema)
 
@@ -194,26 +205,53 @@ class ShardState:
         return any(version.wrote_between(after, upto) for version in self.versions[first:])
 
     def resolve(self, deletes: Deletes) -> Deletes:
-        """The same rows, named by their files where they have been flushed (V2)."""
-        return self._resolve(deletes, ignore_gone=False)
+        """The same rows, named by the files where they are now (V2, V5)."""
+        return self._resolve(deletes, len(self.versions), ignore_gone=False)
 
-    def _resolve(self, deletes: Deletes, *, ignore_gone: bool) -> Deletes:
+    def surviving(self, deletes: Deletes) -> Deletes:
+        """Like `resolve`, without the rows that are gone with their file."""
+        resolved = self._resolve(deletes, len(self.versions), ignore_gone=True)
+        gone = [name for name in resolved if is_file(name) and not self._has_file(name)]
+        return {name: resolved[name] for name in resolved if name not in gone} if gone else resolved
+
+    def _has_file(self, name: Source) -> bool:
+        if self.versions and name in self.versions[-1].files:
+            return True
+        return any(file.name == name for commit in self.tail for file in commit.batch.staged)
+
+    def _resolve(self, deletes: Deletes, end: int, *, ignore_gone: bool) -> Deletes:
+        """The same rows as a view names them whose base is the last of `versions[:end]`."""
         cut = self.cut
-        if cut is None or all(is_file(source) or source == OWN for source in deletes):
+        if cut is None:
+            return deletes
+        files = self.versions[end - 1].files if end else FileMap()
+        if all(source == OWN or source in files for source in deletes):
             return deletes
         resolved: dict[Source, list[BitMap64]] = {}
-        for source, rows in deletes.items():
-            if is_file(source) or source == OWN or (ts := _inline_ts(source)) > cut:
-                resolved.setdefault(source, []).append(rows)
-                continue
-            place = self._flushed_to(ts)
-            assert place is not None or ignore_gone, (
-                f"V2: rows committed at {ts} are in a file or in the tail"
-            )
-            if place is not None:
-                name, first_row = place
-                resolved.setdefault(name, []).append(rows.shift(first_row))
+        for source, named in deletes.items():
+            name, rows = source, named
+            if source != OWN and not is_file(source) and (ts := _inline_ts(source)) <= cut:
+                place = self._flushed_to(ts)
+                assert place is not None or ignore_gone, (
+                    f"V2: rows committed at {ts} are in a file or in the tail"
+                )
+                if place is None:
+                    continue
+                name, rows = place[0], named.shift(place[1])
+            while is_file(name) and name not in files and (moved := self._moved_to(name, end)):
+                name, rows = moved[0], moved[1].place(rows)
+            resolved.setdefault(name, []).append(rows)
         return {source: BitMap64.union(*rows) for source, rows in resolved.items()}
+
+    def _moved_to(self, name: Source, end: int) -> tuple[Source, Moved] | None:
+        """The file of `versions[:end]` that has the rows of one which left the table (V5)."""
+        for index in range(end - 1, -1, -1):
+            version = self.versions[index]
+            for target in version.rewritten if index else version.files:
+                for moved in version.files[target].moved:
+                    if moved.source == name:
+                        return target, moved
+        return None
 
     def _flushed_to(self, ts: Timestamp) -> tuple[Source, int] | None:
         """The file and row where the rows committed inline at `ts` begin; None if it is gone."""

@@ -27,7 +27,7 @@ from coordinator.core.messages import (
     RemoveTable,
     RemoveTimeline,
 )
-from sql.catalog import Catalog, Table, Timeline
+from sql.catalog import Catalog, LookUp, ReadHold, Table, Timeline
 from storage.stash import Put
 from storage.types import Timestamp
 
@@ -63,10 +63,12 @@ def apply_changes(catalog: Catalog, changes: Iterable[CatalogChange], *, version
                     raise Stale(f'timeline "{timeline.name}" already exists')
                 timelines[timeline.name] = timeline
             case RemoveTimeline(name=name):
-                _remove_timeline(timelines, tables, name)
+                _remove_timeline(timelines, tables, holds, name)
             case PutReadHold(hold=hold):
                 if hold.name in holds:
                     raise Stale(f'read hold "{hold.name}" already exists')
+                if hold.timeline not in timelines:
+                    raise Stale(f'timeline "{hold.timeline}" was dropped')
                 holds[hold.name] = hold
             case RemoveReadHold(name=name):
                 if holds.pop(name, None) is None:
@@ -75,9 +77,15 @@ def apply_changes(catalog: Catalog, changes: Iterable[CatalogChange], *, version
 
 
 def _remove_timeline(
-    timelines: dict[str, Timeline], tables: dict[tuple[str, str], Table], name: str
+    timelines: dict[str, Timeline],
+    tables: Mapping[tuple[str, str], Table],
+    holds: Mapping[str, ReadHold],
+    name: str,
 ) -> None:
-    if name not in timelines or any(table.timeline == name for table in tables.values()):
+    used = any(table.timeline == name for table in tables.values()) or any(
+        hold.timeline == name for hold in holds.values()
+    )
+    if name not in timelines or used:
         raise Stale(f'timeline "{name}" was changed by a concurrent transaction')
     del timelines[name]
 
@@ -95,16 +103,20 @@ def _put_table(
         raise Stale(f'schema "{table.schema}" was changed by a concurrent transaction')
     if known is not None and known.oid != table.oid:
         raise Stale(f'relation "{table.name}" already exists')
-    if known is None:
-        before = next((name for name, other in tables.items() if other.oid == table.oid), None)
-        if before is not None:
-            del tables[before]  # renamed, or moved to another schema
+    if table.version > 0:
+        # Altered: from exactly the version before, which may have had another name.
+        name = (table.schema, table.name)
+        if known is None:
+            name = next((key for key, other in tables.items() if other.oid == table.oid), name)
+        before = tables.pop(name, None)
+        if before is None or before.version != table.version - 1:
+            raise Stale(f'table "{table.name}" was changed by a concurrent transaction')
     tables[table.schema, table.name] = table
 
 
 def _remove_table(tables: dict[tuple[str, str], Table], table: Table) -> None:
     known = tables.get((table.schema, table.name))
-    if known is None or known.oid != table.oid:
+    if known is None or known.oid != table.oid or known.version != table.version:
         raise Stale(f'table "{table.name}" was changed by a concurrent transaction')
     del tables[table.schema, table.name]
 
@@ -113,6 +125,14 @@ def is_current(catalog: Catalog, table: Table) -> bool:
     """True if the table's definition in this catalog is the one that a statement was bound to."""
     known = catalog.tables.get((table.schema, table.name))
     return known is not None and known.oid == table.oid and known.version == table.version
+
+
+def resolve(catalog: Catalog, name: LookUp) -> int | None:
+    """What a name means in this catalog: a table's oid, 0 for a schema, None if it is missing."""
+    if name.name is None:
+        return 0 if name.schema in catalog.schemas else None
+    table = catalog.tables.get((name.schema, name.name))
+    return None if table is None else table.oid
 
 
 def encode_changes(ts: Timestamp, changes: Iterable[CatalogChange]) -> tuple[Put, ...]:
@@ -142,6 +162,13 @@ class VersionedCatalog:
         self._versions: list[Catalog] = [Catalog()]
         for ts, changes in history:
             self.put(ts, apply_changes(self.current, changes, version=self.current.version + 1))
+
+    @classmethod
+    def only(cls, catalog: Catalog) -> "VersionedCatalog":
+        """A single version, true at every time: what timelines other than `system` have."""
+        versioned = cls()
+        versioned._versions = [catalog]
+        return versioned
 
     @property
     def current(self) -> Catalog:

@@ -8,25 +8,39 @@ INVARIANTS
   R3  a strict read is served at the oracle's read_ts of the moment it asks; everything acknowledged
       before is at or below it, and everything at or below it is in the shards' views.
   R4  every request is answered once, unless its transaction is aborted first.
+  R5  a core is one timeline (DESIGN §2). DDL belongs to `system`, which publishes every new catalog
+      to the others; they know tables, and commit rows.
 
 The logic lives in the siblings that own the state: oracle, read_holds, timestamps, transactions,
 validation, group_commit, leases, cutting, catalog. Here they are only put together.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
 import pyarrow as pa
 
 from coordinator.core.catalog import Stale, VersionedCatalog
-from coordinator.core.cutting import MILLISECOND, Cutting, ceil_ms, floor_ms
-from coordinator.core.effects import CommitGroup, Effect, FlushCut, PersistCeiling, Reply, Tidy
-from coordinator.core.group_commit import GroupCommit, Pending
+from coordinator.core.cutting import Cutting, ceil_to, floor_to
+from coordinator.core.effects import (
+    CommitGroup,
+    Effect,
+    FlushCut,
+    PersistCeiling,
+    PublishCatalog,
+    RemoveStaged,
+    Reply,
+    Tidy,
+)
+from coordinator.core.group_commit import Gathered, GroupCommit, Pending
 from coordinator.core.leases import WriteLeases
 from coordinator.core.messages import (
     AbortTransaction,
+    AdoptSnapshot,
+    Advance,
     Begin,
+    CatalogPublished,
     CeilingFailed,
     CeilingPersisted,
     ChangeCatalog,
@@ -37,18 +51,24 @@ from coordinator.core.messages import (
     GroupCommitted,
     GroupFailed,
     GroupPassed,
+    InlineRows,
     Leased,
+    LookedUp,
     Message,
     NewTableId,
     PutTable,
     Refused,
     RefusedReason,
+    ReleaseSavepoint,
     RequestId,
+    RollbackTo,
+    Savepoint,
     Scan,
     ShutDown,
-    Snapshot,
+    Spilled,
     Stopped,
     TableId,
+    TakeInlineRows,
     TakeLease,
     TakeSnapshot,
     Tick,
@@ -57,21 +77,22 @@ from coordinator.core.messages import (
     Views,
     WriteRows,
 )
+from coordinator.core.observation import (
+    ObservedTimeline,
+    TimestampExplained,
+    observed_shard,
+    observed_timeline,
+)
 from coordinator.core.oracle import Oracle
 from coordinator.core.read_holds import ReadHolds
 from coordinator.core.settings import CoreSettings
-from coordinator.core.timestamps import (
-    Close,
-    Ready,
-    TooFar,
-    TooOld,
-    WaitForClock,
-    determine_as_of,
-)
-from coordinator.core.transactions import Transaction
+from coordinator.core.snapshots import Snapshots
+from coordinator.core.timestamps import InputSince, determine
+from coordinator.core.transactions import StagedFiles, Transaction
 from coordinator.core.validation import fenced
-from sql.catalog import Table
-from storage.shard import ShardState
+from sql.catalog import SYSTEM_TIMELINE, Catalog, Table, Timeline
+from storage.batch import WriteBatch
+from storage.shard import TICKS_PER_MS, ShardState
 from storage.types import Epoch, ShardId, Timestamp, Token
 
 FIRST_OID = 16_384
@@ -88,6 +109,9 @@ class Recovered:
     catalog: VersionedCatalog
     shards: Mapping[ShardId, ShardState]
     next_oid: int = FIRST_OID
+    timeline: Timeline = SYSTEM_TIMELINE
+    registered: frozenset[ShardId] | None = None
+    """Shards that the txns shard knows; None: all of `shards`."""
 
 
 class Core:
@@ -103,6 +127,8 @@ class Core:
         self._settings = settings
         self._schema_of = schema_of
         self._epoch = recovered.epoch
+        self._timeline = recovered.timeline
+        self._unit = 1 if recovered.timeline.manual else TICKS_PER_MS
         self._next_oid = recovered.next_oid
         self._commits = 0
         self._shards = dict(recovered.shards)
@@ -110,14 +136,28 @@ class Core:
         self._oracle = Oracle(
             ceiling=recovered.ceiling,
             step_us=settings.ceiling_step_us,
+            clockless=recovered.timeline.manual,
         )
-        since = max(Timestamp(0), Timestamp(self._oracle.read_ts() - settings.history_us))
-        self._holds = ReadHolds(since=since, history_us=settings.history_us)
+        self._holds = ReadHolds(
+            self._catalog.current,
+            frontier=self._oracle.read_ts(),
+            history_us=settings.history_us,
+            timeline=recovered.timeline.name,
+        )
+        known = recovered.registered
+        self._registered = set(recovered.shards if known is None else known)
         self._groups = GroupCommit(group_max=settings.group_max)
+        self._snapshots = Snapshots(
+            recovered.timeline,
+            settings,
+            self._oracle,
+            self._holds,
+            self._groups,
+            self._catalog_at,
+        )
         self._leases = WriteLeases()
-        self._cutting = Cutting(settings, last_cut=_last_cut(recovered))
+        self._cutting = Cutting(settings, _last_cut(recovered, self._unit), self._unit)
         self._transactions: dict[TransactionId, Transaction] = {}
-        self._waiting: list[TakeSnapshot] = []
         # What these hold in the txns shard stays there: Delta will not have it.
         self._fenced: set[ShardId] = set()
         self._stopping: RequestId | None = None
@@ -141,6 +181,56 @@ class Core:
         """The least timestamp that AS OF may name."""
         return self._holds.since
 
+    @property
+    def catalog(self) -> Catalog:
+        """The newest catalog."""
+        return self._catalog.current
+
+    @property
+    def read_ts(self) -> Timestamp:
+        """Where a strict read is served now."""
+        return self._oracle.read_ts()
+
+    def observe(self) -> ObservedTimeline:
+        """All of it at this moment, as a value."""
+        return observed_timeline(
+            self._timeline,
+            self._catalog.current,
+            self._oracle,
+            self._holds,
+            self._shards,
+            self._transactions,
+        )
+
+    def explain(
+        self,
+        txn: TransactionId,
+        tables: Sequence[Table],
+        now: Timestamp,
+        *,
+        as_of: Timestamp | None,
+        at_least: bool,
+    ) -> TimestampExplained:
+        """How the timestamp would be chosen for a query over these tables; changes nothing."""
+        transaction = self._transactions[txn]
+        states = [(table, self._shard(transaction, table)) for table in tables]
+        inputs = tuple(observed_shard(table, state, self._holds) for table, state in states)
+        question = self._snapshots.question(
+            transaction,
+            now,
+            as_of=as_of,
+            at_least=at_least,
+            inputs=[InputSince(item.table.name, item.since) for item in inputs],
+        )
+        level = transaction.isolation.value
+        found = determine(question)
+        return TimestampExplained(self._timeline, level, question.read_ts, found, inputs)
+
+    @property
+    def timeline(self) -> Timeline:
+        """Whose core this is (R5)."""
+        return self._timeline
+
     def step(self, message: Message, now: Timestamp) -> list[Effect]:
         """Handle one message; the caller runs the returned effects in order (R1, R2)."""
         match message:
@@ -148,13 +238,36 @@ class Core:
                 return self._begin(message)
             case TakeSnapshot():
                 return self._take_snapshot(message, now)
+            case AdoptSnapshot():
+                return self._adopt_snapshot(message)
+            case LookedUp(txn=txn, names=names):
+                self._transactions[txn].looked_up(names)
+                return []
+            case Savepoint(txn=txn, number=number):
+                self._transactions[txn].savepoint(number)
+                return []
+            case ReleaseSavepoint(txn=txn, number=number):
+                self._transactions[txn].release(number)
+                return []
+            case RollbackTo(txn=txn, number=number):
+                return _removal(self._transactions[txn].rollback_to(number))
+            case TakeInlineRows(request=request, txn=txn):
+                return [Reply(request, InlineRows(self._transactions[txn].inline_rows()))]
+            case Spilled(txn=txn, files=files):
+                self._transactions[txn].spilled(files)
+                return []
             case Scan():
                 return self._scan(message)
             case WriteRows():
-                self._transactions[message.txn].write(message.table, message.batch)
+                self._transactions[message.txn].write(message.table, message.batch, message.old)
                 return []
             case ChangeCatalog():
                 return self._change_catalog(message)
+            case Advance():
+                self._transactions[message.txn].advance_to = message.ts
+                return []
+            case CatalogPublished():
+                return self._catalog_published(message, now)
             case TakeLease():
                 oids = [table.oid for table in message.tables]
                 self._leases.ask(message.request, message.txn, oids)
@@ -193,83 +306,53 @@ class Core:
     def _begin(self, message: Begin) -> list[Effect]:
         assert message.txn not in self._transactions, "X3: a transaction begins once"
         self._transactions[message.txn] = Transaction(
-            message.txn, message.owner, message.isolation, message.read_only
+            message.txn, message.owner, message.isolation, message.read_only, message.staleness_us
         )
         return []
 
+    def _catalog_at(self, ts: Timestamp) -> Catalog:
+        return self._catalog.at(ts)
+
     def _take_snapshot(self, message: TakeSnapshot, now: Timestamp) -> list[Effect]:
+        replies = self._snapshots.take(message, self._transactions[message.txn], now)
+        # Who has to wait may wait for the ceiling.
+        return [*replies] or self._persist_ceiling(now)
+
+    def _adopt_snapshot(self, message: AdoptSnapshot) -> list[Effect]:
         txn = self._transactions[message.txn]
-        if message.as_of is not None:
-            return self._snapshot_as_of(message, message.as_of, now)
-        if txn.snapshot is None:
-            ts = self._oracle.read_ts()
-            self._hold(txn, ts)
-            txn.snapshot = Snapshot(ts, self._catalog.at(ts))
-        return [Reply(message.request, txn.snapshot)]
-
-    def _hold(self, txn: Transaction, ts: Timestamp) -> None:
-        if ts not in txn.timestamps:
-            self._holds.acquire(txn.id, ts)
-            txn.timestamps.add(ts)
-
-    def _snapshot_as_of(
-        self, message: TakeSnapshot, as_of: Timestamp, now: Timestamp
-    ) -> list[Effect]:
-        choice = determine_as_of(
-            as_of,
-            at_least=message.at_least,
-            since=self._holds.since,
-            read_ts=self._oracle.read_ts(),
-            now=now,
-            bound_us=self._settings.future_bound_us,
-        )
-        match choice:
-            case Ready(ts=ts):
-                return self._ready(message, ts)
-            case Close(ts=ts):
-                if self._write_pending(ts) or not self._oracle.ensure_at_least(ts):
-                    self._waiting.append(message)
-                    return self._persist_ceiling(now)
-                return self._ready(message, ts)
-            case WaitForClock():
-                self._waiting.append(message)
-                return []
-            case TooOld(since=since):
-                detail = f"The oldest readable timestamp is {since}."
-                return [_refuse(message.request, "72000", "timestamp is too old", detail)]
-            case TooFar():
-                detail = f"Now is {now}."
-                text = "timestamp is too far in the future"
-                return [_refuse(message.request, "22023", text, detail)]
-            case _:
-                assert_never(choice)
-
-    def _ready(self, message: TakeSnapshot, ts: Timestamp) -> list[Effect]:
-        self._hold(self._transactions[message.txn], ts)
-        return [Reply(message.request, Snapshot(ts, self._catalog.at(ts)))]
-
-    def _write_pending(self, ts: Timestamp) -> bool:
-        """True if a group in flight may still become durable at or below `ts`."""
-        group = self._groups.in_flight
-        return group is not None and group.commit.ts <= ts
+        exporter = self._transactions.get(message.exporter)
+        assert txn.snapshot is None, "X1: a snapshot is adopted before any is taken"
+        if exporter is None or message.ts not in exporter.timestamps:
+            return [_refuse(message.request, "22023", "the snapshot is not exported any more")]
+        self._snapshots.hold(txn, message.ts)
+        snapshot = txn.take_snapshot(message.ts, self._catalog.at(message.ts))
+        return [Reply(message.request, snapshot)]
 
     def _scan(self, message: Scan) -> list[Effect]:
         txn = self._transactions[message.txn]
         assert message.ts in txn.timestamps, "H2: only a held timestamp is read"
         current = txn.snapshot is not None and message.ts == txn.snapshot.ts
         views = []
-        for table in message.tables:
+        predicates = message.predicates or (None,) * len(message.tables)
+        for table, predicate in zip(message.tables, predicates, strict=True):
             shard = ShardId(table.shard)
-            refused = fenced(shard, self._shards)
+            refused = fenced(shard, self._shards) or self._too_old(table, message.ts)
             if refused is not None:
                 return [Reply(message.request, refused)]
             if current:
-                txn.reads.add(shard)
-                txn.tables[table.oid] = table
+                txn.read(table, predicate)
             views.append(
-                self._shard(txn, table).view(message.ts, txn.writes.get(shard) if current else None)
+                self._shard(txn, table).view(message.ts, txn.own(shard) if current else None)
             )
         return [Reply(message.request, Views(tuple(views)))]
+
+    def _too_old(self, table: Table, ts: Timestamp) -> Refused | None:
+        """72000 for a table whose history is shorter than the timeline's."""
+        since = self._holds.since_of(ShardId(table.shard))
+        if ts >= since:
+            return None
+        detail = f'The oldest readable timestamp of table "{table.name}" is {since}.'
+        return Refused(RefusedReason.OTHER, "72000", "timestamp is too old", detail)
 
     def _shard(self, txn: Transaction, table: Table) -> ShardState:
         """The shard of a table; one that only a transaction knows so far is empty."""
@@ -277,7 +360,8 @@ class Core:
         state = self._shards.get(shard)
         if state is None:
             assert shard in txn.created(), f"R3: {shard} is committed, so its rows are known"
-            state = ShardState(shard, self._schema_of(table), self._oracle.read_ts())
+            created = self._oracle.read_ts()
+            state = ShardState(shard, self._schema_of(table), created, ticks_per_ms=self._unit)
         return state
 
     def _change_catalog(self, message: ChangeCatalog) -> list[Effect]:
@@ -299,13 +383,21 @@ class Core:
             return []
         return self._end(txn, now)
 
-    def _end(self, txn: Transaction, now: Timestamp) -> list[Effect]:
-        """Release what the transaction held (X3), and let those go on who waited for it."""
+    def _end(
+        self,
+        txn: Transaction,
+        now: Timestamp,
+        committed: Mapping[ShardId, WriteBatch] | None = None,
+    ) -> list[Effect]:
+        """Release what the transaction held (X3, X5), and let those go on who waited for it."""
+        files = set(txn.staged_files())
+        for shard, batch in (committed or {}).items():
+            files -= {(shard, file.name) for file in batch.staged}
         del self._transactions[txn.id]
         self._holds.release(txn.id)
         self._leases.release(txn.id)
-        self._waiting = [waiting for waiting in self._waiting if waiting.txn != txn.id]
-        return self._grant_leases() + self._start_group(now)
+        self._snapshots.forget(txn.id)
+        return _removal(tuple(sorted(files))) + self._grant_leases() + self._start_group(now)
 
     def _disconnected(self, message: Disconnected, now: Timestamp) -> list[Effect]:
         effects: list[Effect] = []
@@ -339,12 +431,13 @@ class Core:
         gathered = self._groups.gather(self._catalog.current, self._shards, self._leases)
         effects: list[Effect] = []
         if gathered.members:
-            ts = self._oracle.write_ts(now)
+            ts = self._oracle.write_ts(self._write_clock(gathered.members, now))
             if ts is None:
                 self._groups.put_back(gathered.members)
             else:
                 self._commits += 1
-                group = gathered.at(ts, Token(f"{self._epoch}-{self._commits}"))
+                token = Token(f"{self._epoch}-{self._commits}")
+                group = gathered.at(ts, token, self._to_register(gathered))
                 self._groups.launch(group)
                 effects.append(CommitGroup(group.commit))
         for pending, refused in gathered.refused:
@@ -352,30 +445,65 @@ class Core:
             effects += self._end(pending.txn, now)
         return effects + self._persist_ceiling(now)
 
+    def _to_register(self, gathered: Gathered) -> tuple[ShardId, ...]:
+        """Shards that the txns shard hears of for the first time (T6)."""
+        created = {
+            ShardId(change.table.shard)
+            for change in gathered.changes
+            if isinstance(change, PutTable) and change.table.timeline == self._timeline.name
+        }
+        return tuple(sorted((created | gathered.batches.keys()) - self._registered))
+
+    def _write_clock(self, members: Sequence[Pending], now: Timestamp) -> Timestamp:
+        """What a write timestamp must reach: the clock, or the farthest ADVANCE of the group."""
+        if not self._timeline.manual:
+            return now
+        return Timestamp(max(member.txn.advance_to or 0 for member in members))
+
+    def _catalog_published(self, message: CatalogPublished, now: Timestamp) -> list[Effect]:
+        """DDL of the system timeline: other timelines follow it (R5)."""
+        self._catalog = VersionedCatalog.only(message.catalog)
+        self._holds.defined(message.catalog)
+        self._create_shards(message.changes, self._oracle.read_ts(), now)
+        return self._advance(now)
+
     def _group_committed(self, token: Token, now: Timestamp) -> list[Effect]:
         group = self._groups.landed(token)
         ts = group.commit.ts
         self._oracle.apply_write(ts)
+        self._registered.update(group.commit.registers)
         self._create_shards(group.changes, ts, now)
+        effects: list[Effect] = []
         if group.changes:
             self._catalog.put(ts, group.catalog)
+            self._holds.defined(group.catalog)
+            effects.append(PublishCatalog(group.changes, group.catalog))
         for shard, batch in group.commit.batches.items():
             before = self._shards[shard]
             after = before.committed(ts, batch)
             self._shards[shard] = after
+            self._groups.writes.committed(before, ts, group.interim[shard])
             added = after.tail_bytes - before.tail_bytes
             self._cutting.wrote(shard, after, added=added, now=now)
-        effects: list[Effect] = [Reply(member.request, Committed(ts)) for member in group.members]
+        effects += [Reply(member.request, Committed(ts)) for member in group.members]
         for member in group.members:
-            effects += self._end(member.txn, now)
+            effects += self._end(member.txn, now, group.commit.batches)
+        self._forget_writes()
         return effects + self._advance(now)
+
+    def _forget_writes(self) -> None:
+        """Drop what validation needs to know of commits that no open snapshot is before."""
+        if self._groups.writes.wants_pruning:
+            open_at = (txn.snapshot.ts for txn in self._transactions.values() if txn.snapshot)
+            self._groups.writes.prune(min(open_at, default=self._oracle.read_ts()))
 
     def _create_shards(self, changes: tuple[object, ...], ts: Timestamp, now: Timestamp) -> None:
         for change in changes:
-            if isinstance(change, PutTable):
+            if isinstance(change, PutTable) and change.table.timeline == self._timeline.name:
                 shard = ShardId(change.table.shard)
                 if shard not in self._shards:
-                    state = ShardState(shard, self._schema_of(change.table), ts)
+                    schema = self._schema_of(change.table)
+                    state = ShardState(shard, schema, ts, ticks_per_ms=self._unit)
                     self._shards[shard] = state
                     self._cutting.wrote(shard, state, added=0, now=now)
 
@@ -415,14 +543,10 @@ class Core:
         """Do what has become possible: a group, waiting snapshots, leases, a cut, the end."""
         effects = self._start_group(now)
         effects += self._grant_leases()
-        effects += self._wake(now)
+        effects += self._snapshots.wake(now)
         effects += self._persist_ceiling(now)
         effects += self._cut(now)
         return effects + self._stop()
-
-    def _wake(self, now: Timestamp) -> list[Effect]:
-        waiting, self._waiting = self._waiting, []
-        return [effect for message in waiting for effect in self._take_snapshot(message, now)]
 
     def _cut(self, now: Timestamp) -> list[Effect]:
         stopping = self._stopping is not None and bool(self._cutting.dirty_since)
@@ -436,19 +560,27 @@ class Core:
         if not shards:
             return []
         self._cutting.begin(cut, shards)
-        since = self._holds.advance(self._oracle.read_ts())
-        self._catalog.prune(since)
+        self._catalog.prune(self._advance_since(now))
         for shard in shards:
-            self._shards[shard] = self._shards[shard].pruned(since)
+            self._shards[shard] = self._shards[shard].pruned(self._holds.since_of(shard))
         return [FlushCut(cut, tuple(self._shards[shard] for shard in shards))]
+
+    def _advance_since(self, now: Timestamp) -> Timestamp:
+        # An idle timeline is readable up to now, and its history grows old all the same.
+        present = self._oracle.read_ts()
+        return self._holds.advance(present if self._timeline.manual else max(present, now))
 
     def _choose_cut(self) -> Timestamp | None:
         """The newest millisecond below which nothing is on its way (C4); None: try again later."""
+        read_ts, last = self._oracle.read_ts(), self._cutting.last_cut
+        if self._timeline.manual:
+            # Time does not move for the sake of a cut: it may have to come again (C1).
+            return read_ts if read_ts >= last else None
         # A shard that could not be flushed is tried again, also if nothing is written.
-        cut = max(ceil_ms(self._oracle.read_ts()), Timestamp(self._cutting.last_cut + MILLISECOND))
+        cut = max(ceil_to(read_ts, self._unit), Timestamp(last + self._unit))
         if self._groups.in_flight is not None or not self._oracle.ensure_at_least(cut):
-            cut = floor_ms(self._oracle.read_ts())
-        return cut if cut > self._cutting.last_cut else None
+            cut = floor_to(read_ts, self._unit)
+        return cut if cut > last else None
 
     def _cut_flushed(self, message: CutFlushed, now: Timestamp) -> list[Effect]:
         for shard, version in message.versions.items():
@@ -486,10 +618,14 @@ class Core:
         return [PersistCeiling(self._oracle.final_ceiling()), Reply(request, Stopped())]
 
 
-def _last_cut(recovered: Recovered) -> Timestamp:
+def _removal(files: StagedFiles) -> list[Effect]:
+    return [RemoveStaged(files)] if files else []
+
+
+def _last_cut(recovered: Recovered, unit: int) -> Timestamp:
     """No cut before was later: a shard may have been flushed at one that was never tidied."""
     flushed = (state.cut for state in recovered.shards.values() if state.cut is not None)
-    return max((floor_ms(recovered.applied), *flushed))
+    return max((floor_to(recovered.applied, unit), *flushed))
 
 
 def _refuse(request: RequestId, sqlstate: str, message: str, detail: str | None = None) -> Reply:

@@ -3,7 +3,8 @@
     dirty ──age, bytes or commits──▶ FlushCut(C) ──CutFlushed──▶ Tidy(C) ──Tidied──▶ idle
 
 INVARIANTS
-  C1  a cut lies on a millisecond and is greater than every cut before.
+  C1  a cut lies on a millisecond (in a timeline without a clock: anywhere) and is greater than
+      every cut before; without a clock a cut that failed for some shards may come again.
   C4  no commit at or below a cut is still on its way when the cut is chosen.
   C5  one cut at a time; what could not be flushed stays dirty; tidy stops short of it.
 """
@@ -12,20 +13,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from coordinator.core.settings import CoreSettings
-from storage.shard import ShardState
+from storage.shard import TICKS_PER_MS, ShardState
 from storage.types import ShardId, Timestamp
 
-MILLISECOND = 1_000
+
+def floor_to(ts: Timestamp, unit: int) -> Timestamp:
+    """The last multiple of `unit` at or before `ts`."""
+    return Timestamp(ts - ts % unit)
 
 
-def floor_ms(ts: Timestamp) -> Timestamp:
-    """The last millisecond at or before `ts`."""
-    return Timestamp(ts - ts % MILLISECOND)
-
-
-def ceil_ms(ts: Timestamp) -> Timestamp:
-    """The first millisecond at or after `ts`."""
-    return floor_ms(Timestamp(ts + MILLISECOND - 1))
+def ceil_to(ts: Timestamp, unit: int) -> Timestamp:
+    """The first multiple of `unit` at or after `ts`."""
+    return floor_to(Timestamp(ts + unit - 1), unit)
 
 
 @dataclass(slots=True)
@@ -34,6 +33,7 @@ class Cutting:
 
     settings: CoreSettings
     last_cut: Timestamp
+    unit: int = TICKS_PER_MS
     in_flight: Timestamp | None = None
     dirty_since: dict[ShardId, Timestamp] = field(default_factory=dict[ShardId, Timestamp])
     bytes: int = 0
@@ -66,8 +66,8 @@ class Cutting:
 
     def begin(self, cut: Timestamp, shards: Iterable[ShardId]) -> None:
         """Start a cut of these shards (C1); the other dirty ones wait for the next."""
-        assert cut > self.last_cut, "C1: cuts ascend"
-        assert cut % MILLISECOND == 0, "C1: a cut lies on a millisecond"
+        assert cut > self.last_cut or (cut == self.last_cut and self.unit == 1), "C1: cuts ascend"
+        assert cut % self.unit == 0, "C1: a cut lies on a millisecond"
         self.in_flight = cut
         for shard in shards:
             del self.dirty_since[shard]

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from coordinator.core.messages import ReplyValue, RequestId
+from coordinator.core.messages import CatalogChange, ReplyValue, RequestId
+from coordinator.core.transactions import StagedFiles
+from sql.catalog import Catalog
 from storage.commit import Commit
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp
@@ -57,4 +59,23 @@ class Tidy:
     flushed: Mapping[ShardId, Timestamp]
 
 
-Effect: TypeAlias = Reply | PersistCeiling | CommitGroup | FlushCut | Tidy
+@dataclass(frozen=True, slots=True)
+class PublishCatalog:
+    """Tell the cores of all other timelines of DDL, before anybody hears that it is committed."""
+
+    changes: tuple[CatalogChange, ...]
+    catalog: Catalog
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveStaged:
+    """Delete staged files that no commit names or ever will. Ends here, done or not: what is left
+    over is an orphan.
+    """
+
+    files: StagedFiles
+
+
+Effect: TypeAlias = (
+    PublishCatalog | Reply | PersistCeiling | CommitGroup | FlushCut | Tidy | RemoveStaged
+)

@@ -16,15 +16,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from coordinator.core.catalog import Stale, apply_changes, encode_changes
+from coordinator.core.interim import Interim, RecentWrites, interim_of
 from coordinator.core.leases import WriteLeases
 from coordinator.core.messages import (
     CatalogChange,
-    PutTable,
     Refused,
     RequestId,
 )
-from coordinator.core.transactions import Transaction, merge_batches
-from coordinator.core.validation import conflict, fenced, stale, stale_refusal
+from coordinator.core.own_writes import merge_batches
+from coordinator.core.transactions import Transaction
+from coordinator.core.validation import (
+    Ahead,
+    Recent,
+    ValidationCounts,
+    conflict,
+    fenced,
+    shadowed,
+    stale,
+    stale_refusal,
+)
 from sql.catalog import Catalog
 from storage.batch import WriteBatch
 from storage.commit import Commit
@@ -43,12 +53,15 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The members of one commit, what they write together, and the catalog after it."""
+    """The members of one commit, what they write together, and the catalog after it. `interim`:
+    the members' writes one by one, for the validation of others.
+    """
 
     members: tuple[Pending, ...]
     commit: Commit
     changes: tuple[CatalogChange, ...]
     catalog: Catalog
+    interim: Mapping[ShardId, Sequence[Interim]]
 
     def tables(self) -> frozenset[int]:
         """The oids of the tables that the group writes rows to."""
@@ -65,6 +78,7 @@ class _Gathering:
     waiting: list[Pending]
     batches: dict[ShardId, list[WriteBatch]]
     changes: list[CatalogChange]
+    recent: Recent
 
 
 class GroupCommit:
@@ -74,6 +88,8 @@ class GroupCommit:
         self._queue: deque[Pending] = deque()
         self._in_flight: Group | None = None
         self._group_max = group_max
+        self.writes = RecentWrites()
+        self.counts = ValidationCounts()
 
     @property
     def in_flight(self) -> Group | None:
@@ -95,13 +111,14 @@ class GroupCommit:
     ) -> "Gathered":
         """Take members off the queue (G2); who waits for a lease stays, in order."""
         assert self._in_flight is None, "G1: one group at a time"
-        group = _Gathering(catalog, [], [], [], {}, [])
+        recent = Recent(shards, self.writes, self.counts, Ahead())
+        group = _Gathering(catalog, [], [], [], {}, [], recent)
         while self._queue and len(group.members) < self._group_max:
             pending = self._queue.popleft()
             if leases.blocks(pending.txn.id, pending.txn.written_tables(), pending.ticket):
                 group.waiting.append(pending)
             else:
-                _admit(group, pending, shards)
+                _admit(group, pending)
         self._queue.extendleft(reversed(group.waiting))
         return Gathered(
             tuple(group.members),
@@ -109,6 +126,7 @@ class GroupCommit:
             {shard: _merge(batches) for shard, batches in group.batches.items()},
             tuple(group.changes),
             group.catalog,
+            recent.ahead.entries,
         )
 
     def writes_ahead(self, ticket: int) -> frozenset[int]:
@@ -146,27 +164,25 @@ class Gathered:
     batches: Mapping[ShardId, WriteBatch]
     changes: tuple[CatalogChange, ...]
     catalog: Catalog
+    interim: Mapping[ShardId, Sequence[Interim]]
 
-    def at(self, ts: Timestamp, token: Token) -> Group:
-        """The group, with its timestamp."""
+    def at(self, ts: Timestamp, token: Token, registers: tuple[ShardId, ...]) -> Group:
+        """The group, with its timestamp; `registers`: shards new to the txns shard."""
         commit = Commit(
             ts=ts,
             token=token,
             batches=self.batches,
-            registers=_created(self.changes),
+            registers=registers,
             # A dropped table's shard is not forgotten: AS OF may still read it (DESIGN §7).
             forgets=(),
             catalog=encode_changes(ts, self.changes),
         )
-        return Group(self.members, commit, self.changes, self.catalog)
+        return Group(self.members, commit, self.changes, self.catalog, self.interim)
 
 
-def _created(changes: Sequence[CatalogChange]) -> tuple[ShardId, ...]:
-    return tuple(ShardId(change.table.shard) for change in changes if isinstance(change, PutTable))
-
-
-def _admit(group: _Gathering, pending: Pending, shards: Mapping[ShardId, ShardState]) -> None:
+def _admit(group: _Gathering, pending: Pending) -> None:
     txn = pending.txn
+    shards = group.recent.shards
     catalog = group.catalog
     try:
         if txn.changes:
@@ -177,7 +193,8 @@ def _admit(group: _Gathering, pending: Pending, shards: Mapping[ShardId, ShardSt
     writes = txn.final_writes()
     verdict = (
         stale(txn, catalog)
-        or conflict(txn, shards, group.batches.keys())
+        or shadowed(txn, group.catalog)
+        or conflict(txn, writes, group.recent)
         or next(filter(None, (fenced(shard, shards) for shard in writes)), None)
     )
     if verdict is not None:
@@ -188,13 +205,13 @@ def _admit(group: _Gathering, pending: Pending, shards: Mapping[ShardId, ShardSt
     group.changes.extend(txn.changes)
     for shard, batch in writes.items():
         group.batches.setdefault(shard, []).append(batch)
+        entry = interim_of(batch, txn.replaced.get(shard, ()))
+        group.recent.ahead.add(shard, shards.get(shard), batch, entry)
 
 
 def _merge(batches: Sequence[WriteBatch]) -> WriteBatch:
     """All batches as one, with contiguous columns: the codec and every later scan touch them."""
-    merged = batches[0]
-    for batch in batches[1:]:
-        merged = merge_batches(merged, batch)
-    if merged.inserts is None or len(batches) == 1:
+    merged = merge_batches(batches)
+    if merged.inserts is None or merged.inserts.column(0).num_chunks <= 1:
         return merged
     return WriteBatch(merged.inserts.combine_chunks(), merged.staged, merged.deletes)

@@ -4,13 +4,17 @@ Requests are imperative and carry the id that their reply names; completions are
 message is a value; `core.step` is the only reader.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NewType, TypeAlias
 
-from sql.catalog import Catalog, ReadHold, Table, Timeline
-from storage.batch import ShardView, WriteBatch
+import pyarrow as pa
+
+from coordinator.core.predicates import ReadPredicate
+from sql.catalog import Catalog, LookUp, ReadHold, Table, Timeline
+from storage.batch import DataFile, ShardView, WriteBatch
+from storage.known_rows import OldRows
 from storage.shard import Version
 from storage.types import ShardId, Timestamp, Token
 
@@ -109,12 +113,15 @@ class Begin:
     owner: ConnectionId
     isolation: Isolation = Isolation.STRICT_SERIALIZABLE
     read_only: bool = False
+    staleness_us: int | None = None
+    """The bound of bounded staleness, and of nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakeSnapshot:
     """Reply Snapshot. Without `as_of`: the transaction's timestamp, chosen at its first snapshot.
 
+    At read committed it is chosen anew each time, and everything chosen before stays readable.
     With `as_of` (and `at_least`): a timestamp for one statement, held until the transaction ends
     and outside of validation. Below since: 72000; not closed yet: waits for the clock, beyond a
     bound 22023.
@@ -127,26 +134,43 @@ class TakeSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class AdoptSnapshot:
+    """Reply Snapshot: the transaction reads where `exporter` does, which must be open and hold
+    `ts`. Otherwise 22023.
+    """
+
+    request: RequestId
+    txn: TransactionId
+    exporter: TransactionId
+    ts: Timestamp
+
+
+@dataclass(frozen=True, slots=True)
 class Scan:
     """Reply Views of the tables' shards at `ts`, which TakeSnapshot gave this transaction.
 
     At the transaction's own timestamp the views hold its own writes, and the tables enter its read
-    set.
+    set, each with its predicate: which rows the scan depends on. None, or none given: all.
     """
 
     request: RequestId
     txn: TransactionId
     ts: Timestamp
     tables: tuple[Table, ...]
+    predicates: tuple[ReadPredicate | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class WriteRows:
-    """Buffer writes into the transaction: visible to its own later scans. No reply."""
+    """Buffer writes into the transaction: visible to its own later scans. No reply.
+
+    `old`: the values of rows that it deletes, as far as they are known; not made durable.
+    """
 
     txn: TransactionId
     table: Table
     batch: WriteBatch
+    old: OldRows | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +179,56 @@ class ChangeCatalog:
 
     txn: TransactionId
     changes: tuple[CatalogChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LookedUp:
+    """Names that the transaction rests on: if it writes, they must still mean the same (A6). No
+    reply.
+    """
+
+    txn: TransactionId
+    names: Collection[LookUp]
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """Remember the transaction's writes and DDL under a number that ascends from 1. No reply."""
+
+    txn: TransactionId
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSavepoint:
+    """Forget a savepoint and those after it; what was written since stays. No reply."""
+
+    txn: TransactionId
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackTo:
+    """Undo writes and DDL since a savepoint, 0: all of them. What was read stays read. No reply."""
+
+    txn: TransactionId
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class TakeInlineRows:
+    """Reply InlineRows: all rows that the transaction keeps in memory; they stay until Spilled."""
+
+    request: RequestId
+    txn: TransactionId
+
+
+@dataclass(frozen=True, slots=True)
+class Spilled:
+    """The inline rows of these shards are in these staged files now, in order. No reply."""
+
+    txn: TransactionId
+    files: Mapping[ShardId, tuple[DataFile, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +256,22 @@ class AbortTransaction:
     """
 
     txn: TransactionId
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """The transaction's commit brings its timeline, one without a clock, to `ts` at least."""
+
+    txn: TransactionId
+    ts: Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogPublished:
+    """DDL has been committed in the system timeline; for the cores of the others."""
+
+    changes: tuple[CatalogChange, ...]
+    catalog: Catalog
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +367,9 @@ class ShutDown:
 
 
 Message: TypeAlias = (
-    Begin | TakeSnapshot | Scan | WriteRows | ChangeCatalog | TakeLease | CommitTransaction
+    Begin | TakeSnapshot | AdoptSnapshot | LookedUp | Savepoint | ReleaseSavepoint | RollbackTo
+    | TakeInlineRows | Spilled | Scan | Advance | CatalogPublished | WriteRows | ChangeCatalog
+    | TakeLease | CommitTransaction
     | AbortTransaction | NewTableId | CeilingPersisted | CeilingFailed | GroupCommitted |
     GroupPassed
     | GroupFailed | CutFlushed | Tidied | Tick | Disconnected | ShutDown
@@ -302,6 +394,13 @@ class Views:
     """One view per table, in the order asked for."""
 
     views: tuple[ShardView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InlineRows:
+    """Rows that a transaction has in memory, by shard; the order is that of their names."""
+
+    rows: Mapping[ShardId, pa.Table]
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,4 +449,6 @@ class Refused:
     hint: str | None = None
 
 
-ReplyValue: TypeAlias = Snapshot | Views | Leased | Committed | TableId | Stopped | Refused
+ReplyValue: TypeAlias = (
+    Snapshot | InlineRows | Views | Leased | Committed | TableId | Stopped | Refused
+)

@@ -15,21 +15,31 @@ INVARIANTS (DESIGN §2)
 The ceiling is raised ahead of need (Percolator, §2.2): one durable write buys many timestamps.
 After a crash timestamps run ahead of the clock by at most one step, and the clock catches up.
 
+A timeline without a clock (`clockless`) needs no ceiling: it stands where its last durable write or
+ADVANCE left it, so nothing is ever read above what is durable, and a write takes the timestamp
+after the last one.
+
 Not here: persisting the ceiling (the driver), choosing a timestamp for a query (`timestamps.py`).
 """
 
+from typing import Final
+
 from storage.types import Timestamp
+
+NO_CEILING: Final = Timestamp((1 << 63) - 1)
+"""Beyond every timestamp of a clockless timeline."""
 
 
 class Oracle:
     """See the module. `ceiling` is the one found in the stash; the first one must be persisted
-    first.
+    first. Of a clockless timeline it is the upper of the txns shard.
     """
 
-    def __init__(self, *, ceiling: Timestamp, step_us: int) -> None:
+    def __init__(self, *, ceiling: Timestamp, step_us: int, clockless: bool = False) -> None:
         self._read = Timestamp(ceiling - 1)
         self._last = Timestamp(ceiling - 1)
-        self._ceiling = ceiling
+        self._clockless = clockless
+        self._ceiling = NO_CEILING if clockless else ceiling
         self._requested: Timestamp | None = None
         self._step_us = step_us
         self._demand = True
@@ -49,7 +59,10 @@ class Oracle:
         return self._read
 
     def write_ts(self, now: Timestamp) -> Timestamp | None:
-        """Allocate a write timestamp (O2, O5); None: the ceiling must be raised first (O3)."""
+        """Allocate a write timestamp (O2, O5); None: the ceiling must be raised first (O3).
+
+        `now` of a clockless timeline is what an ADVANCE asks for, 0 without one.
+        """
         self._demand = True
         ts = Timestamp(max(now, self._last + 1))
         # Timestamps below the ceiling but behind the clock would be free, and wrong: a commit must
@@ -86,7 +99,7 @@ class Oracle:
         way.
         """
         frontier = max(now, self._last)
-        if not self._demand or self._requested is not None:
+        if self._clockless or not self._demand or self._requested is not None:
             return None
         if self._ceiling - frontier > self._step_us // 2:
             return None
@@ -107,5 +120,6 @@ class Oracle:
     def final_ceiling(self) -> Timestamp:
         """Hand the unused timestamps back at an orderly stop: the next start is on time."""
         assert self._requested is None, "O3: the last ceiling written must be this one"
-        self._ceiling = Timestamp(self._last + 1)
-        return self._ceiling
+        if not self._clockless:
+            self._ceiling = Timestamp(self._last + 1)
+        return Timestamp(self._last + 1)

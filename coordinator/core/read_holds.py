@@ -1,32 +1,73 @@
-"""Read holds: keep every shard readable at a timestamp while someone may still read there.
+"""Read holds and history: how far back every shard stays readable.
 
     since ───────────┬──────────────── upper
                      └ oldest hold: pruning may come this far and no further
 
+A timeline keeps `history` behind its frontier; a table may keep more or less. Holds belong to open
+transactions, or have a name and live in the catalog.
+
 INVARIANTS
-  H1  since never passes the oldest hold.
+  H1  since never passes the oldest hold, of any shard.
   H2  a hold is taken in the same step that chooses its timestamp, so the choice stays readable.
-  H3  since only advances; dropping a hold never moves it by itself, `advance` does.
+  H3  since only advances, also if a table's history is made longer.
 
 Not here: choosing timestamps (`timestamps.py`); what pruning means (`storage/shard.py`).
 """
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
 from coordinator.core.messages import TransactionId
-from storage.types import Timestamp
+from sql.catalog import Catalog, Table
+from storage.types import ShardId, Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A hold and who has it: a transaction, or the name of a hold in the catalog."""
+
+    owner: TransactionId | str
+    ts: Timestamp
 
 
 class ReadHolds:
-    """All holds, by the transaction that owns them."""
+    """All holds of a timeline, and the since of the timeline and of its shards.
 
-    def __init__(self, *, since: Timestamp, history_us: int) -> None:
-        self._since = since
+    `frontier` is the present of the timeline: to it everything is committed and readable.
+    """
+
+    def __init__(
+        self, catalog: Catalog, *, frontier: Timestamp, history_us: int, timeline: str
+    ) -> None:
         self._history_us = history_us
+        self._timeline = timeline
+        self._since = Timestamp(0)
+        self._default_since = Timestamp(0)
         self._holds: dict[TransactionId, list[Timestamp]] = {}
+        self._named: dict[str, Timestamp] = {}
+        # Shards whose since is not the default: by their table's history, or because it was
+        # different a while ago.
+        self._histories: Mapping[ShardId, int] = {}
+        self._sinces: dict[ShardId, Timestamp] = {}
+        self.defined(catalog)
+        self.advance(frontier)
 
     @property
     def since(self) -> Timestamp:
-        """The least timestamp at which everything is readable."""
+        """The least timestamp at which some shard is readable."""
         return self._since
+
+    def since_of(self, shard: ShardId) -> Timestamp:
+        """The least timestamp at which a shard is readable; at or after the timeline's."""
+        return self._sinces.get(shard, self._default_since)
+
+    def holds(self) -> Iterable[Hold]:
+        """All holds, for observation."""
+        for name, ts in self._named.items():
+            yield Hold(name, ts)
+        for owner, held in self._holds.items():
+            for ts in held:
+                yield Hold(owner, ts)
 
     def acquire(self, owner: TransactionId, ts: Timestamp) -> None:
         """Hold `ts` until the owner releases (H2)."""
@@ -37,8 +78,40 @@ class ReadHolds:
         """Drop all holds of a transaction; it may have none."""
         self._holds.pop(owner, None)
 
+    def defined(self, catalog: Catalog) -> None:
+        """Take histories and named holds from a new version of the catalog."""
+        self._named = {
+            hold.name: Timestamp(hold.ts)
+            for hold in catalog.read_holds.values()
+            if hold.timeline == self._timeline
+        }
+        self._histories = _histories(catalog.tables.values(), self._timeline)
+        for shard in self._histories:
+            self._sinces.setdefault(shard, self._default_since)
+
     def advance(self, frontier: Timestamp) -> Timestamp:
-        """Move since to `frontier - history` as far as holds allow (H1, H3); returns it."""
-        least = min((min(held) for held in self._holds.values()), default=frontier)
-        self._since = max(self._since, Timestamp(min(frontier - self._history_us, least)))
+        """Move every since as far as holds and histories allow (H1, H3); the timeline's."""
+        limit = self._least_hold(frontier)
+        default = Timestamp(min(frontier - self._history_us, limit))
+        self._default_since = max(self._default_since, default)
+        for shard, since in list(self._sinces.items()):
+            history = self._histories.get(shard, self._history_us)
+            moved = max(since, Timestamp(min(frontier - history, limit)))
+            if shard in self._histories or moved > self._default_since:
+                self._sinces[shard] = moved
+            else:
+                del self._sinces[shard]
+        self._since = min([self._default_since, *self._sinces.values()])
         return self._since
+
+    def _least_hold(self, frontier: Timestamp) -> Timestamp:
+        held = [min(held) for held in self._holds.values()]
+        return min([frontier, *held, *self._named.values()])
+
+
+def _histories(tables: Iterable[Table], timeline: str) -> Mapping[ShardId, int]:
+    return {
+        ShardId(table.shard): table.history_us
+        for table in tables
+        if table.timeline == timeline and table.history_us is not None
+    }

@@ -6,64 +6,49 @@ INVARIANTS
   X2  own rows are named (`@own`, n), n counting from the transaction's first inline row of the
       table; when it commits, own rows deleted by itself are taken out, the rest keep their order.
   X3  a transaction ends exactly once; what it held is released then.
+  X4  after RollbackTo its writes and DDL are those of the savepoint; its timestamp and what it has
+      read stay. Savepoint 0 is its beginning and always there.
+  X5  a staged file is named by its writes, or handed out once to be removed.
 """
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 import pyarrow as pa
-from pyroaring import BitMap64
 
-from coordinator.core.catalog import apply_changes
+from coordinator.core.catalog import apply_changes, resolve
 from coordinator.core.messages import (
     CatalogChange,
     ConnectionId,
     Isolation,
     PutTable,
+    RemoveTable,
     Snapshot,
     TransactionId,
 )
-from sql.catalog import Catalog, Table
-from storage.batch import Deletes, WriteBatch
-from storage.types import OWN, ShardId, Source, Timestamp
+from coordinator.core.own_writes import Mark, OwnWrites, final_batch, is_empty
+from coordinator.core.predicates import ReadPredicate, ReadSet
+from sql.catalog import Catalog, LookUp, Table
+from storage.batch import DataFile, WriteBatch
+from storage.known_rows import OldRows
+from storage.types import ShardId, Source, Timestamp
+
+StagedFiles = tuple[tuple[ShardId, Source], ...]
+"""Files of the warehouse that no commit names."""
 
 
-def merge_deletes(first: Deletes, second: Deletes) -> Deletes:
-    """The union, by source."""
-    if not first or not second:
-        return first or second
-    merged = dict(first)
-    for source, rows in second.items():
-        known = merged.get(source)
-        merged[source] = rows if known is None else known | rows
-    return merged
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """A transaction at a savepoint: what ROLLBACK TO brings back (X4)."""
+
+    writes: Mapping[ShardId, Mark]
+    changes: int
+    tables: Mapping[int, Table]
+    advance_to: Timestamp | None = None
 
 
-def merge_batches(first: WriteBatch, second: WriteBatch) -> WriteBatch:
-    """Both batches as one: first's rows, then second's."""
-    tables = [batch.inserts for batch in (first, second) if batch.inserts is not None]
-    return WriteBatch(
-        inserts=pa.concat_tables(tables) if tables else None,
-        staged=first.staged + second.staged,
-        deletes=merge_deletes(first.deletes, second.deletes),
-    )
-
-
-def final_batch(batch: WriteBatch) -> WriteBatch:
-    """The batch as it is committed: without own rows that the transaction deleted again (X2)."""
-    gone = batch.deletes.get(OWN)
-    if gone is None:
-        return batch
-    deletes: dict[Source, BitMap64] = dict(batch.deletes)
-    del deletes[OWN]
-    assert batch.inserts is not None, "X2: own rows are deleted only where there are some"
-    kept = [row for row in range(batch.inserts.num_rows) if row not in gone]
-    return replace(batch, inserts=batch.inserts.take(pa.array(kept, pa.int64())), deletes=deletes)
-
-
-def is_empty(batch: WriteBatch) -> bool:
-    """True if committing the batch changes nothing."""
-    rows = 0 if batch.inserts is None else batch.inserts.num_rows
-    return rows == 0 and not batch.staged and not any(batch.deletes.values())
+_START: Final = _Mark({}, 0, {})
 
 
 @dataclass(slots=True)
@@ -74,20 +59,57 @@ class Transaction:
     owner: ConnectionId
     isolation: Isolation
     read_only: bool
+    staleness_us: int | None = None
     snapshot: Snapshot | None = None
     timestamps: set[Timestamp] = field(default_factory=set[Timestamp])
-    reads: set[ShardId] = field(default_factory=set[ShardId])
+    reads: dict[ShardId, ReadSet] = field(default_factory=dict[ShardId, ReadSet])
     tables: dict[int, Table] = field(default_factory=dict[int, Table])
-    writes: dict[ShardId, WriteBatch] = field(default_factory=dict[ShardId, WriteBatch])
+    writes: dict[ShardId, OwnWrites] = field(default_factory=dict[ShardId, OwnWrites])
     changes: list[CatalogChange] = field(default_factory=list[CatalogChange])
     committing: bool = False
+    advance_to: Timestamp | None = None
+    """Where its commit brings a timeline without a clock."""
+    replaced: dict[ShardId, list[OldRows]] = field(default_factory=dict[ShardId, list[OldRows]])
+    """Values of rows that it has deleted, for the validation of others; also of undone ones."""
+    base: Catalog = field(default_factory=Catalog)
+    """The catalog at its timestamp, without its own DDL."""
+    look_ups: set[LookUp] = field(default_factory=set[LookUp])
+    """Names that it rests on (A6)."""
+    _savepoints: dict[int, _Mark] = field(default_factory=dict[int, _Mark])
+    _overlays: int = 0
 
-    def write(self, table: Table, batch: WriteBatch) -> None:
-        """Buffer rows (X2)."""
-        shard = ShardId(table.shard)
-        known = self.writes.get(shard)
+    def take_snapshot(self, ts: Timestamp, catalog: Catalog) -> Snapshot:
+        """Read at `ts` from now on, its own DDL on top of `catalog`. Raises Stale."""
+        if self.changes:
+            shown = apply_changes(catalog, self.changes, version=self._overlay_version())
+        else:
+            shown = catalog
+        self.base = catalog
+        self.snapshot = Snapshot(ts, shown)
+        return self.snapshot
+
+    def looked_up(self, names: Collection[LookUp]) -> None:
+        """Remember names that it rests on, but for those that its own DDL has decided."""
+        if self.changes:
+            names = [name for name in names if resolve(self.base, name) == name.oid]
+        self.look_ups.update(names)
+
+    def read(self, table: Table, predicate: ReadPredicate | None) -> None:
+        """Remember what a scan depends on; None: the whole table."""
         self.tables[table.oid] = table
-        self.writes[shard] = batch if known is None else merge_batches(known, batch)
+        self.reads.setdefault(ShardId(table.shard), ReadSet()).add(predicate)
+
+    def write(self, table: Table, batch: WriteBatch, old: OldRows | None = None) -> None:
+        """Buffer rows (X2); `old`: what is known about rows that it deletes."""
+        self.tables[table.oid] = table
+        if old is not None:
+            self.replaced.setdefault(ShardId(table.shard), []).append(old)
+        self.writes.setdefault(ShardId(table.shard), OwnWrites()).add(batch)
+
+    def own(self, shard: ShardId) -> WriteBatch | None:
+        """What it has written to a shard so far."""
+        writes = self.writes.get(shard)
+        return None if writes is None else writes.merged()
 
     def change_catalog(self, changes: tuple[CatalogChange, ...]) -> None:
         """Buffer DDL; the transaction's own snapshot shows it at once. Raises Stale."""
@@ -99,7 +121,95 @@ class Transaction:
     def _overlay_version(self) -> int:
         # Negative and never used twice: an uncommitted catalog must not be taken for a committed
         # one.
-        return -((self.id << 20) + len(self.changes) + 1)
+        self._overlays += 1
+        return -((self.id << 20) + self._overlays)
+
+    # --- savepoints ----------------------------------------------------------------------------
+
+    def savepoint(self, number: int) -> None:
+        """Remember where it stands; numbers ascend."""
+        assert number > max(self._savepoints, default=0), "X4: savepoints are numbered upwards"
+        writes = {shard: own.mark() for shard, own in self.writes.items()}
+        self._savepoints[number] = _Mark(
+            writes, len(self.changes), dict(self.tables), self.advance_to
+        )
+
+    def release(self, number: int) -> None:
+        """Forget a savepoint and those after it; what was done since stays."""
+        self._savepoints = {n: mark for n, mark in self._savepoints.items() if n < number}
+
+    def rollback_to(self, number: int) -> StagedFiles:
+        """Undo what came after a savepoint, which stays (X4); the files to remove (X5)."""
+        mark = self._savepoints[number] if number else _START
+        before = self.staged_files()
+        for shard, own in list(self.writes.items()):
+            known = mark.writes.get(shard)
+            if known is None:
+                del self.writes[shard]
+            else:
+                own.rewind(known)
+        self._undo_changes(mark)
+        self.advance_to = mark.advance_to
+        self._savepoints = {n: kept for n, kept in self._savepoints.items() if n <= number}
+        after = set(self.staged_files())
+        return tuple(file for file in before if file not in after)
+
+    def _undo_changes(self, mark: _Mark) -> None:
+        if len(self.changes) == mark.changes:
+            self._rebind(mark, set())
+            return
+        undone = {
+            change.table.oid
+            for change in self.changes[mark.changes :]
+            if isinstance(change, PutTable | RemoveTable)
+        }
+        del self.changes[mark.changes :]
+        assert self.snapshot is not None, "X1: DDL is bound against a snapshot"
+        self.take_snapshot(self.snapshot.ts, self.base)
+        self._rebind(mark, undone)
+
+    def _rebind(self, mark: _Mark, undone: set[int]) -> None:
+        """The tables as they were bound before, for what it has read stays read."""
+        catalog = self.snapshot.catalog if self.snapshot is not None else Catalog()
+        by_oid = {table.oid: table for table in catalog.tables.values()} if undone else {}
+        tables = dict(mark.tables)
+        for oid, table in self.tables.items():
+            if oid in tables or ShardId(table.shard) not in self.reads:
+                continue
+            if oid not in undone:
+                tables[oid] = table
+            elif oid in by_oid:
+                tables[oid] = by_oid[oid]
+            else:
+                self.reads.pop(ShardId(table.shard), None)
+        self.tables = tables
+
+    # --- spilling, staged files ----------------------------------------------------------------
+
+    def inline_rows(self) -> dict[ShardId, pa.Table]:
+        """All rows that it keeps in memory, by shard, in order."""
+        rows = {shard: own.rows for shard, own in self.writes.items()}
+        return {shard: table for shard, table in rows.items() if table is not None}
+
+    def spilled(self, files: Mapping[ShardId, Sequence[DataFile]]) -> None:
+        """The inline rows of these shards are in these files now, in order."""
+        for shard, staged in files.items():
+            own = self.writes[shard]
+            rows = own.mark().rows
+            for number, mark in self._savepoints.items():
+                known = mark.writes.get(shard)
+                if known is not None:
+                    writes = {**mark.writes, shard: known.spilled(staged, rows)}
+                    self._savepoints[number] = replace(mark, writes=writes)
+            own.spilled(staged)
+
+    def staged_files(self) -> StagedFiles:
+        """The files that its writes name (X5)."""
+        return tuple(
+            (shard, file.name) for shard, own in self.writes.items() for file in own.staged
+        )
+
+    # --- what commits --------------------------------------------------------------------------
 
     def created(self) -> dict[ShardId, Table]:
         """Tables that only this transaction knows."""
@@ -113,7 +223,7 @@ class Transaction:
         """What commits: no empty batches, nothing for tables the transaction dropped itself."""
         catalog = self.snapshot.catalog if self.snapshot is not None else Catalog()
         shards = {ShardId(table.shard) for table in catalog.tables.values()}
-        final = {shard: final_batch(batch) for shard, batch in self.writes.items()}
+        final = {shard: final_batch(own.merged()) for shard, own in self.writes.items()}
         return {
             shard: batch
             for shard, batch in final.items()
@@ -126,4 +236,4 @@ class Transaction:
 
     def is_write(self) -> bool:
         """True if committing must go through the txns shard."""
-        return bool(self.writes or self.changes)
+        return bool(self.writes or self.changes) or self.advance_to is not None

@@ -3,16 +3,19 @@
     tail up to cut ─┬─ inline rows ──▶ part-<ts>-<digest>.parquet   in commit order, dead ones too
                     ├─ staged files ─▶ add                          already durable
                     └─ deletes ──────▶ deletion vectors             remove the add, add with vector
+    rewritten files ────────────────▶ add, remove their sources    a compaction, already durable
 
 INVARIANTS
   G1  the plan is a function of state and cut: a second attempt makes the same names and bytes.
       Files are named after their rows and not after the cut, so that a later cut finds them too.
   G2  a file that is dead as a whole leaves the table, but not in the version that brings it:
       readers between the cuts still need its rows.
+  G3  a rewritten file comes with the deletes of its sources up to the cut; those of the cut itself
+      are noted by the sources' names, which readers between the cuts know.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyroaring import BitMap64
@@ -21,10 +24,17 @@ from storage.batch import Deletes
 from storage.delta.actions import Action, AddFile, CommitInfo, IntervalHistory, RemoveFile, Txn
 from storage.delta.deletion_vectors import DeletionVector, encode_vectors
 from storage.delta.files import encode_file
-from storage.delta.history import RUNS_TAG, STAGED_TAG, encode_deletes, encode_runs
+from storage.delta.history import (
+    MOVED_TAG,
+    RUNS_TAG,
+    STAGED_TAG,
+    encode_deletes,
+    encode_moved,
+    encode_runs,
+)
 from storage.delta.layout import commit_path, data_path
 from storage.delta.log import ENGINE, encode_commit
-from storage.delta.snapshot import next_version
+from storage.delta.snapshot import moved_deleted, next_version
 from storage.delta.statistics import loosened
 from storage.delta.table import table_actions
 from storage.live_files import FileMap, LiveFile, Runs
@@ -43,38 +53,58 @@ class FlushPlan:
 
 
 def plan_flush(
-    state: ShardState, cut: Timestamp, keep: frozenset[Source] = frozenset()
+    state: ShardState,
+    cut: Timestamp,
+    keep: frozenset[Source] = frozenset(),
+    rewritten: tuple[LiveFile, ...] = (),
 ) -> FlushPlan:
-    """Everything that a flush of `state` at `cut` writes (G1); those in `keep` stay, even dead."""
+    """Everything that a flush of `state` at `cut` writes (G1); those in `keep` stay, even dead.
+
+    `rewritten`: files of a compaction, which take the place of those whose rows they have.
+    """
     tail = tuple(commit for commit in state.tail if commit.ts <= cut)
     previous = state.versions[-1] if state.versions else None
     before = previous.files if previous is not None else FileMap()
     objects: dict[str, bytes] = {}
     new = {live.file.name: live for live in _new_files(state, tail, objects)}
-    deletes = _deletes_by_time(tail, new)
+    deletes = _deletes_by_time(tail, new, before)
     dead = _union(deletes)
+    left = [part.source for live in rewritten for part in live.moved]
     changed = {
         name: live
-        for name in dead.keys() - new.keys()
+        for name in dead.keys() - new.keys() - {*left}
         for live in [before[name]]
         if name in keep or len(live.deleted | dead[name]) < live.file.rows
     }
-    gone = [before[name] for name in sorted(dead.keys() - new.keys() - changed.keys())]
-    gone += [live for live in _dead_on_arrival(previous) if live.file.name not in keep]
+    gone = [before[name] for name in sorted(dead.keys() - new.keys() - changed.keys() - {*left})]
+    moving = [before[name] for name in left if name in before]
+    gone += [live for live in _dead_on_arrival(previous) if live.file.name not in {*keep, *left}]
     bitmaps = {name: live.deleted | dead.get(name, BitMap64()) for name, live in changed.items()}
     bitmaps |= {name: dead[name] for name in new if name in dead}
+    for live in rewritten:
+        if deleted := moved_deleted(live.moved, before, dead):
+            bitmaps[live.file.name] = deleted
     vectors, vector_file = encode_vectors(dict(sorted(bitmaps.items())))
     if vector_file is not None:
         objects[data_path(state.shard, vector_file.name)] = vector_file.content
-    ms = cut // 1_000
+    ms = cut // state.ticks_per_ms
     kept = [changed[name] for name in sorted(changed)]
+    # Where rows were deleted in the same version, their file is more than rewritten.
+    data_change = not dead.keys().isdisjoint(left)
     actions: list[Action] = [
-        _commit_info(previous, cut, deletes),
-        *(table_actions(state.shard, state.schema, state.created) if previous is None else ()),
+        _commit_info(previous, cut, ms, deletes),
+        *(() if previous is not None else _table(state)),
         Txn(state.shard, cut, ms),
         *(_remove(live, ms) for live in (*gone, *kept)),
+        *(replace(_remove(live, ms), data_change=data_change) for live in moving),
         *(_add(live, vectors.get(live.file.name), ms, first=False) for live in kept),
         *(_add(live, vectors.get(live.file.name), ms, first=True) for live in new.values()),
+        *(
+            replace(
+                _add(live, vectors.get(live.file.name), ms, first=True), data_change=data_change
+            )
+            for live in rewritten
+        ),
     ]
     number = 0 if previous is None else previous.number + 1
     version = next_version(state.shard, previous, number, actions)
@@ -106,7 +136,7 @@ def _runs(inline: list[tuple[Timestamp, pa.Table]]) -> Runs:
 
 
 def _deletes_by_time(
-    tail: tuple[Committed, ...], new: Mapping[Source, LiveFile]
+    tail: tuple[Committed, ...], new: Mapping[Source, LiveFile], before: FileMap
 ) -> tuple[tuple[Timestamp, Deletes], ...]:
     """The deletes of the tail, with rows of the tail named by the file that they have come to."""
     moved = {
@@ -120,7 +150,8 @@ def _deletes_by_time(
         parts: dict[Source, list[BitMap64]] = {}
         for source, rows in commit.batch.deletes.items():
             name, first_row = moved.get(source, (source, 0))
-            if rows:
+            # Rows that have gone with their file cannot be deleted again.
+            if rows and (name in new or name in before):
                 parts.setdefault(name, []).append(rows.shift(first_row) if first_row else rows)
         if parts:
             by_time.append((commit.ts, {n: BitMap64.union(*rows) for n, rows in parts.items()}))
@@ -144,12 +175,19 @@ def _dead_on_arrival(previous: Version | None) -> list[LiveFile]:
     return [] if previous is None else [live for live in previous.files.live_files() if live.dead]
 
 
+def _table(state: ShardState) -> tuple[Action, ...]:
+    return table_actions(state.shard, state.schema, state.created // state.ticks_per_ms)
+
+
 def _commit_info(
-    previous: Version | None, cut: Timestamp, deletes: tuple[tuple[Timestamp, Deletes], ...]
+    previous: Version | None,
+    cut: Timestamp,
+    ms: int,
+    deletes: tuple[tuple[Timestamp, Deletes], ...],
 ) -> CommitInfo:
     operation = "CREATE TABLE" if previous is None else "WRITE"
     history = IntervalHistory(cut, encode_deletes(deletes))
-    return CommitInfo(cut // 1_000, operation, ENGINE, history)
+    return CommitInfo(ms, operation, ENGINE, history)
 
 
 def _add(live: LiveFile, vector: DeletionVector | None, ms: int, *, first: bool) -> AddFile:
@@ -158,6 +196,8 @@ def _add(live: LiveFile, vector: DeletionVector | None, ms: int, *, first: bool)
         tags[RUNS_TAG] = encode_runs(live.runs)
         if live.staged:
             tags[STAGED_TAG] = "true"
+        if live.moved:
+            tags[MOVED_TAG] = encode_moved(live.moved)
     stats = live.file.stats_json
     return AddFile(
         path=live.file.name,

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from storage.delta.actions import Action, Metadata, Protocol
 from storage.delta.schema import encode_schema, has_timestamp_ntz
-from storage.types import ShardId, Timestamp
+from storage.types import ShardId
 
 RETENTION: Final = "interval 30 days"
 """How far foreign readers may travel back. Longer: removed files are listed in checkpoints longer.
@@ -26,9 +26,7 @@ PROPERTIES: Final = {
 }
 
 
-def table_actions(
-    shard: ShardId, schema: pa.Schema, created: Timestamp
-) -> tuple[Protocol, Metadata]:
+def table_actions(shard: ShardId, schema: pa.Schema, created_ms: int) -> tuple[Protocol, Metadata]:
     """Protocol and metaData of version 0; the same for the same shard, so that a retry agrees."""
     readers = ["deletionVectors"] + (["timestampNtz"] if has_timestamp_ntz(schema) else [])
     # delta-spark refuses a table with NOT NULL columns that does not list `invariants`.
@@ -39,7 +37,7 @@ def table_actions(
         id=str(uuid.UUID(bytes=digest, version=4)),
         schema_string=encode_schema(schema),
         configuration=PROPERTIES,
-        created_ms=created // 1_000,
+        created_ms=created_ms,
     )
     return protocol, metadata
 

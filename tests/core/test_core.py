@@ -1,6 +1,5 @@
 """Transcripts of the core: messages in, effects out, one step a line."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,7 +8,15 @@ import pytest
 from compute.arrow import table_schema
 from coordinator.core.catalog import VersionedCatalog
 from coordinator.core.core import Core, Recovered
-from coordinator.core.effects import CommitGroup, Effect, FlushCut, PersistCeiling, Reply, Tidy
+from coordinator.core.effects import (
+    CommitGroup,
+    Effect,
+    FlushCut,
+    PersistCeiling,
+    PublishCatalog,
+    Reply,
+    Tidy,
+)
 from coordinator.core.messages import (
     AbortTransaction,
     Begin,
@@ -24,6 +31,7 @@ from coordinator.core.messages import (
     GroupCommitted,
     GroupFailed,
     GroupPassed,
+    Isolation,
     Leased,
     Message,
     NewTableId,
@@ -42,19 +50,17 @@ from coordinator.core.messages import (
     Tidied,
     TransactionId,
     Views,
-    WriteRows,
 )
 from coordinator.core.settings import CoreSettings
-from sql.catalog import Catalog, Column, Table
-from sql.types import INT8
-from storage.batch import ShardView, WriteBatch
+from sql.catalog import Catalog, Table
+from storage.batch import ShardView
 from storage.live_files import FileMap
 from storage.shard import Version
 from storage.types import Epoch, ShardId, Timestamp, Token
+from tests.core.validated import COLUMNS, ValueIn, written
 from tests.transcript import Command, run_transcript
 
 TESTDATA = Path(__file__).parent / "testdata"
-COLUMNS = (Column("value", INT8),)
 SETTINGS = CoreSettings(
     ceiling_step_us=10_000,
     history_us=50_000,
@@ -72,6 +78,7 @@ class Story:
         self.now = Timestamp(100_000)
         self.tables: dict[str, Table] = {}
         self.timestamps: dict[str, Timestamp] = {}
+        self.read_at: dict[TransactionId, Timestamp] = {}
         self.commits: dict[str, CommitGroup] = {}
         recovered = Recovered(
             Epoch(1), Timestamp(100_000), Timestamp(0), VersionedCatalog(), shards={}
@@ -150,16 +157,19 @@ class Story:
         match command:
             case "begin":
                 owner = ConnectionId(int(arguments.get("conn", txn)))
-                return Begin(txn, owner)
+                level = Isolation(arguments.get("level", "strict-serializable").replace("-", " "))
+                return Begin(txn, owner, level)
             case "snapshot":
                 as_of = arguments.get("as_of", arguments.get("at_least"))
                 ts = None if as_of is None else Timestamp(int(as_of))
                 return TakeSnapshot(request, txn, ts, "at_least" in arguments)
             case "scan":
-                return Scan(request, txn, Timestamp(int(arguments["ts"])), tables)
+                ts = Timestamp(int(arguments["ts"])) if "ts" in arguments else self.read_at[txn]
+                where = arguments.get("where")
+                predicates = () if where is None else (ValueIn.parse(where),) * len(tables)
+                return Scan(request, txn, ts, tables, predicates)
             case "write":
-                values = [int(value) for value in arguments["rows"].split(",")]
-                return WriteRows(txn, tables[0], WriteBatch(rows(values)))
+                return written(txn, tables[0], arguments)
             case "create":
                 return ChangeCatalog(txn, tuple(PutTable(table) for table in tables))
             case "drop":
@@ -183,7 +193,7 @@ class Story:
         if name not in self.tables:
             oid = 16_384 + len(self.tables)
             # b and b' are two tables that want the same name.
-            table = Table(oid, "public", name.rstrip("'"), f"shard_{name}", COLUMNS, 1)
+            table = Table(oid, "public", name.rstrip("'"), f"shard_{name}", COLUMNS)
             self.tables[name] = table
         return self.tables[name]
 
@@ -195,6 +205,9 @@ class Story:
     def describe(self, effect: Effect) -> str:
         match effect:
             case Reply(request=request, value=value):
+                if isinstance(value, Snapshot):
+                    _, txn = self.requests[request].split()
+                    self.read_at[TransactionId(int(txn))] = value.ts
                 return f"{self.requests[request]}: {self.value(value)}"
             case PersistCeiling(ceiling=ceiling):
                 return f"persist ceiling {ceiling}"
@@ -211,6 +224,8 @@ class Story:
             case Tidy(cut=cut, flushed=flushed):
                 names = ",".join(shard.removeprefix("shard_") for shard in sorted(flushed))
                 return f"tidy @{cut} flushed {names or '-'}"
+            case PublishCatalog(catalog=catalog):
+                return f"publish {catalog_text(catalog)}"
 
     def value(self, value: object) -> str:
         match value:
@@ -229,10 +244,6 @@ class Story:
             case Stopped():
                 return "stopped"
         raise AssertionError(f"unknown reply {value}")
-
-
-def rows(values: Sequence[int]) -> pa.Table:
-    return pa.Table.from_arrays([pa.array(values, pa.int64())], schema=table_schema(COLUMNS))
 
 
 def shown(table: pa.Table | None) -> str:

@@ -26,7 +26,7 @@ from coordinator.execution import ExecutionLimits, Services
 from coordinator.in_process import ReferenceInProcess
 from coordinator.plan_cache import PlanCache
 from coordinator.server import Server
-from coordinator.startup import recover
+from coordinator.startup import recover_timelines
 from sql.catalog import Table
 from storage.batch import DataFile
 from storage.clock import SystemClock
@@ -95,14 +95,14 @@ async def running(
     settings = replace(settings or Settings(), listen="127.0.0.1:0")
     stash = stash or MemoryStash()
     kept = store or MemoryObjectStore()
-    driver = await recover(stash, kept, SystemClock(), CoreSettings(), schema_of)
+    timelines = await recover_timelines(stash, kept, SystemClock(), CoreSettings(), schema_of)
     names = iter(range(1_000_000))
 
     def read_file(shard: ShardId, file: DataFile) -> pa.Table:
         return pq.read_table(io.BytesIO(kept.peek(f"{shard}/{file.name}")))
 
     services = Services(
-        coordination=driver,
+        coordination=timelines,
         clock=SystemClock(),
         engine=engine or ReferenceExecutor(read_file),
         in_process=ReferenceInProcess(),
@@ -115,13 +115,13 @@ async def running(
     server = Server(settings)
     port = await server.bind()
     async with asyncio.TaskGroup() as group:
-        driving = group.create_task(driver.run())
+        driving = group.create_task(timelines.run())
         await server.accept(group, services)
         try:
-            yield Stack(port, server, driver, services, group)
+            yield Stack(port, server, timelines.system, services, group)
         finally:
             await server.stop()
-            await driver.stop()
+            await timelines.stop()
             await driving
 
 

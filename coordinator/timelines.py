@@ -1,0 +1,424 @@
+"""All timelines of a server behind one `Coordination`: a driver and a core for each (DESIGN §2).
+
+    session ─▶ Timelines ─┬─▶ driver of `system`: DDL, tables of the wall clock
+                          └─▶ driver of `line` ..: rows of its tables; hears of DDL from `system`
+
+A session begins a transaction in `system`, where its names are looked up. At its first row of a
+table of another timeline the transaction gets a part there, and stays there.
+
+INVARIANTS
+  L1  a transaction reads and writes rows of one timeline; what mixes two is refused (25000). DDL is
+      of `system`, so it does not mix with rows of another timeline either.
+  L2  a timeline is served before anybody can see it in a catalog.
+  L3  all timelines share the epoch: who is fenced in one is fenced in all.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+
+from coordinator.coordination import RequestRefused
+from coordinator.core.effects import PublishCatalog
+from coordinator.core.messages import (
+    CatalogChange,
+    CatalogPublished,
+    ConnectionId,
+    Isolation,
+    PutTable,
+    PutTimeline,
+    RemoveTimeline,
+    Snapshot,
+    TransactionId,
+)
+from coordinator.core.observation import ObservedTimeline, TimestampExplained
+from coordinator.core.predicates import ReadPredicate
+from coordinator.driver import Driver
+from sql.catalog import SYSTEM_TIMELINE, Catalog, LookUp, Table, Timeline
+from sql.errors import SqlError
+from storage.batch import DataFile, ShardView, WriteBatch
+from storage.errors import Fatal, StorageError
+from storage.known_rows import OldRows
+from storage.types import ShardId, Timestamp
+
+SYSTEM: Final = SYSTEM_TIMELINE.name
+
+OPEN_PAUSE_S: Final = 0.5
+"""Between two attempts to open a new timeline on a stash that has failed."""
+
+OpenLine: TypeAlias = Callable[[Timeline, Catalog], Awaitable[Driver]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """What a transaction was begun with, and its open savepoints: for a part that begins later."""
+
+    owner: ConnectionId
+    isolation: Isolation
+    read_only: bool
+    staleness_us: int | None
+    savepoints: list[int] = field(default_factory=list[int])
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A transaction's part in another timeline than `system`."""
+
+    timeline: str
+    driver: Driver
+    txn: TransactionId
+
+
+class Timelines:
+    """Implements `coordination.Coordination`; `run` must be running for anything to end."""
+
+    def __init__(self, system: Driver, lines: Sequence[Driver], open_line: OpenLine) -> None:
+        self._system = system
+        self._lines = {driver.core.timeline.name: driver for driver in lines}
+        self._open_line = open_line
+        self._opening: dict[str, asyncio.Task[None]] = {}
+        self._tasks: asyncio.TaskGroup | None = None
+        self._begun: dict[TransactionId, _Begun] = {}
+        # L1: transactions with rows or DDL in `system`, and those with a part elsewhere.
+        self._touched: set[TransactionId] = set()
+        self._parts: dict[TransactionId, _Part] = {}
+        # What keeps the timestamps of read holds readable that a transaction is about to create.
+        self._holders: dict[TransactionId, list[tuple[Driver, TransactionId]]] = {}
+        system.on_catalog = self._published
+
+    @property
+    def system(self) -> Driver:
+        """The driver of the wall clock's timeline; for observation."""
+        return self._system
+
+    @property
+    def lines(self) -> Sequence[Driver]:
+        """All drivers, that of `system` first; for observation."""
+        return (self._system, *self._lines.values())
+
+    # --- life --------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Serve until `stop` has finished. Raises what ended it otherwise."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            for driver in self.lines:
+                tasks.create_task(driver.run())
+
+    async def stop(self) -> None:
+        """Flush everything and end `run`. Sessions must be gone."""
+        for driver in (*self._lines.values(), self._system):
+            await driver.stop()
+
+    def _published(self, published: PublishCatalog) -> None:
+        """A new catalog, before anybody hears of it: open and close what it says (L2)."""
+        for change in published.changes:
+            match change:
+                case PutTimeline(timeline=timeline):
+                    self._open(timeline)
+                case RemoveTimeline(name=name):
+                    self._close(name)
+                case _:
+                    pass
+        for driver in self._lines.values():
+            driver.deliver(CatalogPublished(published.changes, published.catalog))
+
+    def _open(self, timeline: Timeline) -> None:
+        assert self._tasks is not None, "DDL commits only while `run` does"
+        self._opening[timeline.name] = self._tasks.create_task(self._opened(timeline))
+
+    async def _opened(self, timeline: Timeline) -> None:
+        driver = await self._try_open(timeline)
+        while driver is None:
+            await asyncio.sleep(OPEN_PAUSE_S)
+            driver = await self._try_open(timeline)
+        del self._opening[timeline.name]
+        catalog = self._system.core.catalog
+        if timeline.name not in catalog.timelines or self._tasks is None:
+            return
+        self._lines[timeline.name] = driver
+        # What was published while it was opened.
+        driver.deliver(CatalogPublished(_definitions(catalog, timeline.name), catalog))
+        self._tasks.create_task(driver.run())
+
+    async def _try_open(self, timeline: Timeline) -> Driver | None:
+        try:
+            return await self._open_line(timeline, self._system.core.catalog)
+        except Fatal:
+            raise
+        except StorageError:
+            return None
+
+    def _close(self, name: str) -> None:
+        driver = self._lines.pop(name, None)
+        if driver is not None and self._tasks is not None:
+            self._tasks.create_task(driver.stop())
+
+    # --- transactions ------------------------------------------------------------------------
+
+    def begin(
+        self,
+        owner: ConnectionId,
+        *,
+        isolation: Isolation = Isolation.STRICT_SERIALIZABLE,
+        read_only: bool = False,
+        staleness_us: int | None = None,
+    ) -> TransactionId:
+        """See Coordination."""
+        begun = _Begun(owner, isolation, read_only, staleness_us)
+        txn = _begin(self._system, begun)
+        self._begun[txn] = begun
+        return txn
+
+    async def snapshot(
+        self,
+        txn: TransactionId,
+        *,
+        as_of: Timestamp | None = None,
+        at_least: bool = False,
+        timeline: str = SYSTEM,
+    ) -> Snapshot:
+        """See Coordination."""
+        if self._opening:
+            await asyncio.wait(self._opening.values())
+        if timeline == SYSTEM:
+            return await self._system.snapshot(txn, as_of=as_of, at_least=at_least)
+        part = self._join(txn, timeline)
+        return await part.driver.snapshot(part.txn, as_of=as_of, at_least=at_least)
+
+    async def scan(
+        self,
+        txn: TransactionId,
+        ts: Timestamp,
+        tables: Sequence[Table],
+        predicates: Sequence[ReadPredicate | None] = (),
+    ) -> Sequence[ShardView]:
+        """See Coordination."""
+        driver, own = self._place(txn, tables)
+        return await driver.scan(own, ts, tables, predicates)
+
+    def write(
+        self, txn: TransactionId, table: Table, batch: WriteBatch, old: OldRows | None = None
+    ) -> None:
+        """See Coordination."""
+        driver, own = self._place(txn, [table])
+        driver.write(own, table, batch, old)
+
+    def change_catalog(self, txn: TransactionId, changes: Sequence[CatalogChange]) -> None:
+        """See Coordination."""
+        part = self._parts.get(txn)
+        if part is not None:
+            raise _mixed("the catalog's timeline, system", part.timeline)
+        self._touched.add(txn)
+        self._system.change_catalog(txn, changes)
+
+    def advance(self, txn: TransactionId, timeline: str, ts: Timestamp) -> None:
+        """See Coordination."""
+        part = self._join(txn, timeline)
+        part.driver.advance(part.txn, timeline, ts)
+
+    async def adopt(self, txn: TransactionId, exporter: TransactionId, ts: Timestamp) -> Snapshot:
+        """See Coordination."""
+        other = self._parts.get(exporter)
+        if other is None:
+            return await self._system.adopt(txn, exporter, ts)
+        part = self._join(txn, other.timeline)
+        return await part.driver.adopt(part.txn, other.txn, ts)
+
+    def looked_up(self, txn: TransactionId, names: Collection[LookUp]) -> None:
+        """See Coordination."""
+        self._system.looked_up(txn, names)
+
+    async def hold(
+        self, txn: TransactionId, timeline: str, ts: Timestamp | None = None
+    ) -> Timestamp:
+        """See Coordination."""
+        if timeline == SYSTEM:
+            return await self._system.hold(txn, timeline, ts)
+        driver = self._line(timeline)
+        # A transaction there of its own: it reads no rows, so L1 does not mind it.
+        own = _begin(driver, self._begun[txn])
+        self._holders.setdefault(txn, []).append((driver, own))
+        return await driver.hold(own, timeline, ts)
+
+    def explain_timestamp(
+        self,
+        txn: TransactionId,
+        tables: Sequence[Table],
+        *,
+        as_of: Timestamp | None = None,
+        at_least: bool = False,
+    ) -> TimestampExplained:
+        """See Coordination."""
+        driver, own = self._place(txn, tables)
+        return driver.explain_timestamp(own, tables, as_of=as_of, at_least=at_least)
+
+    def observe(self) -> Sequence[ObservedTimeline]:
+        """See Coordination."""
+        return [seen for driver in self.lines for seen in driver.observe()]
+
+    async def optimize(self, tables: Sequence[Table]) -> None:
+        """See Coordination."""
+        for driver in self.lines:
+            mine = [table for table in tables if table.timeline == driver.core.timeline.name]
+            if mine:
+                await driver.optimize(mine)
+
+    async def vacuum(self, tables: Sequence[Table] | None) -> None:
+        """See Coordination."""
+        for driver in self.lines:
+            name = driver.core.timeline.name
+            mine = None if tables is None else [t for t in tables if t.timeline == name]
+            if mine is None or mine:
+                await driver.vacuum(mine)
+
+    def savepoint(self, txn: TransactionId, number: int) -> None:
+        """See Coordination."""
+        self._begun[txn].savepoints.append(number)
+        for driver, own in self._everywhere(txn):
+            driver.savepoint(own, number)
+
+    def release(self, txn: TransactionId, number: int) -> None:
+        """See Coordination."""
+        open_ones = self._begun[txn].savepoints
+        open_ones[:] = [known for known in open_ones if known < number]
+        for driver, own in self._everywhere(txn):
+            driver.release(own, number)
+
+    def rollback_to(self, txn: TransactionId, number: int) -> None:
+        """See Coordination."""
+        open_ones = self._begun[txn].savepoints
+        open_ones[:] = [known for known in open_ones if known <= number]
+        for driver, own in self._everywhere(txn):
+            driver.rollback_to(own, number)
+
+    async def inline_rows(self, txn: TransactionId) -> Mapping[ShardId, pa.Table]:
+        """See Coordination."""
+        driver, own = self._rows(txn)
+        return await driver.inline_rows(own)
+
+    def spilled(self, txn: TransactionId, files: Mapping[ShardId, tuple[DataFile, ...]]) -> None:
+        """See Coordination."""
+        driver, own = self._rows(txn)
+        driver.spilled(own, files)
+
+    async def lease(self, txn: TransactionId, tables: Sequence[Table]) -> None:
+        """See Coordination."""
+        driver, own = self._place(txn, tables)
+        await driver.lease(own, tables)
+
+    async def commit(self, txn: TransactionId) -> Timestamp:
+        """See Coordination."""
+        part = self._forgotten(txn)
+        if part is not None:
+            # In `system` it has only looked up names.
+            self._system.abort(txn)
+            return await part.driver.commit(part.txn)
+        try:
+            return await self._system.commit(txn)
+        finally:
+            # By now the catalog that has the holds is published.
+            self._let_go(txn)
+
+    def abort(self, txn: TransactionId) -> None:
+        """See Coordination."""
+        part = self._forgotten(txn)
+        self._let_go(txn)
+        self._system.abort(txn)
+        if part is not None:
+            part.driver.abort(part.txn)
+
+    def disconnected(self, owner: ConnectionId) -> None:
+        """See Coordination."""
+        for txn in [txn for txn, begun in self._begun.items() if begun.owner == owner]:
+            self._forgotten(txn)
+            self._let_go(txn)
+        for driver in self.lines:
+            driver.disconnected(owner)
+
+    async def new_table_id(self) -> tuple[int, ShardId]:
+        """See Coordination."""
+        return await self._system.new_table_id()
+
+    # --- parts -------------------------------------------------------------------------------
+
+    def _place(self, txn: TransactionId, tables: Sequence[Table]) -> tuple[Driver, TransactionId]:
+        """Where the rows of these tables are read and written (L1)."""
+        names = list(dict.fromkeys(table.timeline for table in tables))
+        if len(names) > 1:
+            raise _mixed(names[0], names[1])
+        if names and names[0] != SYSTEM:
+            part = self._join(txn, names[0])
+            return part.driver, part.txn
+        known = self._parts.get(txn)
+        if known is not None:
+            raise _mixed(known.timeline, SYSTEM)
+        self._touched.add(txn)
+        return self._system, txn
+
+    def _everywhere(self, txn: TransactionId) -> Iterable[tuple[Driver, TransactionId]]:
+        yield self._system, txn
+        part = self._parts.get(txn)
+        if part is not None:
+            yield part.driver, part.txn
+
+    def _rows(self, txn: TransactionId) -> tuple[Driver, TransactionId]:
+        """Where the transaction has its rows, if it has any."""
+        part = self._parts.get(txn)
+        return (self._system, txn) if part is None else (part.driver, part.txn)
+
+    def _join(self, txn: TransactionId, timeline: str) -> _Part:
+        """The transaction's part in a timeline; begun now if there is none (L1)."""
+        known = self._parts.get(txn)
+        if known is not None and known.timeline == timeline:
+            return known
+        if known is not None or txn in self._touched:
+            raise _mixed(SYSTEM if known is None else known.timeline, timeline)
+        driver = self._line(timeline)
+        own = _begin(driver, self._begun[txn])
+        part = self._parts[txn] = _Part(timeline, driver, own)
+        return part
+
+    def _let_go(self, txn: TransactionId) -> None:
+        for driver, own in self._holders.pop(txn, ()):
+            driver.abort(own)
+
+    def _line(self, timeline: str) -> Driver:
+        driver = self._lines.get(timeline)
+        if driver is None:
+            raise SqlError("42704", f'timeline "{timeline}" does not exist')
+        return driver
+
+    def _forgotten(self, txn: TransactionId) -> _Part | None:
+        self._begun.pop(txn, None)
+        self._touched.discard(txn)
+        return self._parts.pop(txn, None)
+
+
+def _begin(driver: Driver, begun: _Begun) -> TransactionId:
+    txn = driver.begin(
+        begun.owner,
+        isolation=begun.isolation,
+        read_only=begun.read_only,
+        staleness_us=begun.staleness_us,
+    )
+    for number in begun.savepoints:
+        driver.savepoint(txn, number)
+    return txn
+
+
+def _definitions(catalog: Catalog, timeline: str) -> tuple[CatalogChange, ...]:
+    """The tables of a timeline, as the changes that brought them."""
+    return tuple(PutTable(table) for table in catalog.tables.values() if table.timeline == timeline)
+
+
+def _mixed(first: str, second: str) -> RequestRefused:
+    return RequestRefused(
+        "25000",
+        "a transaction cannot use two timelines",
+        None,
+        f'It has used timeline "{first}", and now it would use timeline "{second}".',
+        "Use tables of one timeline in a transaction; DDL belongs to the timeline system.",
+    )

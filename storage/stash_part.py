@@ -1,0 +1,57 @@
+"""A part of a stash under a name of its own: what a timeline other than `system` keeps there.
+
+`batches` of the part `line` is the collection `line/batches` of the whole. Epoch and order are the
+whole stash's, so fencing one fences all (S2, S3).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from storage.stash import Require, Stash, Write
+from storage.types import Epoch
+
+
+class StashPart:
+    """See the module; a Stash."""
+
+    def __init__(self, whole: Stash, name: str) -> None:
+        assert name, "a part has a name"
+        self._whole = whole
+        self._name = name
+
+    async def fence(self) -> Epoch:
+        """See Stash; fences the whole."""
+        return await self._whole.fence()
+
+    async def transact(
+        self, epoch: Epoch, writes: Sequence[Write], *, requires: Sequence[Require] = ()
+    ) -> None:
+        """See Stash."""
+        await self._whole.transact(
+            epoch,
+            [replace(write, collection=self._place(write.collection)) for write in writes],
+            requires=[replace(need, collection=self._place(need.collection)) for need in requires],
+        )
+
+    @property
+    def exclusive(self) -> bool:
+        """See Stash."""
+        return self._whole.exclusive
+
+    async def confirm(self, epoch: Epoch) -> None:
+        """See Stash."""
+        await self._whole.confirm(epoch)
+
+    async def scan(self, collection: str) -> Mapping[str, bytes]:
+        """See Stash."""
+        return await self._whole.scan(self._place(collection))
+
+    async def read(self, collection: str, key: str) -> bytes | None:
+        """See Stash."""
+        return await self._whole.read(self._place(collection), key)
+
+    async def close(self) -> None:
+        """Does nothing: who opened the whole closes it."""
+
+    def _place(self, collection: str) -> str:
+        return f"{self._name}/{collection}"
