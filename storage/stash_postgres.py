@@ -33,7 +33,7 @@ from storage.types import Epoch
 
 log = logging.getLogger("meridian.stash")
 
-RECONNECT_S: Final = 5.0
+RECONNECT_S: Final = 10.0
 """How long a call waits for a server that is away. Larger: a restart of the server is not noticed
 by clients; smaller: they hear sooner that the stash is gone."""
 

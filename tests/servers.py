@@ -159,27 +159,65 @@ def meridian(
         server.kill()
 
 
+class Postgres:
+    """A fresh PostgreSQL on TCP, which may be stopped and started again; made by `postgres_server`.
+
+    Durable, as PostgreSQL is by default.
+    """
+
+    def __init__(self, place: Path, settings: Sequence[str] = ()) -> None:
+        self._directory = place / "data"
+        self._user = _postgres_user()
+        if self._user is not None:
+            shutil.chown(place, self._user)
+        files = ["-D", str(self._directory), "-A", "trust", "-E", "utf8", "-U", "postgres"]
+        _run_as(self._user, "initdb", *files)
+        self.port = _free_port()
+        self._options = [f"-h 127.0.0.1 -p {self.port} -k ''", *(f"-c {item}" for item in settings)]
+        self.running = False
+
+    @property
+    def dsn(self) -> str:
+        """Of its first database."""
+        return f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        self._control("-o", " ".join(self._options), "start")
+        self.running = True
+
+    def stop(self, mode: str = "immediate") -> None:
+        """Stop it: `fast` in order, `immediate` as a crash."""
+        self._control("-m", mode, "stop")
+        self.running = False
+
+    def _control(self, *arguments: str) -> None:
+        log = str(self._directory / "log")
+        _run_as(self._user, "pg_ctl", "-D", str(self._directory), "-w", "-l", log, *arguments)
+
+
 @contextlib.contextmanager
-def postgres(settings: Sequence[str] = ()) -> Iterator[str]:
-    """The DSN of a fresh PostgreSQL on TCP; durable, as PostgreSQL is by default.
+def postgres_server(settings: Sequence[str] = ()) -> Iterator[Postgres]:
+    """A started PostgreSQL, gone at the end (S2).
 
     It does not live below pytest's temporary directory: every pytest that starts closes that to
     other users, and PostgreSQL refuses to run as root.
     """
     with tempfile.TemporaryDirectory(prefix="postgres-") as place:
-        directory = Path(place) / "data"
-        user = _postgres_user()
-        if user is not None:
-            shutil.chown(place, user)
-        _run_as(user, "initdb", "-D", str(directory), "-A", "trust", "-E", "utf8", "-U", "postgres")
-        port = _free_port()
-        options = [f"-h 127.0.0.1 -p {port} -k ''", *(f"-c {setting}" for setting in settings)]
-        control = ["-D", str(directory), "-w", "-l", str(directory / "log")]
-        _run_as(user, "pg_ctl", *control, "-o", " ".join(options), "start")
+        server = Postgres(Path(place), settings)
+        server.start()
         try:
-            yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
+            yield server
         finally:
-            _run_as(user, "pg_ctl", *control, "-m", "immediate", "stop")
+            if server.running:
+                server.stop()
+
+
+@contextlib.contextmanager
+def postgres(settings: Sequence[str] = ()) -> Iterator[str]:
+    """The DSN of a fresh PostgreSQL."""
+    with postgres_server(settings) as server:
+        yield server.dsn
 
 
 def fresh_database(dsn: str) -> str:
