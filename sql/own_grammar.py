@@ -234,7 +234,8 @@ def _create_read_hold(cursor: _Cursor) -> OwnNode:
     if cursor.accept("at"):
         at = cursor.expression(until)
     timeline: Name | None = None
-    if cursor.accept("in", "timeline"):
+    if cursor.accept("in"):
+        cursor.expect("timeline")
         timeline = cursor.name()
     cursor.finish()
     return CreateReadHoldNode(name, at, timeline)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sql.bind import BindContext, bind
-from sql.catalog import Catalog, Column, Table
+from sql.catalog import SYSTEM_TIMELINE, Catalog, Column, ReadHold, Table, Timeline
 from sql.errors import SqlError
 from sql.parse import parse
 from sql.statements import CopyOut, Modify, OutputColumn, Query
@@ -61,7 +61,7 @@ NOW = 1_704_103_200_000_000
 
 
 def catalog() -> Catalog:
-    """The tables of SCHEMA."""
+    """The tables of SCHEMA, a timeline without a clock and a read hold in it."""
     tables = {
         ("public", name): Table(
             16_384 + number,
@@ -72,7 +72,8 @@ def catalog() -> Catalog:
         )
         for number, (name, columns) in enumerate(_COLUMNS.items())
     }
-    return Catalog(1, frozenset({"public"}), tables)
+    timelines = {line.name: line for line in (SYSTEM_TIMELINE, Timeline("line", manual=True))}
+    return Catalog(1, frozenset({"public"}), tables, timelines, {"h": ReadHold("h", "line", ts=7)})
 
 
 def context() -> BindContext:

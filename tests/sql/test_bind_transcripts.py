@@ -10,9 +10,10 @@ import pytest
 from sql.bind import bind
 from sql.catalog import Catalog, Column, Table
 from sql.errors import SqlError
-from sql.explain import explain_lines
+from sql.explain import explain_lines, expression_text
 from sql.parse import parse
-from sql.statements import CopyOut, Explain, Modify, Query
+from sql.plan import Call, Const, Param
+from sql.statements import CopyOut, Explain, ExplainTimestamp, Modify, Query, Redefinition
 from sql.types import SqlType, display
 from tests.sql.described import TESTDATA, context
 from tests.transcript import Command, run_transcript
@@ -32,8 +33,17 @@ def _shown(value: object) -> str:
             return " ".join(words)
         case Table():
             return f"{value.schema}.{value.name}"
+        case Redefinition(before=before, after=after):
+            changed = [
+                f"{field.name}={_shown(getattr(after, field.name))}"
+                for field in fields(after)
+                if getattr(before, field.name) != getattr(after, field.name)
+            ]
+            return f"{_shown(before)} with {', '.join(changed)}"
         case StrEnum():
             return value.value
+        case Const() | Param() | Call():
+            return f"{expression_text(value, {})} {_shown(value.type)}"
         case tuple():
             return f"[{', '.join(map(_shown, value))}]"
         case _:
@@ -50,6 +60,10 @@ def _told(bound: object) -> list[str]:
             return ["CopyOut", *_told(bound.query), *_told(bound.options)]
         case Explain():
             return [f"Explain {dict(bound.options)}", *_told(bound.statement)]
+        case ExplainTimestamp():
+            shown = "json" if bound.json else "text"
+            as_of = [] if bound.query.as_of is None else [f"as of: {_shown(bound.query.as_of)}"]
+            return [f"ExplainTimestamp {shown}", *as_of, *_told(bound.query)]
         case _:
             assert is_dataclass(bound)
             parts = [
