@@ -16,6 +16,7 @@ from sql.binding import Binding
 from sql.catalog import Column, Table
 from sql.coerce import ASSIGNMENT, coerce, float_literal, stored
 from sql.errors import SqlError, mismatch, not_supported
+from sql.look_up import refuse_system_write
 from sql.plan import (
     ColumnRef,
     Const,
@@ -32,7 +33,7 @@ from sql.plan import (
 from sql.scope import Item, Scope, check_conflicts
 from sql.statements import Modify, ModifyKind, OutputColumn
 from sql.syntax import Node, at, is_a, position
-from sql.traverse import pruned, scans
+from sql.traverse import plan_column_ids, pruned, scans
 from sql.types import SqlType, display
 
 NEW_ROWS = "new"
@@ -69,6 +70,7 @@ def insert(binding: Binding, node: Node) -> Modify:
         bind_with(binding, scope, node.withClause)
     _refuse_conflict_clause(node)
     table = find_table(binding, node.relation)
+    refuse_system_write(table)
     targets = _insert_columns(table, node)
     select = node.selectStmt
     if select is None:
@@ -203,10 +205,11 @@ def update(binding: Binding, node: Node) -> Modify:
         scope.clause = "WHERE"
         plan = Filter(plan, condition(binding, scope, node.whereClause, "WHERE"))
     exprs = [changes.get(index, old[column.name]) for index, column in enumerate(table.columns)]
-    source = _identified(binding, plan, target, table, exprs)
+    assigned_to = tuple(sorted(changes))
+    source = _identified(binding, plan, target, table, exprs, old=assigned_to)
     returning, columns = _returning(binding, scope, table, node, item, refuse=bool(node.fromClause))
     tables = tuple(binding.tables.values())
-    return Modify(ModifyKind.UPDATE, table, pruned(source), tables, returning, columns)
+    return Modify(ModifyKind.UPDATE, table, pruned(source), tables, returning, columns, assigned_to)
 
 
 def delete(binding: Binding, node: Node) -> Modify:
@@ -218,12 +221,27 @@ def delete(binding: Binding, node: Node) -> Modify:
     returning, columns = _returning(
         binding, scope, table, node, item, refuse=bool(node.usingClause)
     )
-    exprs: list[Expr] = []
-    if returning is not None:
-        exprs = [ColumnRef(column.id, column.type) for column in target.columns]
-    source = _identified(binding, plan, target, table, exprs)
+    every = tuple(range(len(table.columns)))
+    old = every if returning is not None else _cheap_columns(table, plan, target)
+    source = _identified(binding, plan, target, table, (), old=old)
     tables = tuple(binding.tables.values())
-    return Modify(ModifyKind.DELETE, table, pruned(source), tables, returning, columns)
+    return Modify(ModifyKind.DELETE, table, pruned(source), tables, returning, columns, old)
+
+
+def _cheap_columns(table: Table, plan: Plan, target: Scan) -> tuple[int, ...]:
+    """What a DELETE tells of the rows that go, so that few others conflict with it: what it looks
+    at anyway, keys, and everything of a small fixed size.
+    """
+    used = set(plan_column_ids(plan))
+    keys = {ordinal for key in table.keys for ordinal in key.columns}
+    return tuple(
+        ordinal
+        for ordinal, (column, scanned) in enumerate(zip(table.columns, target.columns, strict=True))
+        if ordinal in keys
+        or scanned.id in used
+        or column.type.size > 0
+        or column.type.name == "numeric"
+    )
 
 
 def _target(
@@ -234,6 +252,7 @@ def _target(
     if node.withClause is not None:
         bind_with(binding, scope, node.withClause)
     table = find_table(binding, node.relation)
+    refuse_system_write(table)
     binding.tables[table.schema, table.name] = table
     target = scan(binding, table, identity=True)
     item = table_item(target, table, node.relation.alias)
@@ -252,16 +271,25 @@ def _target(
 
 
 def _identified(
-    binding: Binding, plan: Plan, target: Scan, table: Table, exprs: Sequence[Expr]
+    binding: Binding,
+    plan: Plan,
+    target: Scan,
+    table: Table,
+    exprs: Sequence[Expr],
+    *,
+    old: Sequence[int],
 ) -> Plan:
-    """source, index, then the given columns of the table."""
+    """source, index, then the table's columns if new values are given, then some old values."""
     assert target.identity is not None, "the target is scanned with its rows' identities"
     who = [replace(column, id=binding.new_id()) for column in target.identity]
     refs = [ColumnRef(column.id, column.type) for column in target.identity]
     made: list[PlanColumn] = []
     if exprs:
         made = [binding.new_column(column.name, column.type) for column in table.columns]
-    return Project(plan, (*who, *made), (*refs, *exprs))
+    before = [target.columns[ordinal] for ordinal in old]
+    made += [binding.new_column(f"old {column.name}", column.type) for column in before]
+    values = [ColumnRef(column.id, column.type) for column in before]
+    return Project(plan, (*who, *made), (*refs, *exprs, *values))
 
 
 def _assignments(

@@ -8,6 +8,7 @@ The empty name is written `-`, NULL as `NULL`. Answers are read up to one ReadyF
 query and sync, to `answers=n` messages, or until the server closes.
 """
 
+import re
 import shlex
 import socket
 from urllib.parse import urlsplit
@@ -43,6 +44,7 @@ from coordinator.pgwire.messages import (
 )
 from sql.types import NAMES_BY_OID
 
+TIMESTAMP = re.compile(r"\b1[78]\d{14}\b")
 TIMEOUT_S = 20
 """A server that says nothing for so long fails the test."""
 
@@ -110,7 +112,10 @@ def show(message: BackendMessage) -> str:
             return f"ParameterStatus {name}={value}"
         case ErrorResponse(fields=fields) | NoticeResponse(fields=fields):
             said = dict(fields)
-            extra = "".join(f" {key}={said[key]}" for key in "PDHW" if key in said)
+            # Timestamps of the wall clock: another story every time.
+            extra = "".join(
+                f" {key}={TIMESTAMP.sub('(ts)', said[key])}" for key in "PDHWstcn" if key in said
+            )
             return f"{said['S']} {said['C']} {said['M']}{extra}"
         case _:
             return type(message).__name__
