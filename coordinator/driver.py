@@ -11,6 +11,8 @@ INVARIANTS
   D3  Fenced, a fatal storage failure or a bug in the core ends `run` with the exception: the
       process stops, and a restart recovers. A core that has failed is never stepped again, whoever
       fed it the message: its state may be half changed.
+  D4  the timestamp of a strict read leaves only after the stash has confirmed, asked after the
+      timestamp was taken, that nobody else leads (`leadership.py`).
 
 Nothing here decides; the core does. Nothing here knows SQL.
 """
@@ -82,6 +84,7 @@ from coordinator.core.messages import (
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.errors import admin_shutdown, storage_failure
+from coordinator.leadership import Leadership
 from sql.catalog import SYSTEM_TIMELINE, LookUp, Table
 from sql.errors import not_supported
 from storage.batch import DataFile, ShardView, WriteBatch
@@ -166,6 +169,7 @@ class Driver:
         self._waiting: dict[RequestId, asyncio.Future[ReplyValue]] = {}
         self._tasks: asyncio.TaskGroup | None = None
         self._stopping = asyncio.Event()
+        self._leadership = Leadership(stash, epoch, self._spawn)
         self.on_catalog: Callable[[PublishCatalog], None] = _nobody
 
     @property
@@ -197,6 +201,7 @@ class Driver:
             if self._failure is not None:
                 raise AssertionError("D3: the core has failed") from self._failure
             self._handle(Tick())
+            self._leadership.tick()
 
     async def stop(self) -> None:
         """Flush, hand unused timestamps back, end `run`. Sessions must be gone."""
@@ -246,7 +251,15 @@ class Driver:
 
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
         assert self._tasks is not None, "D2: effects run only while `run` does"
-        self._tasks.create_task(work)
+        self._tasks.create_task(self._effect(work))
+
+    async def _effect(self, work: Coroutine[object, object, None]) -> None:
+        try:
+            await work
+        except BaseException:
+            # `run` is about to end with it, and takes nothing on any more (D3).
+            self._over = True
+            raise
 
     # --- effects -----------------------------------------------------------------------------
 
@@ -415,9 +428,21 @@ class Driver:
     ) -> Snapshot:
         """See Coordination."""
         assert timeline in (None, self._core.timeline.name), "R5: a driver has one timeline"
-        return await self._request(
+        snapshot = await self._request(
             lambda request: TakeSnapshot(request, txn, as_of, at_least), Snapshot
         )
+        if as_of is None and self._core.is_strict(txn):
+            await self._confirm_leadership()
+        return snapshot
+
+    async def _confirm_leadership(self) -> None:
+        """After a timestamp was taken: it was the newest at that moment (D4)."""
+        if self._over:
+            raise admin_shutdown()
+        try:
+            await self._leadership.confirm()
+        except StorageError as error:
+            raise storage_failure(error) from error
 
     async def adopt(self, txn: TransactionId, exporter: TransactionId, ts: Timestamp) -> Snapshot:
         """See Coordination."""

@@ -187,7 +187,8 @@ async def _first_timestamp(
 ) -> Timestamp:
     """Where timestamps begin (U2). A timeline without a clock goes on where it stood."""
     if timeline.manual:
-        return upper
+        # 0 is before everything: no shard has a write there.
+        return max(upper, Timestamp(1))
     stored = await ground.stash.read(ORACLE, timeline.name)
     ceiling = now if stored is None else Timestamp(int.from_bytes(stored, "big"))
     return max(ceiling, upper)

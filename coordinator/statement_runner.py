@@ -36,7 +36,7 @@ from coordinator.execution import Done, Execution, Outcome
 from coordinator.transaction import failed_transaction
 from coordinator.variable_table import product_version
 from sql.bind import BindContext
-from sql.catalog import Catalog, Table
+from sql.catalog import SYSTEM_TIMELINE, Catalog, Table
 from sql.errors import SqlError
 from sql.own_statements import ExplainTimestampNode
 from sql.parse import Statement
@@ -303,9 +303,28 @@ class StatementRunner:
     async def _past(self, request: Request, execution: Execution, present: Snapshot) -> Snapshot:
         """The snapshot that the statement's AS OF asks for (A3)."""
         ts = self._as_of(request, execution, present)
-        return await self._services.coordination.snapshot(
-            self._transaction.id, as_of=ts, at_least=request.statement.as_of_at_least
+        timeline = self._timeline(request, present)
+        snapshot = await self._services.coordination.snapshot(
+            self._transaction.id,
+            as_of=ts,
+            at_least=request.statement.as_of_at_least,
+            timeline=timeline,
         )
+        # Other timelines than `system` have no catalogs of the past.
+        is_system = timeline == SYSTEM_TIMELINE.name
+        return snapshot if is_system else Snapshot(snapshot.ts, present.catalog)
+
+    def _timeline(self, request: Request, present: Snapshot) -> str:
+        """The timeline that an AS OF counts in: that of the tables, as they are named now."""
+        if len(present.catalog.timelines) == 1:
+            return SYSTEM_TIMELINE.name
+        try:
+            bound = self._bind(request.statement, present.catalog, request.declared).bound
+        except SqlError:
+            return SYSTEM_TIMELINE.name  # perhaps the past has what it names
+        query = bound.query if isinstance(bound, CopyOut) else bound
+        tables = query.tables if isinstance(query, Query) else ()
+        return tables[0].timeline if tables else SYSTEM_TIMELINE.name
 
     def _as_of(self, request: Request, execution: Execution, present: Snapshot) -> Timestamp:
         return as_of_timestamp(

@@ -210,7 +210,7 @@ class Timelines:
         """See Coordination."""
         part = self._parts.get(txn)
         if part is not None:
-            raise _mixed("the catalog's timeline, system", part.timeline)
+            raise _mixed(part.timeline, SYSTEM)
         self._touched.add(txn)
         self._system.change_catalog(txn, changes)
 

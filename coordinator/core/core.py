@@ -191,6 +191,11 @@ class Core:
         """Where a strict read is served now."""
         return self._oracle.read_ts()
 
+    def is_strict(self, txn: TransactionId) -> bool:
+        """Whether its reads respect real time; a transaction that is over counts as strict."""
+        known = self._transactions.get(txn)
+        return known is None or known.isolation is Isolation.STRICT_SERIALIZABLE
+
     def observe(self) -> ObservedTimeline:
         """All of it at this moment, as a value."""
         return observed_timeline(
@@ -615,7 +620,10 @@ class Core:
         if self._cutting.in_flight is not None or self._cutting.dirty_since:
             return []
         self._stopped = True
-        return [PersistCeiling(self._oracle.final_ceiling()), Reply(request, Stopped())]
+        stopped = Reply(request, Stopped())
+        if self._timeline.manual:
+            return [stopped]
+        return [PersistCeiling(self._oracle.final_ceiling()), stopped]
 
 
 def _removal(files: StagedFiles) -> list[Effect]:

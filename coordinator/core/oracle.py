@@ -120,6 +120,6 @@ class Oracle:
     def final_ceiling(self) -> Timestamp:
         """Hand the unused timestamps back at an orderly stop: the next start is on time."""
         assert self._requested is None, "O3: the last ceiling written must be this one"
-        if not self._clockless:
-            self._ceiling = Timestamp(self._last + 1)
-        return Timestamp(self._last + 1)
+        assert not self._clockless, "O3: without a clock there is no ceiling"
+        self._ceiling = Timestamp(self._last + 1)
+        return self._ceiling
