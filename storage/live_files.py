@@ -10,6 +10,8 @@ INVARIANTS
   F2  a FileMap is a value and keeps the order in which files came.
   F3  digests add up: two sets of slices have equal sums if and only if they are equal (up to a
       collision of 96 bits).
+  F4  a rewritten file holds, for each file in `moved` in turn, its rows without the dropped ones,
+      in their order; no other rows.
 """
 
 import hashlib
@@ -117,6 +119,42 @@ class Runs(Sequence[Run]):
         return f"Runs({', '.join(f'@{run.ts}:{run.first_row}' for run in self)})"
 
 
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A file whose rows have come to another one, at `first_row` there (F4)."""
+
+    source: Source
+    rows: int
+    dropped: BitMap64
+    first_row: int
+
+    @property
+    def kept(self) -> int:
+        """How many rows have moved."""
+        return self.rows - len(self.dropped)
+
+    def place(self, rows: BitMap64) -> BitMap64:
+        """Where these rows of the source are now; dropped ones are nowhere."""
+        left = rows - self.dropped
+        if not left:
+            return BitMap64()
+        if not self.dropped:
+            return left.shift(self.first_row) if self.first_row else left
+        indexes = np.asarray(left.to_array(), np.uint64)
+        before = np.searchsorted(np.asarray(self.dropped.to_array(), np.uint64), indexes)
+        return BitMap64((indexes - before.astype(np.uint64) + np.uint64(self.first_row)).tolist())
+
+
+def moved_rows(files: Iterable[tuple[Source, int, BitMap64]]) -> tuple[Moved, ...]:
+    """Files by name, rows and dropped rows, laid one after the other (F4)."""
+    moved: list[Moved] = []
+    first_row = 0
+    for source, rows, dropped in files:
+        moved.append(Moved(source, rows, dropped, first_row))
+        first_row += moved[-1].kept
+    return tuple(moved)
+
+
 def slice_digest(part: FileSlice) -> int:
     """A number that stands for a slice in sums of digests (F3)."""
     digest = hashlib.blake2b(encode_bitmap(part.deleted), digest_size=DIGEST_BYTES)
@@ -129,8 +167,8 @@ class LiveFile:
     """A file as one version has it: the file, all its deleted rows so far, its runs in row order.
 
     `staged`: the file was written as such by a transaction, so its rows are named by the file and
-    never by `@ts`. `vector` is the descriptor of `deleted` in the log. `whole` and `digest` are
-    what a view of the version itself shows of it.
+    never by `@ts`. `vector` is the descriptor of `deleted` in the log. `moved`: whose rows a
+    compaction has brought here. `whole` and `digest` are what a view of the version itself shows.
     """
 
     file: DataFile
@@ -138,6 +176,7 @@ class LiveFile:
     runs: Runs
     staged: bool = False
     vector: DeletionVector | None = None
+    moved: tuple[Moved, ...] = ()
     whole: FileSlice = field(init=False, compare=False, repr=False)
     digest: int = field(init=False, compare=False, repr=False)
 

@@ -5,7 +5,8 @@ Both are needed to answer AS OF between two cuts, and to find `@ts` rows that ha
 
 INVARIANTS
   H1  the `add` that first names a file has its runs; later ones (with a new deletion vector) leave
-      them out, and a replay carries them on. Checkpoints have them always.
+      them out, and a replay carries them on. Checkpoints have them always. The same holds for
+      what a compaction notes: which rows of which files have moved here.
 """
 
 import base64
@@ -20,13 +21,15 @@ from pyroaring import BitMap64
 from storage.batch import Deletes
 from storage.delta.deletion_vectors import encode_bitmap
 from storage.errors import Corrupt
-from storage.live_files import Runs
+from storage.live_files import Moved, Runs, moved_rows
 from storage.types import Source, Timestamp
 
 RUNS_TAG: Final = "meridian.runs"
 STAGED_TAG: Final = "meridian.staged"
+MOVED_TAG: Final = "meridian.moved"
 
 _ENTRY: Final = struct.Struct("<qI")
+_MOVED: Final = struct.Struct("<HqI")
 
 
 def encode_runs(runs: Runs) -> str:
@@ -68,6 +71,32 @@ def decode_deletes(encoded: Mapping[str, str]) -> tuple[tuple[Timestamp, Deletes
             by_time.setdefault(Timestamp(ts), {})[Source(source)] = rows
             offset += size
     return tuple(sorted(by_time.items(), key=lambda entry: entry[0]))
+
+
+def encode_moved(moved: tuple[Moved, ...]) -> str:
+    """Whose rows a compaction has brought into a file, as a tag."""
+    parts: list[bytes] = []
+    for part in moved:
+        name, dropped = part.source.encode(), encode_bitmap(part.dropped)
+        parts.append(_MOVED.pack(len(name), part.rows, len(dropped)) + name + dropped)
+    return _pack(b"".join(parts))
+
+
+def decode_moved(text: str) -> tuple[Moved, ...]:
+    """Raises Corrupt."""
+    data = _unpack(text)
+    files: list[tuple[Source, int, BitMap64]] = []
+    offset = 0
+    try:
+        while offset < len(data):
+            length, rows, size = _MOVED.unpack_from(data, offset)
+            name_end = offset + _MOVED.size + length
+            name = Source(data[offset + _MOVED.size : name_end].decode())
+            offset = name_end + size
+            files.append((name, rows, BitMap64.deserialize(data[name_end:offset])))
+    except (struct.error, ValueError) as error:
+        raise Corrupt(f"moved rows in the log: {error}") from None
+    return moved_rows(files)
 
 
 def _pack(data: bytes) -> str:

@@ -7,17 +7,24 @@ INVARIANTS
   R2  only Meridian's own log entries are replayed; any other is a foreign writer's.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pyroaring import BitMap64
 
 from storage.batch import DataFile, Deletes
 from storage.delta.actions import Action, AddFile, CommitInfo, RemoveFile, Txn
-from storage.delta.history import RUNS_TAG, STAGED_TAG, decode_deletes, decode_runs
+from storage.delta.history import (
+    MOVED_TAG,
+    RUNS_TAG,
+    STAGED_TAG,
+    decode_deletes,
+    decode_moved,
+    decode_runs,
+)
 from storage.delta.statistics import row_count, tightened
 from storage.errors import Corrupt, ForeignWriter
-from storage.live_files import FileMap, LiveFile
+from storage.live_files import FileMap, LiveFile, Moved
 from storage.shard import Version
 from storage.types import ShardId, Source, Timestamp
 
@@ -34,14 +41,15 @@ def next_version(
     adds = {Source(action.path): action for action in actions if isinstance(action, AddFile)}
     removed = {Source(action.path) for action in actions if isinstance(action, RemoveFile)}
     try:
-        puts = [
-            _live(add, before.get(name), gone.get(name, BitMap64())) for name, add in adds.items()
-        ]
+        puts = [_live(add, before, gone) for add in adds.values()]
         files = before.changed(puts, removed - adds.keys())
     except AssertionError as error:
         raise Corrupt(f"version {number}: {error}") from None
-    added = tuple(name for name in adds if name not in before)
-    return Version(number, Timestamp(info.meridian.cut), files, added, deletes)
+    came = [name for name in adds if name not in before]
+    rewritten = tuple(name for name in came if files[name].moved)
+    added = tuple(name for name in came if not files[name].moved)
+    cut = Timestamp(info.meridian.cut)
+    return Version(number, cut, files, added, deletes, rewritten=rewritten)
 
 
 def own_commit(shard: ShardId, actions: Sequence[Action], number: int) -> CommitInfo:
@@ -61,11 +69,33 @@ def first_live(add: AddFile, deleted: BitMap64) -> LiveFile:
         raise Corrupt(f"{add.path} has no runs")
     file = DataFile(Source(add.path), row_count(add.stats), add.size, tightened(add.stats))
     runs = decode_runs(add.tags[RUNS_TAG])
-    return LiveFile(file, deleted, runs, STAGED_TAG in add.tags, add.vector)
+    moved = decode_moved(add.tags[MOVED_TAG]) if MOVED_TAG in add.tags else ()
+    return LiveFile(file, deleted, runs, STAGED_TAG in add.tags, add.vector, moved)
 
 
-def _live(add: AddFile, before: LiveFile | None, gone: BitMap64) -> LiveFile:
-    live = first_live(add, gone) if before is None else _with_deleted(before, add, gone)
+def moved_deleted(
+    moved: Iterable[Moved], before: FileMap, gone: Mapping[Source, BitMap64]
+) -> BitMap64:
+    """Rows of a rewritten file that are deleted by now: those of a file that left are all."""
+    deleted: list[BitMap64] = [BitMap64()]
+    for part in moved:
+        live = before.get(part.source)
+        rows = BitMap64(range(part.rows)) if live is None else live.deleted
+        if part.source in gone:
+            rows = rows | gone[part.source]
+        deleted.append(part.place(rows))
+    return BitMap64.union(*deleted)
+
+
+def _live(add: AddFile, files: FileMap, gone: Mapping[Source, BitMap64]) -> LiveFile:
+    name = Source(add.path)
+    before = files.get(name)
+    if before is not None:
+        live = _with_deleted(before, add, gone.get(name, BitMap64()))
+    else:
+        live = first_live(add, gone.get(name, BitMap64()))
+        if live.moved:
+            live = replace(live, deleted=moved_deleted(live.moved, files, gone))
     cardinality = 0 if add.vector is None else add.vector.cardinality
     if len(live.deleted) != cardinality:
         raise Corrupt(f"{add.path}: the deletion vector and the deletes by time differ")

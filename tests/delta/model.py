@@ -29,6 +29,19 @@ class ModelRow:
     died: int | None
     source: Source
     index: int
+    names: list[tuple[Source, int, int]] = field(default_factory=list)
+    """Earlier identities, each with the cut from which on it was another one."""
+
+    def move(self, source: Source, index: int, cut: int) -> None:
+        """From `cut` on the row is here."""
+        self.names.append((self.source, self.index, cut))
+        self.source, self.index = source, index
+
+    def name(self, age: int, since: int) -> tuple[Source, int]:
+        """The identity some moves ago, as a reader knows it who holds a timestamp >= since."""
+        known = [(source, index) for source, index, cut in self.names if cut > since]
+        known.append((self.source, self.index))
+        return known[max(len(known) - 1 - age, 0)]
 
 
 @dataclass
@@ -39,7 +52,6 @@ class Model:
     rows: list[ModelRow] = field(default_factory=list)
     contents: dict[Source, list[int]] = field(default_factory=dict)
     writes: list[int] = field(default_factory=list)
-    first_identity: dict[int, tuple[Source, int]] = field(default_factory=dict)
     now: int = 0
     since: int = 0
     next_key: int = 0
@@ -54,32 +66,26 @@ class Model:
         ]
 
     def commit(self, inline: int, staged: tuple[int, ...], victims: list[int], age: int) -> None:
-        """With `age`, the writer knows its victims by the names they had before a flush (V2)."""
+        """With `age`, the writer knows its victims by their names of some moves ago (V2, V5)."""
         self.now += STEP
         ts = self.now
         alive = self.live(ts - 1)
         chosen = {id(alive[v % len(alive)]): alive[v % len(alive)] for v in victims if alive}
         deletes: dict[Source, BitMap64] = {}
         for row in chosen.values():
-            old_name = age and row.source not in self.staged_names()
-            source, index = self.first_identity[id(row)] if old_name else (row.source, row.index)
+            source, index = row.name(age, self.since)
             deletes.setdefault(source, BitMap64()).add(index)
             row.died = ts
         batch = self.make_batch(ts, inline, staged, deletes)
         self.state = self.state.committed(Timestamp(ts), batch)
         self.writes.append(ts)
 
-    def staged_names(self) -> set[Source]:
-        return {name for name in self.contents if name.startswith("staged")}
-
     def make_batch(
         self, ts: int, inline: int, staged: tuple[int, ...], deletes: Deletes
     ) -> WriteBatch:
         keys = self.new_keys(inline)
         for index, key in enumerate(keys):
-            row = ModelRow(key, ts, None, inline_source(Timestamp(ts)), index)
-            self.rows.append(row)
-            self.first_identity[id(row)] = (row.source, row.index)
+            self.rows.append(ModelRow(key, ts, None, inline_source(Timestamp(ts)), index))
         files = []
         for number, size in enumerate(staged):
             file = self.stage(f"staged-{ts}-{number}", self.new_keys(size))
@@ -97,9 +103,12 @@ class Model:
     def flush(self, back: int) -> None:
         """Flush at a cut some commits back from now."""
         cut = self.now - back * STEP + 3_000
-        if not self.state.dirty_at(Timestamp(cut)) or (self.state.cut or -1) >= cut:
+        if not self.wants_flush(cut) or (self.state.cut or -1) >= cut:
             return
         self.state = self.state.flushed(self.make_version(cut))
+
+    def wants_flush(self, cut: int) -> bool:
+        return self.state.dirty_at(Timestamp(cut))
 
     def make_version(self, cut: int) -> Version:
         tail = [c for c in self.state.tail if c.ts <= cut]
@@ -113,7 +122,7 @@ class Model:
             runs: dict[int, int] = {}
             for index, row in enumerate(moved):
                 runs.setdefault(row.born, index)
-                row.source, row.index = name, index
+                row.move(name, index, cut)
             file = DataFile(name, len(moved), 100, "{}")
             puts[name] = LiveFile(file, BitMap64(), Runs(runs.keys(), runs.values()))
         for commit in tail:
@@ -171,7 +180,7 @@ ACTIONS = st.one_of(
         st.integers(0, 3),
         st.lists(st.integers(1, 3), max_size=2).map(tuple),
         st.lists(st.integers(0, 50), max_size=4),
-        st.integers(0, 1),
+        st.integers(0, 3),
     ).filter(lambda action: bool(action[1] or action[2])),
     st.tuples(st.just("commit"), st.integers(1, 3), st.just(()), st.just([]), st.just(0)),
     st.tuples(st.just("flush"), st.integers(0, 3)),

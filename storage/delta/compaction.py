@@ -1,0 +1,205 @@
+"""Compaction: many small files, and files with many deleted rows, are rewritten into few.
+
+    files of a version ── choose_files ──▶ rewrite_files ──▶ new files, durable, in no version yet
+                                                                  └─ come with the next flush
+
+INVARIANTS
+  M1  a rewritten file has the rows of its sources that were live when it was written, in order, and
+      says which (F4); what is deleted later is told by the sources' names until the flush (G3).
+  M2  nothing is taken away here: sources stay for those who read older versions; vacuum decides.
+  M3  memory holds one source (they are limited in size), and the output so far; a rewritten file
+      never splits a source.
+  M4  what a rewritten file is called depends on its rows and on the version it was made from: a
+      name never stands for other rows.
+
+Not here: when, and of which shard (the coordinator); how it lands (`flush_plan.py`).
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from io import BytesIO
+from typing import Final, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyroaring import BitMap64
+
+from storage.delta.files import COMPRESSION, ROW_GROUP_ROWS, data_file_from_parquet
+from storage.delta.layout import data_path
+from storage.errors import AlreadyExists, Corrupt
+from storage.live_files import LiveFile, Runs, moved_rows
+from storage.object_store import ObjectStore
+from storage.shard import ShardState
+from storage.types import Source, Timestamp
+
+T = TypeVar("T")
+
+_MEBIBYTE: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionLimits:
+    """Which files are worth rewriting, and how much is rewritten at once."""
+
+    small_bytes: int = 16 * _MEBIBYTE
+    """Files below are merged. Larger: fewer files to open, the same rows rewritten more often."""
+
+    files_min: int = 8
+    """Small files that start a compaction. Larger: slower scans. Smaller: more rewriting."""
+
+    deleted_share: float = 0.3
+    """Of a file's rows: more deleted ones make it worth rewriting, whatever its size."""
+
+    file_bytes_max: int = 256 * _MEBIBYTE
+    """Larger files are left alone: one is held in memory while it is rewritten."""
+
+    input_bytes_max: int = 512 * _MEBIBYTE
+    """Of one compaction; the rest waits for the next. Smaller: more versions."""
+
+    output_bytes: int = 64 * _MEBIBYTE
+    """A rewritten file that has come so far takes no further source."""
+
+    def on_request(self) -> "CompactionLimits":
+        """For OPTIMIZE: whatever makes fewer files or drops rows."""
+        return replace(self, files_min=2, deleted_share=0.0)
+
+
+def choose_files(files: Iterable[LiveFile], limits: CompactionLimits) -> tuple[LiveFile, ...]:
+    """The files of a version to rewrite now; none if it is not worth it."""
+    chosen: list[LiveFile] = []
+    small, heavy, total = 0, 0, 0
+    for live in files:
+        # A file without a live row leaves the table with the next flush anyway.
+        if live.dead or live.file.size_bytes > limits.file_bytes_max:
+            continue
+        share = len(live.deleted) / live.file.rows
+        is_small = live.file.size_bytes * (1 - share) < limits.small_bytes
+        is_heavy = bool(live.deleted) and share >= limits.deleted_share
+        if not is_small and not is_heavy:
+            continue
+        if chosen and total + live.file.size_bytes > limits.input_bytes_max:
+            break
+        chosen.append(live)
+        total += live.file.size_bytes
+        small += is_small
+        heavy += is_heavy
+    return tuple(chosen) if heavy or small >= limits.files_min else ()
+
+
+async def rewrite_files(
+    store: ObjectStore,
+    state: ShardState,
+    sources: Sequence[LiveFile],
+    limits: CompactionLimits,
+    *,
+    run_blocking: Callable[[Callable[[], None]], Awaitable[None]] = asyncio.to_thread,
+) -> tuple[LiveFile, ...]:
+    """Write the live rows of files of the newest version into new files, durably (M1, M3).
+
+    Raises Corrupt, Determinate, Indeterminate; what was written then is an orphan.
+    """
+    cut = state.cut
+    assert cut is not None, "M1: files are in a version"
+    done: list[LiveFile] = []
+    output = _Output(state.schema)
+    for number, live in enumerate(sources):
+        content = await store.read(data_path(state.shard, live.file.name))
+        await run_blocking(partial(output.add, live, content))
+        if output.size_bytes >= limits.output_bytes or number == len(sources) - 1:
+            await run_blocking(output.finish)
+            done.append(await _create(store, state, cut, output))
+            output = _Output(state.schema)
+    return tuple(done)
+
+
+async def _create(
+    store: ObjectStore, state: ShardState, cut: Timestamp, output: "_Output"
+) -> LiveFile:
+    content = output.content
+    digest = hashlib.blake2b(content, digest_size=8).hexdigest()
+    name = Source(f"part-c{cut}-{digest}.parquet")
+    path = data_path(state.shard, name)
+    try:
+        await store.create(path, content)
+    except AlreadyExists:
+        # An earlier attempt from the same version, with the same rows (M4).
+        await store.sync([path])
+    metadata = pq.read_metadata(pa.BufferReader(content))
+    file = data_file_from_parquet(name, metadata, len(content), state.schema)
+    moved = moved_rows((live.file.name, live.file.rows, live.deleted) for live in output.sources)
+    # Nobody asks when these rows came: who reads before this version reads the sources.
+    return LiveFile(file, BitMap64(), Runs.single(cut), staged=True, moved=moved)
+
+
+class _Output:
+    """A rewritten file in the making."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._sink = BytesIO()
+        self._writer: pq.ParquetWriter | None = None
+        self._pending: list[pa.Table] = []
+        self._pending_rows = 0
+        self.sources: list[LiveFile] = []
+
+    @property
+    def size_bytes(self) -> int:
+        """What has been written; rows that wait for their row group come on top."""
+        return self._sink.tell()
+
+    @property
+    def content(self) -> bytes:
+        """The whole file, once finished."""
+        return self._sink.getvalue()
+
+    def add(self, live: LiveFile, content: bytes) -> None:
+        """Append the live rows of a source. Raises Corrupt."""
+        try:
+            source = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+            if source.metadata.num_rows != live.file.rows:
+                raise Corrupt(f"{live.file.name} has {source.metadata.num_rows} rows")
+            dead = np.asarray(live.deleted.to_array(), np.uint64)
+            first_row = 0
+            for batch in source.iter_batches(ROW_GROUP_ROWS):
+                rows = pa.Table.from_batches([batch]).select(self._schema.names).cast(self._schema)
+                self._take(rows, dead, first_row)
+                first_row += batch.num_rows
+        except (pa.ArrowException, OSError, KeyError) as error:
+            raise Corrupt(f"{live.file.name}: {error}") from None
+        self.sources.append(live)
+
+    def _take(self, rows: pa.Table, dead: "np.typing.NDArray[np.uint64]", first_row: int) -> None:
+        first, end = np.searchsorted(dead, (first_row, first_row + rows.num_rows))
+        if first < end:
+            mask = np.ones(rows.num_rows, np.bool_)
+            mask[dead[first:end].astype(np.int64) - first_row] = False
+            rows = rows.filter(pa.array(mask))
+        self._pending.append(rows)
+        self._pending_rows += rows.num_rows
+        if self._pending_rows >= ROW_GROUP_ROWS:
+            self._write_group()
+
+    def _write_group(self) -> None:
+        rows = pa.concat_tables(self._pending).combine_chunks()
+        self._pending, self._pending_rows = [], 0
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(
+                self._sink,
+                self._schema,
+                compression=COMPRESSION,
+                store_schema=False,
+                store_decimal_as_integer=True,
+                write_page_checksum=True,
+            )
+        self._writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
+
+    def finish(self) -> None:
+        """Write what is pending and the footer."""
+        if self._pending_rows or self._writer is None:
+            self._write_group()
+        assert self._writer is not None, "a group was written"
+        self._writer.close()
