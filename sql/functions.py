@@ -4,14 +4,16 @@ One row is one overload. A row without a template for an engine does not run the
 
 A line of a data file is
 
-    signature => result word .. : template
+    signature => result word .. : template of every engine
+    signature => result word .. spark: template duckdb: template
 
 where the signature is `name(type, ..)`, `type operator type`, `operator type` or `source::target`;
 names, operators and types may be lists (`int2,int4 +,- int8`), which stand for every combination.
 Words are the fields of `Function`: `nonstrict`, `variadic`, `stable`, `volatile`, `zone`,
 `aggregate`, `implicit`, `assignment`, `explicit`, `numeric=rule`, and `internal`: known by its id
 only. A result `first` is the type of the first argument, an argument `same` too; a cast's is its
-target. `{op}` in a template is the operator, `{name}` the name. A line that begins with blanks
+target. A template `@reference` of DuckDB has the reference evaluator compute the function, row by
+row. `{op}` in a template is the operator, `{name}` the name. A line that begins with blanks
 continues the line before; `#` in the first column begins a comment.
 
 INVARIANTS
@@ -29,7 +31,8 @@ INVARIANTS
 Not here: choosing an overload (the binder), what rows do (`compute/reference_*.py`, `sql/emit/`).
 """
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -61,8 +64,9 @@ class Function:
     pseudo-types.
 
     `variadic`: the last argument type repeats. `strict`: NULL in, NULL out, without a call.
-    `volatility`: `immutable`, `stable` or `volatile`. `context`: for casts. `spark`: the template,
-    with `{0}`, `{1}` … for arguments, or None; `@name` names a function of `sql/emit/`. `numeric`:
+    `volatility`: `immutable`, `stable` or `volatile`. `context`: for casts. `spark`, `duckdb`: the
+    template, with `{0}`, `{1}` … for arguments, or None; `@name` names a function of `sql/emit/`.
+    `numeric`:
     name of the rule in `sql/numeric.py` that gives precision and scale of a numeric result, or
     None. `zone`: see F3.
     """
@@ -77,6 +81,7 @@ class Function:
     volatility: str = "immutable"
     context: CastContext | None = None
     spark: str | None = None
+    duckdb: str | None = None
     numeric: str | None = None
     zone: bool = False
     internal: bool = False
@@ -112,6 +117,7 @@ def all_functions() -> Sequence[Function]:
 # --- loading -----------------------------------------------------------------------------------
 
 FILES: Final = ("operators.txt", "functions.txt", "aggregates.txt", "casts.txt")
+_TEMPLATE: Final = re.compile(r" (spark|duckdb|): ")
 _DIRECTORY: Final = Path(__file__).parent / "data"
 _VOLATILITIES: Final = frozenset({"stable", "volatile"})
 _CONTEXTS: Final = {context.value: context for context in CastContext}
@@ -162,14 +168,20 @@ def _lines(text: str) -> Iterator[str]:
 def _rows(line: str) -> Iterator[Function]:
     signature, arrow, rest = line.partition(" => ")
     assert arrow, f"no result type: {line}"
-    head, _, template = rest.partition(" : ")
+    head, *parts = _TEMPLATE.split(rest)
+    templates = dict(zip(parts[::2], parts[1::2], strict=True))
     result, *words = head.split()
     options = _options(frozenset(words), line)
     aggregate = "aggregate" in words
     for id_, name, kind, args in _signatures(signature.strip(), aggregate=aggregate):
-        spark = template.strip().replace("{op}", name).replace("{name}", name) or None
+        spark, duckdb = (_template(templates, engine, name) for engine in ("spark", "duckdb"))
         type_ = args[0] if result == "first" else name if kind is FunctionKind.CAST else result
-        yield Function(id_, name, kind, args, type_, spark=spark, **options)  # type: ignore[arg-type]
+        yield Function(id_, name, kind, args, type_, spark=spark, duckdb=duckdb, **options)  # type: ignore[arg-type]
+
+
+def _template(templates: Mapping[str, str], engine: str, name: str) -> str | None:
+    found = templates.get(engine, templates.get(""))
+    return found and found.strip().replace("{op}", name).replace("{name}", name)
 
 
 def _options(words: frozenset[str], line: str) -> dict[str, object]:

@@ -6,14 +6,28 @@ INVARIANTS
       the column with id n is always called `c<n>`.
   M2  nesting and text are bounded (54001), because an engine's own parser ends in a stack
       overflow.
+  M3  a function that is computed outside of the engine is named after its row and the types of
+      its arguments; those are the columns 0, 1 .. of `Statement.calls`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import Final
 
 from sql.errors import SqlError, not_supported
-from sql.plan import Aggregate, ColumnId, Const, Expr, Param, Plan, RelationId, SortKey
+from sql.plan import (
+    Aggregate,
+    Call,
+    ColumnId,
+    ColumnRef,
+    Const,
+    Expr,
+    Param,
+    Plan,
+    RelationId,
+    SortKey,
+)
 from sql.types import SqlType, Value
 
 DEPTH_MAX: Final = 150
@@ -69,6 +83,7 @@ class Statement:
     relations: Mapping[RelationId, str]
     parameters: Sequence[Value]
     strings: dict[str, str] = field(default_factory=dict[str, str])
+    calls: dict[str, Call] = field(default_factory=dict[str, Call])
     names: int = 0
     depth: int = 0
 
@@ -81,6 +96,14 @@ class Statement:
         """A reference to a string bound as an argument; equal strings share one."""
         name = self.strings.setdefault(value, f"a{len(self.strings) + 1}")
         return self.dialect.string(name)
+
+    def called(self, call: Call) -> str:
+        """The name of a function that computes calls of this row with these types (M3)."""
+        columns = tuple(ColumnRef(ColumnId(index), arg.type) for index, arg in enumerate(call.args))
+        plain = replace(call, args=columns)
+        name = f"ref_{blake2b(repr(plain).encode(), digest_size=10).hexdigest()}"
+        self.calls[name] = plain
+        return name
 
     def constant(self, value: Value, type_: SqlType) -> str:
         """A value as SQL text."""

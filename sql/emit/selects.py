@@ -17,13 +17,14 @@ Not here: what the engines write differently (`scope.Dialect`), running it (`com
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from sql.emit.scope import DEPTH_MAX, Dialect, Scope, Statement, too_complex
 from sql.errors import SqlError
 from sql.plan import (
     BoolOp,
+    Call,
     ColumnId,
     ColumnRef,
     DistinctRows,
@@ -57,11 +58,15 @@ subqueries.
 
 @dataclass(frozen=True, slots=True)
 class EmittedQuery:
-    """A statement and its arguments by name; all of them are strings."""
+    """A statement and its arguments by name; all of them are strings.
+
+    `calls`: the functions that are computed outside of the engine, by their names in the text.
+    """
 
     text: str
     arguments: Mapping[str, str]
     columns: tuple[PlanColumn, ...]
+    calls: Mapping[str, Call] = field(default_factory=dict[str, Call])
 
 
 def emit_plan(
@@ -81,7 +86,7 @@ def emit_plan(
     _check_intervals(columns, statement, "an interval as a result")
     text = _render(_select(plan, _scope(statement, {})), columns)
     arguments = {name: value for value, name in statement.strings.items()}
-    return EmittedQuery(text, arguments, columns)
+    return EmittedQuery(text, arguments, columns, statement.calls)
 
 
 def _check_intervals(columns: Sequence[PlanColumn], statement: Statement, what: str) -> None:

@@ -1,6 +1,8 @@
 """The engines that `test_executor.py` runs on, and the data files they read."""
 
+import asyncio
 import contextlib
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,6 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from compute.executor import Executor
+from compute.local import LocalExecutor
+from compute.local_database import LocalSettings
 from compute.reference import ReferenceExecutor
 from compute.spark_session import LaneName
 from storage.batch import DataFile
@@ -41,6 +45,15 @@ def reference(files: Files) -> Iterator[Executor]:
     yield ReferenceExecutor(files.read)
 
 
+@contextlib.contextmanager
+def local(files: Files) -> Iterator[Executor]:
+    """The local engine."""
+    with tempfile.TemporaryDirectory() as spill:
+        executor = LocalExecutor(LocalSettings(files.directory, Path(spill) / "spill"))
+        yield executor
+        asyncio.run(executor.close())
+
+
 def spark(lane: LaneName, *, spooled: bool = False) -> "Engine":
     """Spark, in one of its lanes; all of them must give the same answers."""
 
@@ -55,6 +68,7 @@ def spark(lane: LaneName, *, spooled: bool = False) -> "Engine":
 Engine = Callable[[Files], contextlib.AbstractContextManager[Executor]]
 ENGINES = [
     pytest.param(reference, id="reference"),
+    pytest.param(local, id="local"),
     pytest.param(spark(LaneName.SMALL), id="spark", marks=pytest.mark.spark),
     pytest.param(spark(LaneName.MEDIUM), id="spark-files", marks=pytest.mark.spark),
     pytest.param(spark(LaneName.LARGE, spooled=True), id="spark-large", marks=pytest.mark.spark),

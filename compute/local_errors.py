@@ -1,0 +1,105 @@
+"""DuckDB's failures as ours: by exception class and the fixed beginning of its message.
+
+INVARIANTS
+  X1  no text of an exception reaches a client, except the message of our own `error()` and of the
+      reference evaluator; paths and values of rows stay in the log.
+  X2  what is decided on stands at the beginning of a message, where no data can stand.
+"""
+
+import logging
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import duckdb
+
+from sql.emit.duckdb_types import ERROR_TAG
+from sql.errors import SqlError, division_by_zero, out_of_range
+
+log = logging.getLogger(__name__)
+
+_TAGGED: Final = re.compile(re.escape(ERROR_TAG) + r"(\w{5}):(.*)", re.DOTALL)
+_TYPES: Final = {
+    "INT16": "smallint", "INT32": "integer", "INT64": "bigint", "INT128": "bigint",
+    "FLOAT": "real", "DOUBLE": "double precision",
+}  # fmt: skip
+
+
+class Interrupted(Exception):
+    """The query was interrupted."""
+
+
+def tagged(error: SqlError) -> str:
+    """The text by which an error of the reference evaluator passes through DuckDB."""
+    return f"{ERROR_TAG}{error.sqlstate}:{error.message}"
+
+
+def translated(error: duckdb.Error) -> Exception:
+    """What the engine raises for an exception of DuckDB."""
+    if isinstance(error, duckdb.InterruptException):
+        return Interrupted()
+    text = str(error)
+    for begin, make in _BEGINNINGS:
+        match = begin.match(text)
+        if match is not None:
+            return make(match, text[match.end() :])
+    log.error("the local engine failed: %s", text)
+    return SqlError("XX000", "the engine failed")
+
+
+def _own(_match: "re.Match[str]", rest: str) -> SqlError:
+    found = _TAGGED.match(ERROR_TAG + rest)
+    assert found is not None, "our own errors have an SQLSTATE"
+    return SqlError(found[1], found[2])
+
+
+def _integer(match: "re.Match[str]", _rest: str) -> SqlError:
+    return out_of_range(_TYPES.get(match[1], "value"))
+
+
+def _numeric(_match: "re.Match[str]", _rest: str) -> SqlError:
+    return SqlError("22003", "numeric field overflow")
+
+
+def _error(sqlstate: str, message: str) -> Callable[["re.Match[str]", str], SqlError]:
+    return lambda _match, _rest: SqlError(sqlstate, message)
+
+
+_BEGINNINGS: Final[Sequence[tuple[re.Pattern[str], Callable[["re.Match[str]", str], SqlError]]]] = [
+    (re.compile(begin), make)
+    for begin, make in (
+        (
+            r"Invalid Input Error: (?:Python exception occurred while executing the UDF:"
+            rf" [\w.]*: )?{re.escape(ERROR_TAG)}",
+            _own,
+        ),
+        (r"Invalid Input Error: Division by zero", lambda _match, _rest: division_by_zero()),
+        (
+            r"Invalid Input Error: More than one row returned by a subquery",
+            _error("21000", "more than one row returned by a subquery used as an expression"),
+        ),
+        (r"Out of Range Error: Overflow in \w+ of (INT\w+|FLOAT|DOUBLE) ", _integer),
+        (r"Out of Range Error: Overflow in \w+ of DECIMAL", _numeric),
+        (r"Out of Range Error: .*[Tt]imestamp", _error("22008", "timestamp out of range")),
+        (r"Out of Range Error: .*[Dd]ate", _error("22008", "date out of range")),
+        (r"Out of Range Error: .*[Ii]nterval", _error("22008", "interval out of range")),
+        (r"Out of Range Error: ", _error("22003", "value out of range")),
+        (
+            r"Conversion Error: Type \w+ with value [-+.\w]+ can't be cast because the value is"
+            r" out of range for the destination type (\w+)",
+            _integer,
+        ),
+        (r"Conversion Error: (?:Could not cast value|Casting value) ", _numeric),
+        (r"Conversion Error: .*[Tt]imestamp", _error("22008", "timestamp out of range")),
+        (
+            r"Syntax Error: Like pattern must not end",
+            _error("22025", "LIKE pattern must not end with escape character"),
+        ),
+        (r"Out of Memory Error: ", _error("53200", "out of memory")),
+        (r"IO Error: .*No space left", _error("53100", "could not write temporary file")),
+        (
+            r"(?:Parser|Binder) Error: .*(?:[Mm]ax(?:imum)? expression depth|stack)",
+            _error("54001", "stack depth limit exceeded"),
+        ),
+    )
+]

@@ -1,0 +1,54 @@
+"""Logical plans as DuckDB SQL: the dialect of the local engine, and the way in.
+
+INVARIANTS
+  Q4  a relation stands in FROM by a name of ours; strings are arguments, `$a1` ..; functions of
+      `EmittedQuery.calls` are registered with the connection before the statement runs.
+
+Not here: running it, and turning DuckDB's failures into ours (`compute/local.py`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from sql.emit.duckdb_aggregates import aggregate, order_by
+from sql.emit.duckdb_expressions import expression
+from sql.emit.duckdb_types import ENGINE, literal
+from sql.emit.scope import Dialect
+from sql.emit.selects import EmittedQuery, emit_plan
+from sql.plan import Plan, RelationId
+from sql.types import Value
+
+
+def emit(
+    plan: Plan, relations: Mapping[RelationId, str], parameters: Sequence[Value] = ()
+) -> EmittedQuery:
+    """The plan as one statement. `relations`: the name in FROM of each input; `parameters`: $1
+    first.
+
+    Parameters are part of the text, so a statement may be cached by (plan, relations, parameters)
+    only.
+    """
+    query = emit_plan(plan, relations, parameters, _DUCKDB)
+    # A template may have left a string out that it had asked for; DuckDB refuses to be given it.
+    used = {
+        name: value for name, value in query.arguments.items() if _DUCKDB.string(name) in query.text
+    }
+    return replace(query, arguments=used)
+
+
+def _values(rows: Sequence[str], alias: str, columns: Sequence[str]) -> str:
+    return f"(values {', '.join(rows)}) {alias}({', '.join(columns)})"
+
+
+_DUCKDB: Final = Dialect(
+    engine=ENGINE,
+    quote='"',
+    intervals=True,
+    literal=literal,
+    string=lambda name: f"cast(${name} as varchar)",
+    expression=expression,
+    aggregate=aggregate,
+    order_by=order_by,
+    values=_values,
+)

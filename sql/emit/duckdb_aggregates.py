@@ -1,0 +1,113 @@
+"""Aggregate calls as DuckDB SQL.
+
+INVARIANTS
+  A1  integers are summed as HUGEINT and cast to what PostgreSQL answers with, an average is one
+      division of exact sums (D2): all engines get the same digits.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sql.emit.duckdb_calls import call_of, reference_over
+from sql.emit.duckdb_expressions import described
+from sql.emit.duckdb_types import duckdb_type, error, unsupported
+from sql.emit.scope import Scope
+from sql.plan import Aggregate, SortKey
+from sql.types import NUMERIC
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The texts around an aggregate: `distinct ` or nothing, ` filter (where ..)` or nothing."""
+
+    distinct: str
+    filter: str
+
+
+def aggregate(call: Aggregate, scope: Scope) -> str:
+    """The text of an aggregate call, cast to its type."""
+    template = call.function.duckdb
+    if template is None:
+        raise unsupported(described(call.function))
+    where = "" if call.filter is None else f" filter (where {scope.emit(call.filter)})"
+    parts = _Parts("distinct " if call.distinct else "", where)
+    if template.startswith("@"):
+        text = _SPECIALS[template[1:]](call, scope, parts)
+    else:
+        inside = template.replace("{0}", scope.emit(call.args[0])) if call.args else template
+        text = _with(inside, parts)
+    return f"cast({text} as {duckdb_type(call.type)})"
+
+
+def _with(text: str, parts: _Parts) -> str:
+    """`f(x)` as `f(distinct x) filter (where ..)`."""
+    name, _, rest = text.partition("(")
+    return f"{name}({parts.distinct}{rest}{parts.filter}"
+
+
+def _sum(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+    x = f"cast({scope.emit(call.args[0])} as decimal(38,{call.type.scale}))"
+    return _with(f"sum({x})", parts)
+
+
+def _average(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+    x, type_ = scope.emit(call.args[0]), call.args[0].type
+    scale = type_.scale if type_.name == "numeric" else 0
+    total = _with(f"sum(cast({x} as decimal(38,{scale})))", parts)
+    count = _with(f"count({x})", parts)
+    wide = duckdb_type(NUMERIC)
+    quotient = call_of("numeric / numeric", (NUMERIC, NUMERIC), NUMERIC)
+    # count is 0 only where sum is NULL, and a division by zero would come first.
+    args = (f"cast({total} as {wide})", f"cast(nullif({count}, 0) as {wide})")
+    return reference_over(quotient, args, scope)
+
+
+def _float_total(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+    """sum() and avg(): an infinity that no input is is an overflow."""
+    x = scope.emit(call.args[0])
+    total = _with(f"{call.function.name}(cast({x} as double))", parts)
+    infinite = _with(f"count(nullif(isinf({x}), false))", parts)
+    failure = error("22003", "value out of range: overflow")
+    return f"case when isinf({total}) and {infinite} = 0 then {failure} else {total} end"
+
+
+def _deviation(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+    name = {"stddev": "stddev_samp", "variance": "var_samp"}.get(
+        call.function.name, call.function.name
+    )
+    return _with(f"{name}(cast({scope.emit(call.args[0])} as double))", parts)
+
+
+def _string_agg(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+    delimiter = scope.statement.known(call.args[1])
+    if delimiter is None:
+        raise unsupported("string_agg with a computed delimiter")
+    separator = scope.statement.string(str(delimiter[0] or ""))
+    x = scope.emit(call.args[0])
+    order = order_by(call.order, scope)
+    if call.distinct and not order:
+        # DISTINCT sorts its values in PostgreSQL, and so orders what has no ORDER BY.
+        order = f"{x} asc nulls last"
+    ordered = f" order by {order}" if order else ""
+    return f"string_agg({parts.distinct}{x}, {separator}{ordered}){parts.filter}"
+
+
+def order_by(keys: Sequence[SortKey], scope: Scope) -> str:
+    """ORDER BY keys with their NULL order."""
+    return ", ".join(_sort_key(key, scope) for key in keys)
+
+
+def _sort_key(key: SortKey, scope: Scope) -> str:
+    direction = "desc" if key.descending else "asc"
+    nulls = "first" if key.nulls_first else "last"
+    return f"{scope.emit(key.expr)} {direction} nulls {nulls}"
+
+
+_SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, _Parts], str]]] = {
+    "sum": _sum,
+    "average": _average,
+    "deviation": _deviation,
+    "float_total": _float_total,
+    "string_agg": _string_agg,
+}

@@ -1,0 +1,165 @@
+"""Bound expressions as DuckDB SQL text.
+
+INVARIANTS
+  X1  every text is closed: a name, a call, a cast or a parenthesis, fit to stand anywhere.
+  X2  every call is cast to the DuckDB type of its result (notes/semantics.md §1), except booleans
+      and text.
+  X3  a function that DuckDB does not compute as PostgreSQL does is computed by the reference
+      evaluator (`@reference`), for all rows or for those that the template leaves to it.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from sql.emit import duckdb_floats, duckdb_numbers, duckdb_text, duckdb_times
+from sql.emit.duckdb_calls import reference
+from sql.emit.duckdb_types import duckdb_type, error, unsupported
+from sql.emit.scope import DEPTH_MAX, TEXT_MAX, Scope, too_complex
+from sql.functions import Function, FunctionKind
+from sql.plan import (
+    BoolOp,
+    Call,
+    Case,
+    Coalesce,
+    ColumnRef,
+    Const,
+    Distinct,
+    Expr,
+    Extreme,
+    InList,
+    IsTest,
+    Logical,
+    Param,
+    Subquery,
+    SubqueryKind,
+    output_columns,
+)
+from sql.types import SqlType
+
+Special = Callable[[Call, Scope], str]
+
+SPECIALS: Final[dict[str, Special]] = {
+    "reference": reference,
+    **duckdb_floats.SPECIALS,
+    **duckdb_numbers.SPECIALS,
+    **duckdb_text.SPECIALS,
+    **duckdb_times.SPECIALS,
+}
+"""The templates that need more than text: named `@name` in the function table."""
+
+_ERR: Final = re.compile(r"ERR\((\w{5}),([^()']*)\)")
+_ARGUMENT: Final = re.compile(r"\{(\d)\}")
+_CLOSED: Final = frozenset({"bool", "text", "varchar", "bpchar", "name", "uuid", "interval"})
+
+
+def expression(expr: Expr, scope: Scope) -> str:
+    """The text of an expression (X1)."""
+    statement = scope.statement
+    statement.depth += 1
+    if statement.depth > DEPTH_MAX:
+        raise too_complex()
+    text = _expression(expr, scope)
+    statement.depth -= 1
+    if len(text) > TEXT_MAX:
+        raise too_complex()
+    return text
+
+
+def _expression(expr: Expr, scope: Scope) -> str:
+    match expr:
+        case Const():
+            return scope.statement.constant(expr.value, expr.type)
+        case Param():
+            return scope.statement.constant(scope.statement.parameters[expr.index - 1], expr.type)
+        case ColumnRef():
+            return scope.columns[expr.id]
+        case Call():
+            return _call(expr, scope)
+        case Logical():
+            return _logical(expr, scope)
+        case IsTest():
+            return f"({scope.emit(expr.arg)} {expr.test.value})"
+        case Distinct():
+            negation = "not " if expr.negated else ""
+            left, right = scope.emit(expr.left), scope.emit(expr.right)
+            return f"({left} is {negation}distinct from {right})"
+        case Case():
+            whens = " ".join(
+                f"when {scope.emit(when)} then {scope.emit(then)}" for when, then in expr.whens
+            )
+            return _typed(f"case {whens} else {scope.emit(expr.otherwise)} end", expr.type)
+        case Coalesce():
+            return f"coalesce({_list(expr.args, scope)})"
+        case Extreme():
+            return f"{'greatest' if expr.greatest else 'least'}({_list(expr.args, scope)})"
+        case InList():
+            negation = "not " if expr.negated else ""
+            return f"({scope.emit(expr.arg)} {negation}in ({_list(expr.items, scope)}))"
+        case Subquery():
+            return _subquery(expr, scope)
+
+
+def _list(exprs: Sequence[Expr], scope: Scope) -> str:
+    return ", ".join(scope.emit(expr) for expr in exprs)
+
+
+def _typed(text: str, type_: SqlType) -> str:
+    return f"({text})" if type_.name in _CLOSED else f"cast({text} as {duckdb_type(type_)})"
+
+
+def _logical(expr: Logical, scope: Scope) -> str:
+    if expr.op is BoolOp.NOT:
+        return f"(not {scope.emit(expr.args[0])})"
+    return "(" + f" {expr.op.value} ".join(scope.emit(arg) for arg in expr.args) + ")"
+
+
+def _call(call: Call, scope: Scope) -> str:
+    template = call.function.duckdb
+    if template is None:
+        raise unsupported(described(call.function))
+    if template.startswith("@"):
+        return _typed(SPECIALS[template[1:]](call, scope), call.type)
+    return _typed(filled(template, [scope.emit(arg) for arg in call.args]), call.type)
+
+
+def filled(template: str, args: Sequence[str]) -> str:
+    """A template of the function table with its arguments in place."""
+    text = _ERR.sub(lambda match: error(match[1], match[2]), template)
+    return _ARGUMENT.sub(lambda match: args[int(match[1])], text)
+
+
+def described(function: Function) -> str:
+    """What a row is called in messages."""
+    kind = "cast" if function.kind is FunctionKind.CAST else function.kind.value
+    return f"{kind} {function.id}"
+
+
+# --- subqueries --------------------------------------------------------------------------------
+
+
+def _subquery(expr: Subquery, scope: Scope) -> str:
+    query = scope.subplan(expr.plan, scope)
+    match expr.kind:
+        case SubqueryKind.SCALAR:
+            return f"({query})"
+        case SubqueryKind.EXISTS:
+            return f"exists ({query})"
+        case SubqueryKind.IN | SubqueryKind.NOT_IN:
+            if len(expr.args) == 1:
+                return f"({scope.emit(expr.args[0])} {expr.kind.value} ({query}))"
+            return _membership(expr, scope, query)
+
+
+def _membership(expr: Subquery, scope: Scope, query: str) -> str:
+    """IN over several columns: DuckDB takes rows with equal NULLs for equal, so the rows are
+    compared and counted.
+    """
+    rows, alias = scope.statement.alias(), scope.statement.alias()
+    pairs = zip(output_columns(expr.plan), expr.args, strict=True)
+    same = " and ".join(f"{rows}.c{column.id} = {scope.emit(arg)}" for column, arg in pairs)
+    found = f"coalesce(bool_or({alias}.m), false)"
+    unknown = f"coalesce(bool_or({alias}.m is null), false)"
+    answer = f"case when {found} then true when {unknown} then cast(null as boolean) else false end"
+    value = f"(select {answer} as m from (select ({same}) as m from ({query}) {rows}) {alias})"
+    return f"(not {value})" if expr.kind is SubqueryKind.NOT_IN else value

@@ -1,0 +1,209 @@
+"""Templates of text: case, patterns, casts from and to text, lengths.
+
+INVARIANTS
+  S1  a backslash stands in no generated string literal: what needs one is bound as an argument.
+  S2  what DuckDB does as PostgreSQL for some texts only (ASCII, plain digits, ISO dates) is asked
+      of it for those, by a test in the statement; the others go to the reference evaluator.
+"""
+
+from typing import Final
+
+from sql.emit.duckdb_calls import reference, reference_over
+from sql.emit.duckdb_types import duckdb_type, error, unsupported
+from sql.emit.patterns import java_regex, parse_like
+from sql.emit.scope import Scope
+from sql.plan import Call, Expr
+from sql.types import DISPLAY_NAMES, SqlType
+
+_HEX_PREFIX: Final = "\\x"
+_ESCAPE: Final = "\\"
+
+
+def _ascii(x: str) -> str:
+    return f"strlen({x}) = length({x})"
+
+
+# --- case, concatenation, lengths --------------------------------------------------------------
+
+
+def _ascii_only(call: Call, scope: Scope) -> str:
+    """DuckDB's function of the same name for ASCII, whose letters have one other case each."""
+    args = [scope.emit(arg) for arg in call.args]
+    native = f"{call.function.name}({', '.join(args)})"
+    return f"case when {_ascii(args[0])} then {native} else {reference_over(call, args, scope)} end"
+
+
+def _plain_text(expr: Expr, scope: Scope) -> str | None:
+    """The text that `expr::text` gives, where DuckDB writes it alike."""
+    x, type_ = scope.emit(expr), expr.type
+    match type_.name:
+        case "text" | "varchar" | "bpchar" | "name" | "unknown" | "uuid":
+            return x
+        case "bool" | "int2" | "int4" | "int8" | "oid":
+            return f"cast({x} as varchar)"
+        case "numeric":
+            plain = f"cast({x} as varchar)"
+            if not type_.trim or not type_.scale:
+                return plain
+            return f"rtrim(rtrim({plain}, '0'), '.')"
+        case "bytea":
+            return f"concat({scope.statement.string(_HEX_PREFIX)}, lower(hex({x})))"
+        case _:
+            return None
+
+
+def _text_of(call: Call, scope: Scope) -> str:
+    plain = _plain_text(call.args[0], scope)
+    if plain is not None:
+        # concat() takes NULL for an empty text.
+        if call.args[0].type.name == "bytea":
+            plain = f"case when {scope.emit(call.args[0])} is not null then {plain} end"
+        return _cut(plain, call.type)
+    if call.args[0].type.name not in ("date", "timestamp"):
+        return reference(call, scope)
+    x = scope.emit(call.args[0])
+    text = _cut(f"cast({x} as varchar)", call.type)
+    other = reference_over(call, [x], scope)
+    return f"case when year({x}) between 1 and 9999 then {text} else {other} end"
+
+
+def _text_to_text(call: Call, scope: Scope) -> str:
+    return _cut(scope.emit(call.args[0]), call.type)
+
+
+def _cut(x: str, type_: SqlType) -> str:
+    """Apply the length; char(n) is kept without trailing blanks (sql/types.py)."""
+    if type_.length is not None:
+        x = f"left({x}, {type_.length})"
+    return f"rtrim({x}, ' ')" if type_.name == "bpchar" else x
+
+
+def _assign(call: Call, scope: Scope) -> str:
+    """Into a column: blanks beyond the length are cut, anything else there is an error."""
+    x, length = scope.emit(call.args[0]), call.type.length
+    if length is None:
+        return _cut(x, call.type)
+    failure = error("22001", f"value too long for type {DISPLAY_NAMES[call.type.name]}({length})")
+    blank = f"length(rtrim({x}, ' ')) > {length}"
+    return f"case when {blank} then {failure} else {_cut(x, call.type)} end"
+
+
+# --- patterns ----------------------------------------------------------------------------------
+
+
+def _like(call: Call, scope: Scope) -> str:
+    x, pattern = (scope.emit(arg) for arg in call.args)
+    operator, known = call.function.name, scope.statement.known(call.args[1])
+    word = "not like" if operator.startswith("!") else "like"
+    escape = True
+    if known is not None and isinstance(known[0], str):
+        parse_like(known[0])
+        escape = _ESCAPE in known[0]
+    ending = f" escape {scope.statement.string(_ESCAPE)}" if escape else ""
+    if not operator.endswith("*"):
+        return f"({x} {word} {pattern}{ending})"
+    other = reference_over(call, [x, pattern], scope)
+    native = f"(lower({x}) {word} lower({pattern}){ending})"
+    return f"case when {_ascii(x)} and {_ascii(pattern)} then {native} else {other} end"
+
+
+def _regex(call: Call, scope: Scope) -> str:
+    known, operator = scope.statement.known(call.args[1]), call.function.name
+    if known is None or not isinstance(known[0], str):
+        return reference(call, scope)
+    insensitive = operator.endswith("*")
+    pattern = java_regex(known[0], ignore_case=insensitive)
+    if pattern is None:
+        raise unsupported("this regular expression")
+    x = scope.emit(call.args[0])
+    negation = "not " if operator.startswith("!") else ""
+    native = f"{negation}regexp_matches({x}, {scope.statement.string(pattern)})"
+    if not insensitive:
+        return native
+    # The other cases of ASCII letters are not all ASCII in RE2.
+    return f"case when {_ascii(x)} then {native} else {reference(call, scope)} end"
+
+
+# --- from text ---------------------------------------------------------------------------------
+
+
+def _usual(call: Call, scope: Scope, pattern: str, *, complete: bool) -> str:
+    """DuckDB's cast for texts of the usual form; unless `complete`, it may still refuse some."""
+    x, type_ = scope.emit(call.args[0]), duckdb_type(call.type)
+    usual = f"regexp_full_match({x}, {scope.statement.string(pattern)})"
+    if not complete:
+        usual += f" and try_cast({x} as {type_}) is not null"
+    other = reference_over(call, [x], scope)
+    return f"case when {usual} then try_cast({x} as {type_}) else {other} end"
+
+
+_INTEGER_DIGITS: Final = {"int2": 4, "int4": 9, "int8": 18}
+
+
+def _parse_integer(call: Call, scope: Scope) -> str:
+    digits = _INTEGER_DIGITS[call.type.name]
+    return _usual(call, scope, f"-?[0-9]{{1,{digits}}}", complete=True)
+
+
+def _parse_float(call: Call, scope: Scope) -> str:
+    return _usual(call, scope, r"-?[0-9]{1,15}(\.[0-9]{1,15})?", complete=True)
+
+
+def _parse_numeric(call: Call, scope: Scope) -> str:
+    scale = call.type.scale or 0
+    whole = (call.type.precision or 0) - scale
+    if not whole:
+        return reference(call, scope)
+    fraction = rf"(\.[0-9]{{1,{scale}}})?" if scale else ""
+    return _usual(call, scope, f"-?[0-9]{{1,{whole}}}{fraction}", complete=True)
+
+
+_DAY: Final = r"([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-[0-9]{2}-[0-9]{2}"
+_TIME: Final = r"( [0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?)?"
+
+
+def _parse_date(call: Call, scope: Scope) -> str:
+    return _usual(call, scope, _DAY, complete=False)
+
+
+def _parse_timestamp(call: Call, scope: Scope) -> str:
+    return _usual(call, scope, _DAY + _TIME, complete=False)
+
+
+def _parse_uuid(call: Call, scope: Scope) -> str:
+    hexadecimal = "[0-9a-f]"
+    groups = "-".join(f"{hexadecimal}{{{count}}}" for count in (8, 4, 4, 4, 12))
+    return _usual(call, scope, groups, complete=True)
+
+
+def _parse_bool(call: Call, scope: Scope) -> str:
+    x = scope.emit(call.args[0])
+    other = reference_over(call, [x], scope)
+    return (
+        f"case when {x} in ('true', 't') then true when {x} in ('false', 'f') then false"
+        f" else {other} end"
+    )
+
+
+def _encode(call: Call, scope: Scope) -> str:
+    if scope.statement.known(call.args[1]) == ("hex",):
+        return f"lower(hex({scope.emit(call.args[0])}))"
+    return reference(call, scope)
+
+
+SPECIALS: Final = {
+    "ascii_only": _ascii_only,
+    "text_of": _text_of,
+    "text_to_text": _text_to_text,
+    "assign": _assign,
+    "like": _like,
+    "regex": _regex,
+    "parse_bool": _parse_bool,
+    "parse_integer": _parse_integer,
+    "parse_float": _parse_float,
+    "parse_numeric": _parse_numeric,
+    "parse_date": _parse_date,
+    "parse_timestamp": _parse_timestamp,
+    "parse_uuid": _parse_uuid,
+    "encode": _encode,
+}

@@ -1,0 +1,183 @@
+"""Templates of dates, timestamps and intervals.
+
+DuckDB runs in UTC, so an instant cast to `timestamp` is its UTC reading and back. What needs
+another zone is computed by the reference evaluator, whose time zones are the server's.
+
+INVARIANTS
+  I1  a zone or a field that is not known when the expression is emitted goes to the reference
+      evaluator; nothing here takes one for another.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from sql.emit.duckdb_calls import reference, reference_over
+from sql.emit.duckdb_types import error
+from sql.emit.scope import Scope
+from sql.fields import canonical_field
+from sql.plan import Call, Expr
+
+UTC_NAMES: Final = frozenset({"utc", "gmt", "etc/utc", "etc/gmt", "z", "zulu", "uct", "universal"})
+
+
+def _known_text(expr: Expr, scope: Scope) -> str | None:
+    known = scope.statement.known(expr)
+    return known[0] if known is not None and isinstance(known[0], str) else None
+
+
+def _is_utc(expr: Expr, scope: Scope) -> bool:
+    zone = _known_text(expr, scope)
+    return zone is not None and zone.lower() in UTC_NAMES
+
+
+def _in_zone(zone: int, value: int, target: str) -> Callable[[Call, Scope], str]:
+    """A cast to `target` where the zone, an argument, is UTC."""
+
+    def emit(call: Call, scope: Scope) -> str:
+        if not _is_utc(call.args[zone], scope):
+            return reference(call, scope)
+        return f"cast(cast({scope.emit(call.args[value])} as timestamp) as {target})"
+
+    return emit
+
+
+def _session_cast(call: Call, scope: Scope) -> str:
+    return _in_zone(1, 0, call.type.name)(call, scope)
+
+
+def _zoned_compare(call: Call, scope: Scope) -> str:
+    if not _is_utc(call.args[2], scope):
+        return reference(call, scope)
+    left, right = (f"cast({scope.emit(arg)} as timestamp)" for arg in call.args[:2])
+    return f"{left} {call.function.name} {right}"
+
+
+# --- arithmetic --------------------------------------------------------------------------------
+
+
+def _date_plus(call: Call, scope: Scope) -> str:
+    left, right = call.args
+    if left.type.name == "int4":
+        left, right = right, left
+    epoch = "date '1970-01-01'"
+    days = (
+        f"(({scope.emit(left)} - {epoch}) {call.function.name} cast({scope.emit(right)} as bigint))"
+    )
+    failure = error("22008", "date out of range")
+    # PostgreSQL's bounds; DuckDB's are elsewhere.
+    return (
+        f"case when {days} not between -2440588 and 2145042540 then {failure}"
+        f" else {epoch} + cast({days} as integer) end"
+    )
+
+
+def _plus_interval(call: Call, scope: Scope) -> str:
+    """Months first, then days, then time, as PostgreSQL adds them."""
+    args = [scope.emit(arg) for arg in call.args]
+    if call.function.zone and not _is_utc(call.args[2], scope):
+        return reference(call, scope)
+    other = reference_over(call, args, scope)
+    time, span = args[:2]
+    if call.args[0].type.name == "interval":
+        time, span = span, time
+    x = f"cast({time} as timestamp)"
+    # Far from here the bounds of the two differ.
+    near = f"year({x}) between 1 and 9999 and datepart('year', {span}) between -9000 and 9000"
+    return f"case when {near} then {x} {call.function.name} {span} else {other} end"
+
+
+def _minus_time(call: Call, scope: Scope) -> str:
+    """Days and time, as PostgreSQL's timestamp subtraction gives them; never months."""
+    left, right = (f"cast({scope.emit(arg)} as timestamp)" for arg in call.args)
+    return f"{left} - {right}"
+
+
+# --- fields ------------------------------------------------------------------------------------
+
+_TRUNCATED: Final = frozenset(
+    {
+        "microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month",
+        "quarter", "year",
+    }
+)  # fmt: skip
+
+
+def _date_trunc(call: Call, scope: Scope) -> str:
+    field = _known_text(call.args[0], scope)
+    zoned = call.type.name == "timestamptz"
+    if field is None or (zoned and not _is_utc(call.args[2], scope)):
+        return reference(call, scope)
+    name = canonical_field(field, call.args[1].type)
+    if name not in _TRUNCATED:
+        return reference(call, scope)
+    args = [scope.emit(arg) for arg in call.args]
+    x = f"cast({args[1]} as timestamp)"
+    other = reference_over(call, args, scope)
+    return f"case when year({x}) between 1 and 9999 then date_trunc('{name}', {x}) else {other} end"
+
+
+_DATE_FIELDS: Final = frozenset(
+    {"day", "month", "quarter", "year", "week", "isoyear", "dow", "isodow", "doy"}
+)
+_TIME_FIELDS: Final = {
+    "hour": "hour({0})",
+    "minute": "minute({0})",
+    # The seconds of DuckDB's fields come with those of the minute in smaller units.
+    "second": "cast(microsecond({0}) as decimal(20,0)) * cast('0.000001' as decimal(7,6))",
+    "milliseconds": "cast(microsecond({0}) as decimal(20,0)) * cast('0.001' as decimal(4,3))",
+    "microseconds": "microsecond({0})",
+}
+
+
+def _extract(call: Call, scope: Scope) -> str:
+    field_text = _known_text(call.args[0], scope)
+    type_, args = call.args[1].type, [scope.emit(arg) for arg in call.args]
+    other = reference_over(call, args, scope)
+    if field_text is None or type_.name == "interval":
+        return other
+    if type_.name == "timestamptz" and not _is_utc(call.args[2], scope):
+        return other
+    field = canonical_field(field_text, type_)
+    native = _field(field, args, type_.name)
+    if native is None:
+        return other
+    return f"case when year({args[1]}) between 1 and 9999 then {native} else {other} end"
+
+
+def _field(field: str, args: Sequence[str], type_name: str) -> str | None:
+    x = f"cast({args[1]} as timestamp)"
+    if field in _DATE_FIELDS:
+        return f"datepart('{field}', {x})"
+    if type_name == "date":
+        return None
+    if field == "epoch":
+        return f"cast(epoch_us({x}) as decimal(20,0)) * cast('0.000001' as decimal(7,6))"
+    template = _TIME_FIELDS.get(field)
+    return None if template is None else template.format(x)
+
+
+def _to_timestamp(call: Call, scope: Scope) -> str:
+    """Seconds are rounded as PostgreSQL does: counted from 2000, half to even."""
+    x = scope.emit(call.args[0])
+    micros = (
+        f"cast(({x} - cast('946684800' as double)) * cast('1000000' as double) as bigint)"
+        " + 946684800000000"
+    )
+    other = reference_over(call, [x], scope)
+    # The years 1 to 9999, about.
+    usual = f"{x} between -60000000000 and 250000000000"
+    return f"case when {usual} then make_timestamptz({micros}) else {other} end"
+
+
+SPECIALS: Final = {
+    "to_instant": _in_zone(0, 1, "timestamptz"),
+    "to_local": _in_zone(0, 1, "timestamp"),
+    "session_cast": _session_cast,
+    "zoned_compare": _zoned_compare,
+    "date_plus": _date_plus,
+    "plus_interval": _plus_interval,
+    "minus_time": _minus_time,
+    "date_trunc": _date_trunc,
+    "extract": _extract,
+    "to_timestamp": _to_timestamp,
+}

@@ -1,0 +1,94 @@
+"""How PostgreSQL's types and values look in generated DuckDB SQL.
+
+INVARIANTS
+  L1  a literal's text is made of digits, letters of ours and signs; a string never becomes text:
+      it is bound as an argument.
+  L2  a literal has exactly the DuckDB type of its SqlType, by an explicit cast.
+  L3  an instant is the engine's TIMESTAMPTZ, and the engine's time zone is UTC.
+"""
+
+import math
+from decimal import Decimal
+from typing import Final
+
+from sql.errors import SqlError, not_supported
+from sql.types import Interval, SqlType, Value
+
+ERROR_TAG: Final = "MERIDIAN:"
+"""Messages of `error` in our templates are `MERIDIAN:<sqlstate>:<message>`."""
+
+ENGINE: Final = "local"
+
+_NAMES: Final[dict[str, str]] = {
+    "bool": "boolean", "int2": "smallint", "int4": "integer", "int8": "bigint", "oid": "bigint",
+    "float4": "float", "float8": "double", "text": "varchar", "varchar": "varchar",
+    "bpchar": "varchar", "name": "varchar", "unknown": "varchar", "uuid": "varchar",
+    "bytea": "blob", "date": "date", "timestamp": "timestamp", "timestamptz": "timestamptz",
+    "interval": "interval", "void": "varchar",
+}  # fmt: skip
+
+
+def duckdb_type(type_: SqlType) -> str:
+    """The type that an expression of this type has in DuckDB."""
+    if type_.name == "numeric":
+        return f"decimal({type_.precision},{type_.scale})"
+    return _NAMES[type_.name]
+
+
+def literal(value: Value, type_: SqlType) -> str:
+    """A value other than a string as SQL text (L1, L2)."""
+    name = duckdb_type(type_)
+    match value:
+        case None:
+            return f"cast(null as {name})"
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return _integer(value, type_, name)
+        case float():
+            return _float(value, name)
+        case Decimal():
+            return f"cast('{value:f}' as {name})"
+        case bytes():
+            return f"from_hex('{value.hex()}')"
+        case Interval():
+            months, days = _as(value.months, "integer"), _as(value.days, "integer")
+            micros = _as(value.micros, "bigint")
+            return f"(to_months({months}) + to_days({days}) + to_microseconds({micros}))"
+        case _:
+            raise AssertionError("L1: a string is bound, not written")
+
+
+def _as(value: int, name: str) -> str:
+    return f"cast({value} as {name})"
+
+
+def _integer(value: int, type_: SqlType, name: str) -> str:
+    match type_.name:
+        case "date":
+            return f"(date '1970-01-01' + {_as(value, 'integer')})"
+        case "timestamp":
+            return f"make_timestamp({_as(value, 'bigint')})"
+        case "timestamptz":
+            return f"make_timestamptz({_as(value, 'bigint')})"
+        case _:
+            return _as(value, name)
+
+
+def _float(value: float, name: str) -> str:
+    if math.isnan(value):
+        return f"cast('nan' as {name})"
+    if math.isinf(value):
+        return f"cast('{'-' if value < 0 else ''}inf' as {name})"
+    return f"cast('{value!r}' as {name})"
+
+
+def error(sqlstate: str, message: str) -> str:
+    """An expression that fails with this error when it is evaluated."""
+    assert "'" not in message, "messages of templates are plain text"
+    return f"error('{ERROR_TAG}{sqlstate}:{message}')"
+
+
+def unsupported(what: str) -> SqlError:
+    """0A000: what this engine cannot do as PostgreSQL does."""
+    return not_supported(f"{what} on the {ENGINE} engine")
