@@ -52,6 +52,7 @@ from coordinator.core.messages import (
     GroupFailed,
     GroupPassed,
     InlineRows,
+    Isolation,
     Leased,
     LookedUp,
     Message,
@@ -170,6 +171,11 @@ class Core:
                 self._fenced.add(shard)
             elif state.tail or not state.versions:
                 self._cutting.wrote(shard, state, added=state.tail_bytes, now=now)
+
+    @property
+    def validation(self) -> ValidationCounts:
+        """How conflicts were decided; for observation."""
+        return self._groups.counts
 
     @property
     def shards(self) -> Mapping[ShardId, ShardState]:
