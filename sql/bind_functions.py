@@ -25,7 +25,7 @@ from sql.plan import Aggregate, Const, Expr, SortKey
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a, position, strings
 from sql.traverse import column_ids
-from sql.types import BOOL, INT4, NAME, OID, TEXT, TIMESTAMPTZ
+from sql.types import BOOL, INT4, INT8, NAME, OID, TEXT, TIMESTAMPTZ
 
 AGGREGATE_CLAUSES: Final = frozenset({"SELECT", "HAVING", "ORDER BY"})
 _SET_RETURNING: Final = frozenset(
@@ -168,6 +168,14 @@ def _statement_now(context: BindContext) -> Const:
 _CLOCK: Final = frozenset(
     {"now", "transaction_timestamp", "statement_timestamp", "clock_timestamp"}
 )
+
+
+def _exported(context: BindContext) -> Expr:
+    if context.exported is None:
+        raise SqlError("25001", "cannot export a snapshot from a subtransaction")
+    return Const(context.exported, TEXT)
+
+
 _SESSION: Final[dict[str, Callable[[BindContext], Expr]]] = {
     "now": _now,
     "transaction_timestamp": _now,
@@ -179,6 +187,8 @@ _SESSION: Final[dict[str, Callable[[BindContext], Expr]]] = {
         context.catalog.creation_schema(context.search_path), NAME
     ),
     "pg_backend_pid": lambda context: Const(context.backend_pid, INT4),
+    "meridian_now": lambda context: Const(context.logical_now, INT8),
+    "pg_export_snapshot": _exported,
     "pg_is_in_recovery": lambda _: Const(False, BOOL),
     "pg_my_temp_schema": lambda _: Const(0, OID),
     "getdatabaseencoding": lambda _: Const("UTF8", NAME),

@@ -32,6 +32,8 @@ class BindContext:
     that uses it must be bound again in every transaction (`Prepared.uses_now`). `settings`: what
     `current_setting(name)` of a constant name answers, lower-case names. `parameters_fixed`: the
     statement runs now, so it has the parameters whose types were given and no others.
+    `logical_now`: the timestamp that the statement reads at. `exported`: what pg_export_snapshot()
+    answers, None in a subtransaction.
     """
 
     catalog: Catalog
@@ -46,6 +48,8 @@ class BindContext:
     statement_now: int | None = None
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
     parameters_fixed: bool = False
+    logical_now: int = 0
+    exported: str | None = ""
 
 
 @dataclass(slots=True)
