@@ -14,6 +14,7 @@ TimeZone=Europe/Berlin`, `[variables]` in the file) becomes the default of every
 
 import ipaddress
 import math
+import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -39,14 +40,23 @@ class Settings:
     listen: str = "127.0.0.1:7432"
     data_dir: str = "./data"
     stash: str = ""
-    """`sqlite:PATH`; empty: `stash.db` in the data directory."""
+    """`sqlite:PATH`, or `postgresql://..` for several coordinators; empty: `stash.db` in the data
+    directory."""
     warehouse: str = ""
     """`file:PATH` or a path; empty: `warehouse` in the data directory."""
+    standby: bool = False
+    """Wait until the coordinator that leads is gone, then take over from it."""
     spark_master: str = "local[*]"
     java_home: str = ""
     """Where a Java 17 or newer is; empty: JAVA_HOME, then the one that comes with Python."""
     spark_heap_mb: int = 2_048
     """Memory of the JVM. Larger: bigger joins without spilling."""
+    local_memory_mb: int = 1_024
+    """Memory of the local engine; above it it spills. Larger: bigger joins without spilling."""
+    local_threads: int = os.cpu_count() or 1
+    """Threads that one query of the local engine may use. More: less for the others."""
+    local_spill_bytes_max: int = 16 << 30
+    """Files of the local engine for what does not fit into its memory; above it 53200."""
     result_spool_bytes_max: int = 16 << 30
     """Files of one large result that wait for its client; above it 53400."""
     trust_remote: bool = False
@@ -87,6 +97,11 @@ class Settings:
     def port(self) -> int:
         """The port to listen on; 0: any free one."""
         return _split_listen(self.listen)[1]
+
+    @property
+    def shares_stash(self) -> bool:
+        """Whether other coordinators, with other data directories, may use the same stash."""
+        return self.stash.startswith(("postgresql://", "postgres://"))
 
     @property
     def data_path(self) -> Path:
@@ -203,6 +218,11 @@ def _check(settings: Settings) -> None:
         raise SettingsError("inline_bytes_max must not exceed message_bytes_max")
     if not settings.data_dir:
         raise SettingsError("data_dir must not be empty")
+    if settings.shares_stash and not settings.warehouse:
+        raise SettingsError(
+            "a PostgreSQL stash is for several coordinators: say with --warehouse which directory"
+            " they share"
+        )
     if settings.log_level not in ("debug", "info", "warning", "error"):
         raise SettingsError("log_level must be debug, info, warning or error")
     _check_variables(settings.variables)

@@ -1,7 +1,9 @@
 """The engines of a server: chosen by the settings, imported and started behind `ready`.
 
     spark_master = local[*], spark://.. ─▶ LateEngine ─▶ SparkExecutor, once its JVM is there
+    spark_master = none                 ─▶ the local engine: no JVM
     spark_master = reference            ─▶ the reference engine: no JVM, slow, for tests
+    local, beside any of them           ─▶ LateEngine ─▶ LocalExecutor, once it is asked
 
 INVARIANTS
   G1  nothing heavy is imported before `ready`; a query waits for its engine, a commit never does.
@@ -10,6 +12,7 @@ INVARIANTS
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
@@ -24,7 +27,8 @@ from storage.object_store import ObjectStore
 from storage.types import ShardId
 
 REFERENCE: Final = "reference"
-"""The value of `spark_master` that means: no Spark."""
+NONE: Final = "none"
+"""The values of `spark_master` that mean: no Spark."""
 
 
 class LateEngine:
@@ -70,11 +74,29 @@ class LateEngine:
             await (await made).close()
 
 
-def open_engine(settings: Settings, storage: Storage) -> Executor:
-    """The engine for queries over tables."""
+def open_engines(settings: Settings, storage: Storage) -> tuple[Executor, Executor]:
+    """The server's engine for queries over tables, and the local one; they may be the same."""
+    local = LateEngine("local", lambda: _local(settings, storage))
     if settings.spark_master == REFERENCE:
-        return ReferenceExecutor(lambda shard, file: read_data_file(storage.store, shard, file))
-    return LateEngine("spark", lambda: _spark(settings, storage))
+        return ReferenceExecutor(partial(read_data_file, storage.store)), local
+    if settings.spark_master == NONE:
+        return local, local
+    return LateEngine("spark", lambda: _spark(settings, storage)), local
+
+
+def _local(settings: Settings, storage: Storage) -> Executor:
+    from compute.local import LocalExecutor
+    from compute.local_database import LocalSettings
+
+    return LocalExecutor(
+        LocalSettings(
+            warehouse=storage.warehouse,
+            directory=storage.directory.scratch / "local",
+            memory_mb=settings.local_memory_mb,
+            threads=settings.local_threads,
+            spill_bytes_max=settings.local_spill_bytes_max,
+        )
+    )
 
 
 def _spark(settings: Settings, storage: Storage) -> Executor:

@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator
 
 import pyarrow as pa
 
-from coordinator.execute_query import chosen_engine, start_query
+from coordinator.choosing import choose
+from coordinator.execute_query import start_query
 from coordinator.execute_setting import text_table
 from coordinator.execution import Execution, Rows, held
 from coordinator.explain import plan_lines
@@ -58,7 +59,7 @@ async def _lines(
     if isinstance(statement, Modify):
         head = f"{statement.kind.value.title()} on {statement.table.name}"
         lines = [head, *("  " + line for line in lines)]
-    return [*lines, f"Engine: {chosen_engine(execution, plan, inputs)}"]
+    return [*lines, choose(execution, plan, inputs).line]
 
 
 async def _count(batches: AsyncIterator[pa.RecordBatch]) -> int:

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Mapping
 
 import pyarrow as pa
 
+from coordinator.choosing import choose
 from coordinator.execution import Batches, Execution, Rows, counted, held
 from sql.plan import Plan, RelationId
 from sql.statements import Query
@@ -36,41 +37,14 @@ async def start_query(
     return run_plan(execution, query.plan, inputs)
 
 
-def chosen_engine(execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]) -> str:
-    """The name of the engine that will run this plan."""
-    if _runs_in_process(execution, plan, inputs):
-        return "reference"
-    return execution.services.engine.name
-
-
-def _runs_in_process(
-    execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
-) -> bool:
-    """Constants always do; small inputs in memory if the setting `engine` is `auto`."""
-    small = not inputs or (
-        execution.variables.get("engine") == "auto"
-        and _rows_in_memory(inputs, execution.services.limits.auto_rows_max)
-    )
-    return small and execution.services.in_process.can_run(plan)
-
-
-def _rows_in_memory(inputs: Mapping[RelationId, ShardView], limit: int) -> bool:
-    rows = 0
-    for view in inputs.values():
-        if view.files:
-            return False
-        rows += sum(piece.rows.num_rows for piece in view.inline)
-    return rows <= limit
-
-
 def run_plan(
     execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
 ) -> AsyncIterator[pa.RecordBatch]:
     """Run on the chosen engine."""
-    run = execution.run(plan, inputs)
-    if _runs_in_process(execution, plan, inputs):
+    engine = choose(execution, plan, inputs).engine
+    if engine is None:
         return _in_process(execution, plan, inputs)
-    return execution.services.engine.run(run)
+    return engine.run(execution.run(plan, inputs))
 
 
 async def _in_process(

@@ -77,8 +77,10 @@ class ExecutionLimits:
     """Deleted rows whose values are kept until the commit, to validate others by. Larger: more
     memory. Smaller: large UPDATEs and DELETEs conflict with all that others read of the table."""
     old_bytes_max: int = 4 << 20
-    auto_rows_max: int = 10_000
-    """`engine = auto` reads inputs in memory up to this many rows in process."""
+    auto_rows_max: int = 200
+    """`engine = auto` reads inputs in memory up to this many rows in process, on the loop."""
+    local_bytes_max: int = 8 << 30
+    """`engine = auto` leaves larger inputs to the server's engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,8 @@ class Services:
     spool: Callable[[ShardId, pa.Schema], Spooler]
     plans: PlanCache
     limits: ExecutionLimits = ExecutionLimits()
+    local: Executor | None = None
+    """The engine of `SET engine = local`; on a server without another one it is `engine` too."""
 
 
 @dataclass(slots=True)

@@ -15,12 +15,14 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 from coordinator.config import Settings, SettingsError, load
 
-_OPTIONS: Final = ("listen", "data_dir", "stash", "warehouse", "spark_master", "config")
+_OPTIONS: Final = (
+    "listen", "data_dir", "stash", "warehouse", "spark_master", "config", "standby",
+)  # fmt: skip
+_PLACES: Final = ("data_dir", "stash", "warehouse")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         case "version":
             return _version()
         case "check":
-            return _check(Path(given.data_dir))
+            return _check(given)
         case _:
             return _serve(given)
 
@@ -45,14 +47,20 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--data-dir", metavar="DIR", help="default ./data")
     serve.add_argument("--stash", metavar="URL", help="default: inside the data directory")
     serve.add_argument("--warehouse", metavar="URL", help="default: inside the data directory")
-    serve.add_argument("--spark-master", metavar="URL", help="default local[*]")
+    serve.add_argument("--spark-master", metavar="URL", help="default local[*]; none: no JVM")
+    serve.add_argument(
+        "--standby", action="store_const", const="true",
+        help="wait until the coordinator that leads is gone, then take over",
+    )  # fmt: skip
     serve.add_argument("--config", metavar="FILE", help="a TOML file with any of the settings")
     serve.add_argument(
         "--set", metavar="NAME=VALUE", action="append", default=[], dest="sets",
         help="a setting, or the default of a session variable; may be repeated",
     )  # fmt: skip
-    check = commands.add_parser("check", help="verify a data directory that is not being served")
+    check = commands.add_parser("check", help="verify data that is not being served")
     check.add_argument("--data-dir", metavar="DIR", default="./data", help="default ./data")
+    check.add_argument("--stash", metavar="URL", help="default: inside the data directory")
+    check.add_argument("--warehouse", metavar="URL", help="default: inside the data directory")
     commands.add_parser("version", help="print the version")
     return parser
 
@@ -79,10 +87,15 @@ def _serve(given: argparse.Namespace) -> int:
     return serve(settings)
 
 
-def _check(data_dir: Path) -> int:
+def _check(given: argparse.Namespace) -> int:
+    flags = {name: getattr(given, name) for name in _PLACES if getattr(given, name) is not None}
+    try:
+        settings = load(flags=flags, sets=[], environment={})
+    except SettingsError as error:
+        return failed(str(error))
     from coordinator.checking import check
 
-    return check(data_dir)
+    return check(settings)
 
 
 def failed(line: str) -> int:

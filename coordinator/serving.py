@@ -8,6 +8,7 @@ INVARIANTS
   U1  the port is bound before anything is opened, everything is opened before the epoch is
       taken: what cannot start changes nothing.
   U2  a driver that ends by itself ends the process: every session hears 57P01, the exit code is 1.
+      So does a coordinator that was deposed, at the latest when it next asks the stash (D4).
 """
 
 import asyncio
@@ -15,7 +16,9 @@ import logging
 import os
 import signal
 import sys
+import threading
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 import uvloop
@@ -24,7 +27,7 @@ from compute.arrow import table_schema
 from compute.executor import EngineUnavailable
 from coordinator.config import Settings, SettingsError
 from coordinator.core.settings import CoreSettings
-from coordinator.engines import LateEngine, open_engine
+from coordinator.engines import LateEngine, open_engines
 from coordinator.execution import ExecutionLimits, Services
 from coordinator.in_process import ReferenceInProcess
 from coordinator.observe import start_logging
@@ -36,9 +39,12 @@ from coordinator.startup import recover_timelines
 from coordinator.timelines import Timelines
 from sql.catalog import Table
 from storage.clock import SystemClock
-from storage.errors import StorageError
+from storage.errors import Fenced, StorageError
 
 log = logging.getLogger("meridian.serving")
+
+DEPOSED_EXIT_S: Final = 5.0
+"""Time for a coordinator that was deposed to say so to its sessions, and to end cleanly."""
 
 
 def schema_of(table: Table) -> pa.Schema:
@@ -60,6 +66,9 @@ def serve(settings: Settings) -> int:
     except StorageError as error:
         return failed(str(error))
     except BaseExceptionGroup as group:
+        deposed = fenced_in(group)
+        if deposed is not None:
+            return failed(f"another coordinator has taken over, so this one ends: {deposed}")
         log.critical("the server ends", exc_info=group)
         return failed("the server ended after a failure; it recovers when it is started again")
 
@@ -76,6 +85,7 @@ async def _serve(settings: Settings) -> int:
         timelines = await recover_timelines(
             storage.stash, storage.store, SystemClock(), CoreSettings(), schema_of
         )
+        await storage.taken_over()
         await _run(server, services_of(settings, storage, timelines), timelines, port)
     finally:
         await storage.close()
@@ -89,14 +99,16 @@ def services_of(settings: Settings, storage: Storage, timelines: Timelines) -> S
         returning_bytes_max=settings.returning_bytes_max,
         attempts_max=settings.attempts_max,
     )
+    engine, local = open_engines(settings, storage)
     return Services(
         coordination=timelines,
         clock=SystemClock(),
-        engine=open_engine(settings, storage),
+        engine=engine,
         in_process=ReferenceInProcess(),
         spool=lambda shard, schema: ParquetSpooler(storage.store, shard, schema),
         plans=PlanCache(entries_max=settings.plan_cache_entries),
         limits=limits,
+        local=local,
     )
 
 
@@ -134,6 +146,8 @@ async def _run(server: Server, services: Services, timelines: Timelines, port: i
             await driving
     finally:
         await services.engine.close()
+        if services.local is not None:
+            await services.local.close()
 
 
 async def _warm(engine: LateEngine) -> None:

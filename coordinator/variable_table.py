@@ -317,8 +317,8 @@ _VARIABLES: Final = (
     Variable(
         "engine",
         "spark",
-        "Chooses the engine: spark, or auto for small inputs in process.",
-        _choice("spark", "auto"),
+        "Chooses the engine: spark, local, or auto for the one that fits the query.",
+        _choice("spark", "local", "auto"),
     ),
     _flag(
         "escape_string_warning", "on", "Warn about backslash escapes in ordinary string literals."
