@@ -90,7 +90,7 @@ from coordinator.core.settings import CoreSettings
 from coordinator.core.snapshots import Snapshots
 from coordinator.core.timestamps import InputSince, determine
 from coordinator.core.transactions import StagedFiles, Transaction
-from coordinator.core.validation import fenced
+from coordinator.core.validation import ValidationCounts, fenced
 from sql.catalog import SYSTEM_TIMELINE, Catalog, Table, Timeline
 from storage.batch import WriteBatch
 from storage.shard import TICKS_PER_MS, ShardState

@@ -90,12 +90,13 @@ async def running(
     stash: MemoryStash | None = None,
     store: MemoryObjectStore | None = None,
     engine: Executor | None = None,
+    core: CoreSettings | None = None,
 ) -> AsyncIterator[Stack]:
     """A server for the length of the block (K1)."""
     settings = replace(settings or Settings(), listen="127.0.0.1:0")
     stash = stash or MemoryStash()
     kept = store or MemoryObjectStore()
-    timelines = await recover_timelines(stash, kept, SystemClock(), CoreSettings(), schema_of)
+    timelines = await recover_timelines(stash, kept, SystemClock(), core or CoreSettings(), schema_of)
     names = iter(range(1_000_000))
 
     def read_file(shard: ShardId, file: DataFile) -> pa.Table:
