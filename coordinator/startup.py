@@ -9,6 +9,8 @@ INVARIANTS
       cut: a batch that was applied but not tidied is not counted twice.
   U4  start-up changes nothing but the epoch and upper; a crash in the middle does no harm.
   U5  a log that ends before the cut it has reached has lost acknowledged data: start-up is refused.
+  U6  a log entry counts only once it is durable: the process before may have died between making
+      it and syncing its directory, and the batches that it holds are tidied because of it.
 """
 
 import asyncio
@@ -29,6 +31,7 @@ from coordinator.timelines import Timelines
 from sql.catalog import SYSTEM_TIMELINE, Catalog, Table, Timeline
 from storage.batch import WriteBatch
 from storage.clock import Clock
+from storage.delta.layout import commit_path
 from storage.delta.recovery import load_shard
 from storage.errors import Corrupt
 from storage.object_store import ObjectStore
@@ -159,6 +162,7 @@ async def _recover_timeline(
     )
     shards = await _load_shards(ground, known, holds, timeline)
     _check_nothing_lost(shards, found.flushed)
+    await _keep_logs(ground.store, shards, found.flushed)
     _replay(shards, known, found, present_only=catalog is not None)
     recovered = Recovered(
         epoch=ground.epoch,
@@ -254,6 +258,21 @@ def _check_nothing_lost(
         reached = flushed.get(shard)
         if reached is not None and (state.cut is None or state.cut < reached):
             raise Corrupt(f"the Delta log of {shard} ends before its newest commits")
+
+
+async def _keep_logs(
+    store: ObjectStore,
+    shards: Mapping[ShardId, ShardState],
+    flushed: Mapping[ShardId, Timestamp],
+) -> None:
+    """Make durable what the process before may have died over: its newest log entry (U6)."""
+    newest = [
+        commit_path(shard, state.versions[-1].number)
+        for shard, state in shards.items()
+        if state.versions and state.versions[-1].cut > flushed.get(shard, -1)
+    ]
+    if newest:
+        await store.sync(newest)
 
 
 def _replayed(state: ShardState, ts: Timestamp, batch: WriteBatch) -> ShardState:

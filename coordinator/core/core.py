@@ -231,7 +231,7 @@ class Core:
             now,
             as_of=as_of,
             at_least=at_least,
-            inputs=[InputSince(item.table.name, item.since) for item in inputs],
+            inputs=[InputSince(item.table.qualified, item.since) for item in inputs],
         )
         level = transaction.isolation.value
         found = determine(question)
@@ -613,7 +613,7 @@ class Core:
                 continue
             first = state.tail[0].ts if state.tail else state.created
             applied = min(applied, Timestamp(first - 1))
-        flushed = {shard: version.cut for shard, version in message.versions.items()}
+        flushed = {shard: version.logged for shard, version in message.versions.items()}
         return [Tidy(applied, flushed)]
 
     def _stop(self) -> list[Effect]:

@@ -1,0 +1,168 @@
+"""Timelines as a session sees them: one at a time, each with a time of its own, kept over restarts."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, LiteralString
+
+import psycopg
+import pytest
+
+from storage.memory import MemoryObjectStore, MemoryStash
+from tests.session.stack import running
+
+Ask = Callable[[LiteralString], Sequence[tuple[Any, ...]]]
+
+
+def in_server(
+    *stories: Callable[[Ask], None],
+    stash: MemoryStash | None = None,
+    store: MemoryObjectStore | None = None,
+) -> None:
+    """Each story against a server of its own on the same stash and store, one after the other."""
+    stash, store = stash or MemoryStash(), store or MemoryObjectStore()
+
+    async def tell(story: Callable[[Ask], None]) -> None:
+        async with running(stash=stash, store=store) as stack:
+            await asyncio.to_thread(_connected, stack.dsn, story)
+
+    for story in stories:
+        asyncio.run(tell(story))
+
+
+def _connected(dsn: str, story: Callable[[Ask], None]) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+
+        def ask(text: LiteralString) -> Sequence[tuple[Any, ...]]:
+            cursor = connection.execute(text)
+            return cursor.fetchall() if cursor.description else []
+
+        story(ask)
+
+
+def refused(ask: Ask, text: LiteralString, sqlstate: str, message: str = ".") -> None:
+    with pytest.raises(psycopg.Error, match=message) as caught:
+        ask(text)
+    assert caught.value.sqlstate == sqlstate
+
+
+def made(ask: Ask) -> None:
+    ask("CREATE TIMELINE line MANUAL")
+    ask("CREATE TIMELINE wall CLOCK system")
+    ask("CREATE TABLE e (a int) IN TIMELINE line")
+    ask("CREATE TABLE w (a int) IN TIMELINE wall")
+    ask("CREATE TABLE s (a int)")
+    for value in ("1", "2", "3"):
+        ask(f"INSERT INTO e VALUES ({value})")  # type: ignore[arg-type]
+    ask("INSERT INTO w VALUES (7)")
+    ask("INSERT INTO s VALUES (9)")
+
+
+def position(ask: Ask) -> int:
+    [(read_ts,)] = ask("SELECT read_ts FROM meridian.timelines WHERE name = 'line'")
+    return int(read_ts)
+
+
+def test_a_manual_timeline_moves_by_writes_and_advance() -> None:
+    def story(ask: Ask) -> None:
+        made(ask)
+        assert position(ask) == 3
+        ask("ADVANCE TIMELINE line TO 100")
+        assert position(ask) == 100
+        ask("UPDATE e SET a = a + 10 WHERE a = 1")
+        assert position(ask) == 101
+        refused(ask, "ADVANCE TIMELINE line TO 101", "55000", "is past 101")
+        refused(ask, "ADVANCE TIMELINE wall TO 5", "55000", "follows a clock")
+        assert ask("SELECT a FROM e AS OF 2") == [(1,), (2,)]
+        assert sorted(ask("SELECT a FROM e AS OF 100")) == [(1,), (2,), (3,)]
+        assert sorted(ask("SELECT a FROM e AS OF 101")) == [(2,), (3,), (11,)]
+        refused(ask, "SELECT a FROM e AS OF 102", "22023", "too far")
+
+    in_server(story)
+
+
+def test_what_mixes_timelines_is_refused() -> None:
+    def story(ask: Ask) -> None:
+        made(ask)
+        refused(ask, "SELECT * FROM e JOIN s USING (a)", "25000", "two timelines")
+        refused(ask, "INSERT INTO s SELECT a FROM e", "25000", "two timelines")
+        refused(ask, "SELECT * FROM e, w", "25000")
+        for first, second in (
+            ("INSERT INTO s VALUES (1)", "INSERT INTO e VALUES (1)"),
+            ("SELECT * FROM e", "SELECT * FROM s"),
+            ("SELECT * FROM e", "CREATE TABLE x (a int)"),
+            ("CREATE TABLE x (a int)", "SELECT * FROM w"),
+        ):
+            ask("BEGIN")
+            ask(first)
+            refused(ask, second, "25000", "two timelines")
+            ask("ROLLBACK")
+        # Constants and the server's own relations join any of them.
+        assert ask("SELECT count(*) FROM e, meridian.timelines t WHERE t.name = 'line'") == [(3,)]
+
+    in_server(story)
+
+
+def test_a_transaction_in_another_timeline_is_whole() -> None:
+    def story(ask: Ask) -> None:
+        made(ask)
+        ask("BEGIN")
+        ask("INSERT INTO e VALUES (4)")
+        ask("SAVEPOINT here")
+        ask("DELETE FROM e")
+        assert ask("SELECT * FROM e") == []
+        ask("ROLLBACK TO here")
+        assert len(ask("SELECT * FROM e")) == 4
+        ask("COMMIT")
+        ask("BEGIN")
+        ask("INSERT INTO e VALUES (5)")
+        ask("ROLLBACK")
+        assert sorted(ask("SELECT a FROM e")) == [(1,), (2,), (3,), (4,)]
+
+    in_server(story)
+
+
+def test_timelines_are_kept_over_restarts() -> None:
+    def after(ask: Ask) -> None:
+        assert position(ask) == 4  # flushing and starting again moves nothing
+        assert sorted(ask("SELECT a FROM e")) == [(2,), (3,), (11,)]
+        assert sorted(ask("SELECT a FROM e AS OF 3")) == [(1,), (2,), (3,)]
+        assert ask("SELECT a FROM w") == [(7,)]
+        assert ask("SELECT a FROM s") == [(9,)]
+        ask("INSERT INTO e VALUES (5)")
+        assert position(ask) == 5
+
+    def before(ask: Ask) -> None:
+        made(ask)
+        ask("UPDATE e SET a = a + 10 WHERE a = 1")
+
+    def later(ask: Ask) -> None:
+        assert position(ask) == 5
+        assert len(ask("SELECT a FROM e")) == 4
+
+    in_server(before, after, later)
+
+
+def test_a_timeline_is_dropped_when_nothing_needs_it() -> None:
+    def story(ask: Ask) -> None:
+        made(ask)
+        refused(ask, "DROP TIMELINE line", "2BP01")
+        refused(ask, "DROP TIMELINE system", "2BP01")
+        refused(ask, "CREATE TIMELINE line", "42710")
+        ask("DROP TABLE e")
+        ask("DROP TIMELINE line")
+        refused(ask, "DROP TIMELINE line", "42704")
+        refused(ask, "CREATE TABLE x (a int) IN TIMELINE line", "42704")
+
+    in_server(story)
+
+
+def test_a_named_read_hold_keeps_history() -> None:
+    def story(ask: Ask) -> None:
+        made(ask)
+        ask("ALTER TABLE e SET (history = '1 microsecond')")
+        ask("CREATE READ HOLD past AT 3 IN TIMELINE line")
+        for _ in range(3):
+            ask("INSERT INTO e VALUES (0)")
+        assert len(ask("SELECT a FROM e AS OF 3")) == 3
+
+    in_server(story)
