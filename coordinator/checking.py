@@ -7,13 +7,12 @@ import asyncio
 import os
 import sys
 from collections.abc import Collection, Sequence
-from pathlib import Path
 
 from compute.arrow import table_schema
 from coordinator.config import Settings, SettingsError
 from coordinator.core.catalog import COLLECTION, decode_changes
 from coordinator.driver import ORACLE, SYSTEM
-from coordinator.opening import Storage, open_storage
+from coordinator.opening import Storage, open_storage_to_look
 from coordinator.startup import known_shards
 from storage.check import Finding, ShardRecord, check_shard
 from storage.errors import StorageError
@@ -22,13 +21,12 @@ from storage.txns import TxnsShard
 from storage.types import Epoch, ShardId
 
 
-def check(data_dir: Path) -> int:
-    """Check a data directory; 0 if everything acknowledged is there and whole."""
+def check(settings: Settings) -> int:
+    """Check stash and warehouse; 0 if everything acknowledged is there and whole."""
     from coordinator.main import failed
 
-    settings = Settings(data_dir=str(data_dir))
-    if not (data_dir / "stash.db").exists():
-        return failed(f"there is no stash in {data_dir}")
+    if not settings.stash and not (settings.data_path / "stash.db").exists():
+        return failed(f"there is no stash in {settings.data_dir}")
     try:
         return asyncio.run(_check(settings))
     except (SettingsError, StorageError) as error:
@@ -36,7 +34,7 @@ def check(data_dir: Path) -> int:
 
 
 async def _check(settings: Settings) -> int:
-    storage = await open_storage(settings, make=False)
+    storage = await open_storage_to_look(settings)
     try:
         damage = list(await storage.stash.verify())
         findings, tables = ([], 0) if damage else await _findings(storage)

@@ -1,52 +1,154 @@
 """Opening what a server keeps: data directory, stash, warehouse. What fails changes nothing.
 
-DIR/lock is held first; then DIR/stash.db and DIR/warehouse, or where the settings say.
+DIR/lock is held first; then DIR/stash.db and DIR/warehouse, or where the settings say. With a stash
+in PostgreSQL the data directory holds only what belongs to this process (scratch, unpacked classes)
+and its lock keeps no other coordinator out: the epoch does.
+
+Standing by: a SQLite stash is free when its locks are; in PostgreSQL the stash says so.
 """
 
 import asyncio
+import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, TypeVar
 
 from coordinator.config import Settings, SettingsError
+from storage.errors import Locked
 from storage.layout import DataDirectory
 from storage.local_store import LocalObjectStore
+from storage.stash_postgres import PostgresStash
 from storage.stash_sqlite import SqliteStash
+
+log = logging.getLogger("meridian.opening")
+
+LOCK_PAUSE_S: Final = 0.1
+"""Between two looks at a lock that somebody else holds."""
+
+Opened = TypeVar("Opened")
 
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """What is open; `close` lets go of locks and threads."""
+    """What is open; `close` lets go of locks and threads. `check` has no data directory if the
+    stash is elsewhere.
+    """
 
-    directory: DataDirectory
-    stash: SqliteStash
+    lock: DataDirectory | None
+    stash: SqliteStash | PostgresStash
     store: LocalObjectStore
     warehouse: Path
+
+    @property
+    def directory(self) -> DataDirectory:
+        """The data directory of a server."""
+        assert self.lock is not None, "a server has a data directory"
+        return self.lock
+
+    async def taken_over(self) -> None:
+        """Clean up after the coordinator before, which is fenced by now."""
+        if not self.stash.exclusive:
+            await self.store.remove_unfinished()
 
     async def close(self) -> None:
         """Finish what was handed over, then let the next process in."""
         await self.stash.close()
         self.store.close()
-        self.directory.close()
+        if self.lock is not None:
+            self.lock.close()
 
 
-async def open_storage(settings: Settings, *, make: bool = True) -> Storage:
-    """Open everything; `make` what is not there. Raises SettingsError, StorageError."""
-    stash_path = local_path(settings.stash, "sqlite")
-    warehouse = local_path(settings.warehouse, "file")
-    directory = await asyncio.to_thread(DataDirectory.open, settings.data_path, make=make)
+async def open_storage(settings: Settings) -> Storage:
+    """Open everything, and make what is not there. Raises SettingsError, StorageError.
+
+    On standby it returns when nobody else serves it.
+    """
+    _check_places(settings)
+    directory = await _when_free(
+        lambda: asyncio.to_thread(DataDirectory.open, settings.data_path), settings
+    )
     try:
-        stash = await SqliteStash.open(stash_path or directory.stash)
+        stash = await _open_stash(settings, directory)
     except BaseException:
         directory.close()
         raise
-    root = (warehouse or directory.warehouse).absolute()
+    return await _with_store(settings, directory, stash)
+
+
+async def open_storage_to_look(settings: Settings) -> Storage:
+    """Open what is there, for a look. Raises SettingsError, StorageError (Locked: it is served)."""
+    _check_places(settings)
+    if settings.shares_stash:
+        shared = await PostgresStash.open(settings.stash, make=False)
+        try:
+            await shared.refuse_if_led()
+        except BaseException:
+            await shared.close()
+            raise
+        return await _with_store(settings, None, shared)
+    directory = await asyncio.to_thread(DataDirectory.open, settings.data_path, make=False)
     try:
-        store = LocalObjectStore.open(root)
+        stash = await SqliteStash.open(local_path(settings.stash, "sqlite") or directory.stash)
+    except BaseException:
+        directory.close()
+        raise
+    return await _with_store(settings, directory, stash)
+
+
+def _check_places(settings: Settings) -> None:
+    local_path(settings.warehouse, "file")
+    if not settings.shares_stash:
+        local_path(settings.stash, "sqlite")
+
+
+async def _with_store(
+    settings: Settings, directory: DataDirectory | None, stash: SqliteStash | PostgresStash
+) -> Storage:
+    root = local_path(settings.warehouse, "file")
+    if root is None:
+        assert directory is not None, "settings have been checked"
+        root = directory.warehouse
+    root = root.absolute()
+    try:
+        store = LocalObjectStore.open(root, shared=settings.shares_stash)
     except BaseException:
         await stash.close()
-        directory.close()
+        if directory is not None:
+            directory.close()
         raise
     return Storage(directory, stash, store, root)
+
+
+async def _open_stash(settings: Settings, directory: DataDirectory) -> SqliteStash | PostgresStash:
+    if not settings.shares_stash:
+        path = local_path(settings.stash, "sqlite") or directory.stash
+        return await _when_free(lambda: SqliteStash.open(path), settings)
+    stash = await PostgresStash.open(settings.stash)
+    if settings.standby:
+        log.info("standing by")
+        try:
+            await stash.stand_by()
+        except BaseException:
+            await stash.close()
+            raise
+        log.info("taking over")
+    return stash
+
+
+async def _when_free(take: Callable[[], Awaitable[Opened]], settings: Settings) -> Opened:
+    """Take a lock; on standby wait until it is free. Raises Locked if not on standby."""
+    waiting = False
+    while True:
+        try:
+            return await take()
+        except Locked:
+            if not settings.standby:
+                raise
+            if not waiting:
+                log.info("standing by")
+            waiting = True
+        await asyncio.sleep(LOCK_PAUSE_S)
 
 
 def local_path(url: str, scheme: str) -> Path | None:
@@ -57,7 +159,7 @@ def local_path(url: str, scheme: str) -> Path | None:
     if not colon or "/" in found:
         return Path(url)
     if found != scheme:
-        raise SettingsError(f'"{url}" is not supported: only {scheme}:PATH is, so far')
+        raise SettingsError(f'"{found}:" is not supported here: only {scheme}:PATH is, so far')
     if not rest:
         raise SettingsError(f'"{url}" names no path')
     return Path("/" + rest.lstrip("/")) if rest.startswith("/") else Path(rest)

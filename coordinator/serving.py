@@ -96,6 +96,7 @@ def services_of(settings: Settings, storage: Storage, timelines: Timelines) -> S
     """What the sessions share."""
     limits = ExecutionLimits(
         inline_bytes_max=settings.inline_bytes_max,
+        transaction_inline_bytes_max=settings.transaction_inline_bytes_max,
         returning_bytes_max=settings.returning_bytes_max,
         attempts_max=settings.attempts_max,
     )
@@ -144,10 +145,30 @@ async def _run(server: Server, services: Services, timelines: Timelines, port: i
             await server.stop()
             await timelines.stop()
             await driving
+    except BaseExceptionGroup as group:
+        if fenced_in(group) is not None:
+            _end_at_latest(DEPOSED_EXIT_S)
+        raise
     finally:
         await services.engine.close()
         if services.local is not None:
             await services.local.close()
+
+
+def fenced_in(group: BaseExceptionGroup[BaseException]) -> Fenced | None:
+    """The news that another coordinator leads, if that is among the reasons."""
+    for error in group.exceptions:
+        found = fenced_in(error) if isinstance(error, BaseExceptionGroup) else error
+        if isinstance(found, Fenced):
+            return found
+    return None
+
+
+def _end_at_latest(seconds: float) -> None:
+    """Whatever a clean end waits for (an engine, a disk, a stash that is away) may stand still."""
+    timer = threading.Timer(seconds, os._exit, [1])
+    timer.daemon = True
+    timer.start()
 
 
 async def _warm(engine: LateEngine) -> None:

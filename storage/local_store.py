@@ -21,6 +21,7 @@ import errno
 import io
 import itertools
 import os
+import secrets
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -48,14 +49,17 @@ class LocalObjectStore:
         self._root = root
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="store")
         self._numbers = itertools.count()
+        # Several processes, on several machines, may share the directory of unfinished objects.
+        self._process = f"{os.getpid()}-{secrets.token_hex(4)}"
         # Directories that are durable, with all above them, and no links (D2, D3).
         self._known: set[tuple[str, ...]] = {()}
 
     @classmethod
-    def open(cls, root: Path) -> "LocalObjectStore":
+    def open(cls, root: Path, *, shared: bool = False) -> "LocalObjectStore":
         """The store at `root`, made if its parent exists; removes what unfinished creates left.
 
-        The caller holds the lock of the data directory: leftovers are nobody's work in progress.
+        The caller holds the lock of the data directory: leftovers are nobody's work in progress. In
+        a shared one they may be, so they stay until `remove_unfinished`.
         """
         with _failures(str(root)):
             with suppress(FileExistsError):
@@ -64,9 +68,13 @@ class LocalObjectStore:
                 _sync(parent, str(root.parent))
         store = cls(root.resolve())
         with _failures(RESERVED), store._directory((RESERVED,), make=True) as unfinished:
-            for leftover in os.listdir(unfinished):
-                os.unlink(leftover, dir_fd=unfinished)
+            if not shared:
+                _empty(unfinished)
         return store
+
+    async def remove_unfinished(self) -> None:
+        """Remove what others have not finished; it fails them, so they must have been deposed."""
+        await self._on_thread(self._remove_unfinished)
 
     async def create(self, name: str, content: bytes) -> None:
         """Write an object that must not exist yet, durably (W1)."""
@@ -121,7 +129,7 @@ class LocalObjectStore:
     @contextmanager
     def _unfinished(self, content: bytes) -> Generator[tuple[int, str]]:
         """A synced file without its name yet: its directory, and what it is called there."""
-        number = f"{os.getpid()}-{next(self._numbers)}"
+        number = f"{self._process}-{next(self._numbers)}"
         with self._directory((RESERVED,), make=False) as directory:
             try:
                 with _opened(number, _NEW_FILE, directory) as file:
@@ -132,6 +140,10 @@ class LocalObjectStore:
                 # What cannot be removed now is removed at the next open.
                 with suppress(OSError):
                     os.unlink(number, dir_fd=directory)
+
+    def _remove_unfinished(self) -> None:
+        with _failures(RESERVED), self._directory((RESERVED,), make=False) as unfinished:
+            _empty(unfinished, but=f"{self._process}-")
 
     def _read(self, name: str) -> bytes:
         with _failures(name), self._file(name) as file:
@@ -203,6 +215,14 @@ def _opened(path: str | Path, flags: int, directory: int | None = None) -> Gener
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _empty(unfinished: int, *, but: str | None = None) -> None:
+    for leftover in os.listdir(unfinished):
+        if but is None or not leftover.startswith(but):
+            # Whoever made it may be at it, too.
+            with suppress(FileNotFoundError):
+                os.unlink(leftover, dir_fd=unfinished)
 
 
 def _names(directory: int, below: str) -> Iterator[str]:

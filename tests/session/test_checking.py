@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from coordinator.checking import check
+from coordinator.config import Settings
 from tests.servers import Meridian, meridian
 
 
@@ -50,7 +51,7 @@ def execute(data: Path, statement: str) -> None:
 def test_a_killed_server_leaves_everything_in_order(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert check(data) == 0
+    assert check(Settings(data_dir=str(data))) == 0
     assert capsys.readouterr().out == "checked 2 tables: ok\n"
 
 
@@ -72,7 +73,7 @@ def test_damage_of_the_stash(
     data: Path, capsys: pytest.CaptureFixture[str], statement: str, line: str
 ) -> None:
     execute(data, statement)
-    assert check(data) == 1
+    assert check(Settings(data_dir=str(data))) == 1
     said = capsys.readouterr()
     assert line in said.out + said.err
 
@@ -90,7 +91,7 @@ def test_damage_of_a_file(
 ) -> None:
     (path,) = (data / "warehouse").glob(pattern)
     damage(path)
-    assert check(data) == 1
+    assert check(Settings(data_dir=str(data))) == 1
     assert "error: " in capsys.readouterr().out
 
 
@@ -100,7 +101,7 @@ def test_orphans_are_listed_and_are_no_errors(
     (path,) = (data / "warehouse").glob("*/part-*.parquet")
     shutil.copy(path, path.with_name("part-1-0.parquet"))
     shutil.copytree(path.parent, data / "warehouse" / "t99")
-    assert check(data) == 0
+    assert check(Settings(data_dir=str(data))) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
         f"orphan: {path.parent.name}/part-1-0.parquet: no version names this file",
