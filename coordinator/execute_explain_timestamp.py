@@ -57,18 +57,15 @@ def _lines(explained: TimestampExplained) -> Iterator[str]:
     upper = "∞" if found.upper is None else str(found.upper)
     empty = "  (empty)" if found.upper is not None and found.lower > found.upper else ""
     yield f"Interval: [{found.lower}, {upper}]{empty}"
-    yield f"Preference: {found.preference.value}"
+    if chosen is not None:
+        yield f"Preference: {found.preference.value}"
     yield "Constraints:"
     for item in found.constraints:
         yield f"  {item.side.value} {_shown(item.ts, manual=manual)}: {item.reason}"
     if explained.inputs:
         yield "Inputs:"
     for read in explained.inputs:
-        cut = "none" if read.state.cut is None else str(read.state.cut)
-        yield (
-            f"  {read.table.qualified}: since {read.since}, "
-            f"upper {explained.read_ts + 1}, cut {cut}"
-        )
+        yield f"  {read.table.qualified}: since {read.since}, upper {explained.read_ts + 1}"
 
 
 def _document(explained: TimestampExplained) -> dict[str, object]:
@@ -92,7 +89,6 @@ def _document(explained: TimestampExplained) -> dict[str, object]:
                 "table": item.table.name,
                 "since": item.since,
                 "upper": explained.read_ts + 1,
-                "cut": item.state.cut,
             }
             for item in explained.inputs
         ],

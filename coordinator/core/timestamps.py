@@ -168,7 +168,10 @@ def constraints(question: Question) -> tuple[Constraint, ...]:
 
 def _asked(question: Question, as_of: Timestamp) -> tuple[Constraint, ...]:
     latest = Timestamp(question.now + question.bound_us)
-    bound = Constraint(Side.UPPER, latest, "the clock, and how far ahead of it one may wait")
+    reason = "the clock, and how far ahead of it one may wait"
+    if question.bound_us == 0:
+        reason = "the timeline has no clock that one could wait for"
+    bound = Constraint(Side.UPPER, latest, reason)
     if question.at_least:
         return (Constraint(Side.LOWER, as_of, "AS OF AT LEAST"), bound)
     return (
