@@ -19,7 +19,14 @@ from pyroaring import BitMap64
 from compute.arrow import table_schema
 from coordinator.core.observation import ObservedShard, ObservedTimeline
 from sql.catalog import Table
-from sql.system_relations import CUTS, FRONTIERS, READ_HOLDS, TIMELINES, TRANSACTIONS
+from sql.system_relations import (
+    CONFLICTS,
+    CUTS,
+    FRONTIERS,
+    READ_HOLDS,
+    TIMELINES,
+    TRANSACTIONS,
+)
 from sql.types import Value
 from storage.batch import InlineSlice, ShardView
 from storage.types import ShardId, Timestamp, inline_source
@@ -129,6 +136,13 @@ def _cuts(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
             )
 
 
+def _conflicts(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
+    for line in observed:
+        found = line.conflicts
+        counts = (found.validated, found.by_predicate, found.by_table, found.by_row, found.avoided)
+        yield (line.timeline.name, *counts)
+
+
 def _shards(
     observed: Sequence[ObservedTimeline],
 ) -> Iterator[tuple[ObservedTimeline, ObservedShard]]:
@@ -148,4 +162,5 @@ _ROWS: Final[dict[int, Callable[[Sequence[ObservedTimeline]], Iterator[Row]]]] =
     READ_HOLDS.oid: _read_holds,
     TRANSACTIONS.oid: _transactions,
     CUTS.oid: _cuts,
+    CONFLICTS.oid: _conflicts,
 }

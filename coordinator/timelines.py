@@ -53,13 +53,17 @@ OpenLine: TypeAlias = Callable[[Timeline, Catalog], Awaitable[Driver]]
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """What a transaction was begun with, and its open savepoints: for a part that begins later."""
+    """What a transaction was begun with, its open savepoints and what it has looked up: for a part
+    that begins later.
+    """
 
     owner: ConnectionId
     isolation: Isolation
     read_only: bool
     staleness_us: int | None
     savepoints: list[int] = field(default_factory=list[int])
+    names: set[LookUp] = field(default_factory=set[LookUp])
+    """What its statements rest on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +233,11 @@ class Timelines:
 
     def looked_up(self, txn: TransactionId, names: Collection[LookUp]) -> None:
         """See Coordination."""
+        part = self._parts.get(txn)
+        if part is not None:
+            part.driver.looked_up(part.txn, names)
+            return
+        self._begun[txn].names.update(names)
         self._system.looked_up(txn, names)
 
     async def hold(
@@ -378,6 +387,8 @@ class Timelines:
             raise _mixed(SYSTEM if known is None else known.timeline, timeline)
         driver = self._line(timeline)
         own = _begin(driver, self._begun[txn])
+        if self._begun[txn].names:
+            driver.looked_up(own, self._begun[txn].names)
         part = self._parts[txn] = _Part(timeline, driver, own)
         return part
 

@@ -53,8 +53,13 @@ CUTS: Final = _relation(
     version=INT8, files=INT8, rows=INT8, bytes=INT8,
 )  # fmt: skip
 
+CONFLICTS: Final = _relation(
+    5, "conflicts",
+    timeline=TEXT, validated=INT8, by_predicate=INT8, by_table=INT8, by_row=INT8, avoided=INT8,
+)  # fmt: skip
+
 SYSTEM_RELATIONS: Final[Mapping[str, Table]] = {
-    table.name: table for table in (TIMELINES, FRONTIERS, READ_HOLDS, TRANSACTIONS, CUTS)
+    table.name: table for table in (TIMELINES, FRONTIERS, READ_HOLDS, TRANSACTIONS, CUTS, CONFLICTS)
 }
 
 

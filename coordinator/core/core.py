@@ -211,6 +211,7 @@ class Core:
             self._holds,
             self._shards,
             self._transactions,
+            self._groups.counts,
         )
 
     def explain(

@@ -5,7 +5,7 @@ INVARIANTS
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coordinator.core.messages import ConnectionId, TransactionId
 from coordinator.core.oracle import Oracle
@@ -13,6 +13,7 @@ from coordinator.core.own_writes import OwnWrites
 from coordinator.core.read_holds import ReadHolds
 from coordinator.core.timestamps import Determination
 from coordinator.core.transactions import Transaction
+from coordinator.core.validation import ValidationCounts
 from sql.catalog import Catalog, Table, Timeline
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp
@@ -63,6 +64,7 @@ class ObservedTimeline:
     shards: tuple[ObservedShard, ...]
     holds: tuple[ObservedHold, ...]
     transactions: tuple[ObservedTransaction, ...]
+    conflicts: ValidationCounts
 
     @property
     def upper(self) -> Timestamp:
@@ -88,6 +90,7 @@ def observed_timeline(
     holds: ReadHolds,
     shards: Mapping[ShardId, ShardState],
     transactions: Mapping[TransactionId, Transaction],
+    counts: ValidationCounts,
 ) -> ObservedTimeline:
     """A timeline as it is (V1)."""
     tables = sorted(catalog.tables.values(), key=lambda table: (table.schema, table.name))
@@ -103,6 +106,7 @@ def observed_timeline(
         ),
         tuple(_holds(holds, transactions)),
         tuple(_transaction(transactions[txn]) for txn in sorted(transactions)),
+        replace(counts),
     )
 
 
