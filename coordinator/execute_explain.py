@@ -9,6 +9,7 @@ from coordinator.execute_query import start_query
 from coordinator.execute_setting import text_table
 from coordinator.execution import Execution, Rows, held
 from coordinator.explain import plan_lines
+from coordinator.read_predicates import read_predicates
 from sql.errors import not_supported
 from sql.statements import Explain, Modify, OutputColumn, Query
 from sql.types import TEXT
@@ -21,9 +22,13 @@ _IGNORED = frozenset({"verbose", "costs", "settings", "buffers", "timing", "summ
 async def execute_explain(
     execution: Execution, statement: Explain, *, as_of: Timestamp | None
 ) -> Rows:
-    """The lines; with ANALYZE the query runs and its rows are counted."""
+    """The lines; with ANALYZE the query runs and its rows are counted, with VERBOSE they say which
+    rows the commit depends on.
+    """
     analyze = _options(statement)
     lines = await _lines(execution, statement.statement, as_of)
+    if _is_on(statement.options.get("verbose", "off")):
+        lines += _reads(execution, statement.statement)
     if analyze:
         if not isinstance(statement.statement, Query):
             raise not_supported("EXPLAIN ANALYZE of a modification")
@@ -38,7 +43,7 @@ def _options(statement: Explain) -> bool:
     for name, value in statement.options.items():
         match name:
             case "analyze":
-                analyze = value.lower() in ("", "true", "on", "1")
+                analyze = _is_on(value)
             case "format" if value.lower() == "text":
                 pass
             case "format":
@@ -48,6 +53,20 @@ def _options(statement: Explain) -> bool:
             case _:
                 raise not_supported(f"EXPLAIN ({name.upper()})")
     return analyze
+
+
+def _is_on(value: str) -> bool:
+    return value.lower() in ("", "true", "on", "1")
+
+
+def _reads(execution: Execution, statement: Query | Modify) -> list[str]:
+    """What validation will look at, one line per table (DESIGN §6)."""
+    plan = statement.plan if isinstance(statement, Query) else statement.source
+    predicates = read_predicates(plan, statement.tables, execution.parameters)
+    return [
+        f"Reads {table.name}: {'all rows' if predicate is None else predicate.describe()}"
+        for table, predicate in zip(statement.tables, predicates, strict=True)
+    ]
 
 
 async def _lines(

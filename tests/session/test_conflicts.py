@@ -319,3 +319,18 @@ async def test_repeatable_read_lets_write_skew_through() -> None:
         await first.execute("commit")
         await second.execute("commit")
         assert await all_rows(first, "select sum(n) from u") == [(0,)]
+
+
+@on_a_loop
+async def test_explain_verbose_says_what_is_read() -> None:
+    async with prepared(1) as (_, (connection,)):
+        lines = await all_rows(
+            connection,
+            "explain (verbose) update t set n = u.n from u where t.id = u.id and t.id = 5",
+        )
+        assert [line for (line,) in lines if line.startswith("Reads")] == [
+            "Reads t: (id = 5)",
+            "Reads u: (id = 5)",
+        ]
+        lines = await all_rows(connection, "explain (verbose) select count(*) from t")
+        assert ("Reads t: all rows",) in lines
