@@ -11,10 +11,13 @@ INVARIANTS
   U5  a log that ends before the cut it has reached has lost acknowledged data: start-up is refused.
   U6  a log entry counts only once it is durable: the process before may have died between making
       it and syncing its directory, and the batches that it holds are tidied because of it.
+  U7  who was deposed while starting says so, and not that the data is damaged: the next one tidies
+      what we are reading.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -33,7 +36,7 @@ from storage.batch import WriteBatch
 from storage.clock import Clock
 from storage.delta.layout import commit_path
 from storage.delta.recovery import load_shard
-from storage.errors import Corrupt
+from storage.errors import Corrupt, NotFound
 from storage.object_store import ObjectStore
 from storage.shard import TICKS_PER_MS, ShardState
 from storage.stash import Stash
@@ -77,6 +80,16 @@ def known_shards(
     return shards
 
 
+@asynccontextmanager
+async def _leading(stash: Stash, epoch: Epoch) -> AsyncGenerator[None]:
+    """Read what nobody else changes; if it looks damaged, ask whether that is still so (U7)."""
+    try:
+        yield
+    except (Corrupt, NotFound):
+        await stash.confirm(epoch)
+        raise
+
+
 @dataclass(frozen=True, slots=True)
 class Ground:
     """What every timeline of a server stands on."""
@@ -104,8 +117,9 @@ async def recover(
     """
     epoch = await stash.fence()
     ground = Ground(stash, store, clock, settings, schema_of, epoch, run_blocking)
-    history = decode_changes(await stash.scan(COLLECTION))
-    return await _recover_timeline(ground, SYSTEM_TIMELINE, history)
+    async with _leading(stash, epoch):
+        history = decode_changes(await stash.scan(COLLECTION))
+        return await _recover_timeline(ground, SYSTEM_TIMELINE, history)
 
 
 async def recover_timelines(
@@ -118,14 +132,15 @@ async def recover_timelines(
     """Take over and build the drivers of all timelines."""
     epoch = await stash.fence()
     ground = Ground(stash, store, clock, settings, schema_of, epoch)
-    history = decode_changes(await stash.scan(COLLECTION))
-    system = await _recover_timeline(ground, SYSTEM_TIMELINE, history)
-    catalog = system.core.catalog
-    lines = [
-        await open_timeline(ground, timeline, catalog)
-        for timeline in catalog.timelines.values()
-        if timeline != SYSTEM_TIMELINE
-    ]
+    async with _leading(stash, epoch):
+        history = decode_changes(await stash.scan(COLLECTION))
+        system = await _recover_timeline(ground, SYSTEM_TIMELINE, history)
+        catalog = system.core.catalog
+        lines = [
+            await open_timeline(ground, timeline, catalog)
+            for timeline in catalog.timelines.values()
+            if timeline != SYSTEM_TIMELINE
+        ]
     return Timelines(system, lines, partial(open_timeline, ground))
 
 
