@@ -35,7 +35,9 @@ from coordinator.core.effects import (
     PublishCatalog,
     RemoveStaged,
     Reply,
+    RewriteFiles,
     Tidy,
+    VacuumShard,
 )
 from coordinator.core.messages import (
     AbortTransaction,
@@ -51,6 +53,7 @@ from coordinator.core.messages import (
     ConnectionId,
     CutFlushed,
     Disconnected,
+    FilesRewritten,
     GroupCommitted,
     GroupFailed,
     GroupPassed,
@@ -58,8 +61,10 @@ from coordinator.core.messages import (
     Isolation,
     Leased,
     LookedUp,
+    Maintained,
     Message,
     NewTableId,
+    Optimize,
     Refused,
     ReleaseSavepoint,
     ReplyValue,
@@ -78,6 +83,8 @@ from coordinator.core.messages import (
     Tick,
     Tidied,
     TransactionId,
+    Vacuum,
+    Vacuumed,
     Views,
     WriteRows,
 )
@@ -86,15 +93,17 @@ from coordinator.core.predicates import ReadPredicate
 from coordinator.errors import admin_shutdown, storage_failure
 from coordinator.leadership import Leadership
 from sql.catalog import SYSTEM_TIMELINE, LookUp, Table
-from sql.errors import not_supported
 from storage.batch import DataFile, ShardView, WriteBatch
 from storage.clock import Clock
 from storage.commit import Commit
 from storage.cuts import flush
+from storage.delta.compaction import rewrite_files
 from storage.delta.layout import data_path
 from storage.delta.maintenance import wants_checkpoint, write_checkpoint
+from storage.delta.vacuum import vacuum_shard
 from storage.errors import Determinate, Fatal, Fenced, ForeignWriter, Indeterminate, StorageError
 from storage.known_rows import OldRows
+from storage.live_files import LiveFile
 from storage.object_store import ObjectStore
 from storage.shard import ShardState, Version
 from storage.stash import Put, Stash
@@ -243,9 +252,13 @@ class Driver:
             case CommitGroup():
                 self._spawn(self._commit_group(effect.commit))
             case FlushCut():
-                self._spawn(self._flush_cut(effect.cut, effect.states))
+                self._spawn(self._flush_cut(effect))
             case Tidy():
                 self._spawn(self._tidy(effect))
+            case RewriteFiles():
+                self._spawn(self._rewrite(effect))
+            case VacuumShard():
+                self._spawn(self._vacuum_shard(effect))
             case RemoveStaged():
                 self._spawn(self._remove_staged(effect))
 
@@ -320,7 +333,8 @@ class Driver:
         failure = storage_failure(error)
         self._handle(GroupFailed(commit.token, failure.sqlstate, failure.message))
 
-    async def _flush_cut(self, cut: Timestamp, states: Sequence[ShardState]) -> None:
+    async def _flush_cut(self, effect: FlushCut) -> None:
+        cut = effect.cut
         versions: dict[ShardId, Version] = {}
         failed: dict[ShardId, str] = {}
         foreign: set[ShardId] = set()
@@ -330,7 +344,11 @@ class Driver:
             async with limit:
                 try:
                     versions[state.shard] = await flush(
-                        self._store, state, cut, run_blocking=self._run_blocking
+                        self._store,
+                        state,
+                        cut,
+                        rewritten=effect.rewritten.get(state.shard, ()),
+                        run_blocking=self._run_blocking,
                     )
                 except Fatal:
                     raise
@@ -343,7 +361,7 @@ class Driver:
                     failed[state.shard] = str(error)
 
         async with asyncio.TaskGroup() as tasks:
-            for state in states:
+            for state in effect.states:
                 tasks.create_task(flush_one(state))
         self._handle(CutFlushed(cut, versions, failed, foreign))
         for shard, version in versions.items():
@@ -358,6 +376,36 @@ class Driver:
             raise
         except (Determinate, Indeterminate) as error:
             log.warning("no checkpoint of shard %s at %s: %s", shard, number, error)
+
+    async def _rewrite(self, effect: RewriteFiles) -> None:
+        files: tuple[LiveFile, ...] | None = None
+        try:
+            files = await rewrite_files(
+                self._store,
+                effect.state,
+                effect.sources,
+                effect.limits,
+                run_blocking=self._run_blocking,
+            )
+        except Fatal:
+            raise
+        except (Determinate, Indeterminate) as error:
+            log.warning("shard %s not compacted: %s", effect.state.shard, error)
+        self._handle(FilesRewritten(files))
+
+    async def _vacuum_shard(self, effect: VacuumShard) -> None:
+        unnamed: frozenset[str] | None = None
+        try:
+            done = await vacuum_shard(self._store, effect.vacuuming)
+        except Fatal:
+            raise
+        except (Determinate, Indeterminate) as error:
+            log.warning("shard %s not vacuumed: %s", effect.vacuuming.shard, error)
+        else:
+            unnamed = done.unnamed
+            if done.deleted:
+                log.info("shard %s: %s files deleted", effect.vacuuming.shard, len(done.deleted))
+        self._handle(Vacuumed(unnamed))
 
     async def _remove_staged(self, staged: RemoveStaged) -> None:
         for shard, name in staged.files:
@@ -538,11 +586,12 @@ class Driver:
 
     async def optimize(self, tables: Sequence[Table]) -> None:
         """See Coordination."""
-        raise not_supported("OPTIMIZE")
+        await self._request(lambda request: Optimize(request, tuple(tables)), Maintained)
 
     async def vacuum(self, tables: Sequence[Table] | None) -> None:
         """See Coordination."""
-        raise not_supported("VACUUM")
+        wanted = None if tables is None else tuple(tables)
+        await self._request(lambda request: Vacuum(request, wanted), Maintained)
 
     async def commit(self, txn: TransactionId) -> Timestamp:
         """See Coordination."""

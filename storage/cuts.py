@@ -102,7 +102,7 @@ async def _adopt(
         return found
     if found.cut == cut or not after.dirty_at(cut):
         # Nothing was committed in (found.cut, cut], so the version holds all writes up to the cut.
-        return replace(found, cut=cut)
+        return replace(found, cut=cut, logged_cut=found.cut)
     # The two versions in the log become one here. Files that came with the first must still be
     # there after the second, even dead ones: readers between the cuts need them (G2).
     rest = await _flush(store, after, cut, keep | {*found.added}, (), run_blocking)

@@ -35,6 +35,7 @@ from coordinator.core.effects import (
 )
 from coordinator.core.group_commit import Gathered, GroupCommit, Pending
 from coordinator.core.leases import WriteLeases
+from coordinator.core.maintenance import Maintenance
 from coordinator.core.messages import (
     AbortTransaction,
     AdoptSnapshot,
@@ -48,6 +49,7 @@ from coordinator.core.messages import (
     CommitTransaction,
     CutFlushed,
     Disconnected,
+    FilesRewritten,
     GroupCommitted,
     GroupFailed,
     GroupPassed,
@@ -57,6 +59,7 @@ from coordinator.core.messages import (
     LookedUp,
     Message,
     NewTableId,
+    Optimize,
     PutTable,
     Refused,
     RefusedReason,
@@ -75,6 +78,8 @@ from coordinator.core.messages import (
     Tick,
     Tidied,
     TransactionId,
+    Vacuum,
+    Vacuumed,
     Views,
     WriteRows,
 )
@@ -159,6 +164,14 @@ class Core:
         self._leases = WriteLeases()
         self._cutting = Cutting(settings, _last_cut(recovered, self._unit), self._unit)
         self._transactions: dict[TransactionId, Transaction] = {}
+        self._maintenance = Maintenance(
+            settings,
+            self._shards,
+            self._transactions,
+            self._cutting,
+            self._advance_since,
+            self._holds.since_of,
+        )
         # What these hold in the txns shard stays there: Delta will not have it.
         self._fenced: set[ShardId] = set()
         self._stopping: RequestId | None = None
@@ -302,6 +315,12 @@ class Core:
                 return self._group_failed(message, now)
             case CutFlushed():
                 return self._cut_flushed(message, now)
+            case Optimize() | Vacuum():
+                return self._maintenance.asked(message) + self._advance(now)
+            case FilesRewritten():
+                return self._maintenance.rewritten(message, now) + self._advance(now)
+            case Vacuumed():
+                return self._maintenance.vacuumed(message, now) + self._advance(now)
             case Tidied():
                 self._cutting.ended()
                 return self._advance(now)
@@ -309,6 +328,7 @@ class Core:
                 return self._advance(now)
             case ShutDown():
                 self._stopping = message.request
+                self._maintenance.stop()
                 return self._advance(now)
             case _:
                 assert_never(message)
@@ -557,6 +577,7 @@ class Core:
         effects += self._grant_leases()
         effects += self._snapshots.wake(now)
         effects += self._persist_ceiling(now)
+        effects += self._maintenance.advance(now)
         effects += self._cut(now)
         return effects + self._stop()
 
@@ -568,14 +589,16 @@ class Core:
         if cut is None:
             return []
         dirty = sorted(self._cutting.dirty_since)
-        shards = [shard for shard in dirty if self._shards[shard].dirty_at(cut)]
+        landing = {shard: self._maintenance.landing(shard, cut) for shard in dirty}
+        shards = [s for s in dirty if landing[s] or self._shards[s].dirty_at(cut)]
         if not shards:
             return []
         self._cutting.begin(cut, shards)
         self._catalog.prune(self._advance_since(now))
         for shard in shards:
             self._shards[shard] = self._shards[shard].pruned(self._holds.since_of(shard))
-        return [FlushCut(cut, tuple(self._shards[shard] for shard in shards))]
+        states = tuple(self._shards[shard] for shard in shards)
+        return [FlushCut(cut, states, {s: landing[s] for s in shards if landing[s]})]
 
     def _advance_since(self, now: Timestamp) -> Timestamp:
         # An idle timeline is readable up to now, and its history grows old all the same.
@@ -606,16 +629,19 @@ class Core:
         for shard in message.foreign:
             self._shards[shard] = replace(self._shards[shard], fenced=True)
             self._fenced.add(shard)
-        for shard in {*message.failed, *self._fenced}:
+        # An attempt before may have reached an earlier cut only.
+        late = {s for s in message.versions if self._shards[s].dirty_at(message.cut)}
+        for shard in {*message.failed, *late, *self._fenced}:
             state = self._shards[shard]
             if self._stopping is None and not state.fenced:
                 self._cutting.failed(shard, now)
             if not state.dirty_at(message.cut):
                 continue
-            first = state.tail[0].ts if state.tail else state.created
-            applied = min(applied, Timestamp(first - 1))
+            # Without a version, not even the log is there that its creation promises.
+            behind = state.tail[0].ts if state.tail and state.versions else state.created
+            applied = min(applied, Timestamp(behind - 1))
         flushed = {shard: version.logged for shard, version in message.versions.items()}
-        return [Tidy(applied, flushed)]
+        return [Tidy(applied, flushed), *self._maintenance.flushed(message, now)]
 
     def _stop(self) -> list[Effect]:
         """Once nothing is in flight: hand unused timestamps back, then answer (R4)."""

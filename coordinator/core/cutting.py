@@ -52,6 +52,10 @@ class Cutting:
         """
         self.dirty_since.setdefault(shard, now)
 
+    def wanted(self, shard: ShardId, now: Timestamp) -> None:
+        """Somebody waits for a cut of this shard: it is due at once."""
+        self.dirty_since[shard] = Timestamp(now - self.settings.cut_age_us)
+
     def due(self, now: Timestamp) -> bool:
         """True if a cut should be made now (C5)."""
         if self.in_flight is not None or not self.dirty_since:

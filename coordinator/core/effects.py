@@ -4,13 +4,16 @@ Effects that make something durable come before effects that tell anyone about i
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from coordinator.core.messages import CatalogChange, ReplyValue, RequestId
 from coordinator.core.transactions import StagedFiles
 from sql.catalog import Catalog
 from storage.commit import Commit
+from storage.delta.compaction import CompactionLimits
+from storage.delta.vacuum import Vacuuming
+from storage.live_files import LiveFile
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp
 
@@ -42,10 +45,32 @@ class CommitGroup:
 
 @dataclass(frozen=True, slots=True)
 class FlushCut:
-    """Write each shard's tail up to the cut as one Delta version. Ends in CutFlushed."""
+    """Write each shard's tail up to the cut as one Delta version. Ends in CutFlushed.
+
+    `rewritten`: files of a compaction that a shard's version takes along.
+    """
 
     cut: Timestamp
     states: tuple[ShardState, ...]
+    rewritten: Mapping[ShardId, tuple[LiveFile, ...]] = field(
+        default_factory=dict[ShardId, tuple[LiveFile, ...]]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteFiles:
+    """Write the live rows of some files into new ones, durably. Ends in FilesRewritten."""
+
+    state: ShardState
+    sources: tuple[LiveFile, ...]
+    limits: CompactionLimits
+
+
+@dataclass(frozen=True, slots=True)
+class VacuumShard:
+    """Delete files of a shard that nobody can read any more. Ends in Vacuumed."""
+
+    vacuuming: Vacuuming
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,5 +102,13 @@ class RemoveStaged:
 
 
 Effect: TypeAlias = (
-    PublishCatalog | Reply | PersistCeiling | CommitGroup | FlushCut | Tidy | RemoveStaged
+    PublishCatalog
+    | Reply
+    | PersistCeiling
+    | CommitGroup
+    | FlushCut
+    | Tidy
+    | RemoveStaged
+    | RewriteFiles
+    | VacuumShard
 )

@@ -15,6 +15,7 @@ from coordinator.core.predicates import ReadPredicate
 from sql.catalog import Catalog, LookUp, ReadHold, Table, Timeline
 from storage.batch import DataFile, ShardView, WriteBatch
 from storage.known_rows import OldRows
+from storage.live_files import LiveFile
 from storage.shard import Version
 from storage.types import ShardId, Timestamp, Token
 
@@ -281,6 +282,22 @@ class NewTableId:
     request: RequestId
 
 
+@dataclass(frozen=True, slots=True)
+class Optimize:
+    """Rewrite small and half-deleted files of these tables. Reply Maintained when it is done."""
+
+    request: RequestId
+    tables: tuple[Table, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Vacuum:
+    """Delete files that nobody can read any more, of these tables or all. Reply Maintained."""
+
+    request: RequestId
+    tables: tuple[Table, ...] | None
+
+
 # --- completions -------------------------------------------------------------------------------
 
 
@@ -339,6 +356,22 @@ class CutFlushed:
 
 
 @dataclass(frozen=True, slots=True)
+class FilesRewritten:
+    """Ends RewriteFiles. None: it has failed."""
+
+    files: tuple[LiveFile, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Vacuumed:
+    """Ends VacuumShard. `unnamed`: files that nobody names and that are still there; None: it has
+    failed.
+    """
+
+    unnamed: frozenset[str] | None
+
+
+@dataclass(frozen=True, slots=True)
 class Tidied:
     """Ends Tidy, done or not: a cut that was not tidied is tidied with the next one."""
 
@@ -372,7 +405,8 @@ Message: TypeAlias = (
     | TakeLease | CommitTransaction
     | AbortTransaction | NewTableId | CeilingPersisted | CeilingFailed | GroupCommitted |
     GroupPassed
-    | GroupFailed | CutFlushed | Tidied | Tick | Disconnected | ShutDown
+    | GroupFailed | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize | Vacuum
+    | FilesRewritten | Vacuumed
 )  # fmt: skip
 
 
@@ -426,6 +460,11 @@ class TableId:
 
 
 @dataclass(frozen=True, slots=True)
+class Maintained:
+    """OPTIMIZE or VACUUM is done."""
+
+
+@dataclass(frozen=True, slots=True)
 class Stopped:
     """Nothing is in flight any more."""
 
@@ -450,5 +489,5 @@ class Refused:
 
 
 ReplyValue: TypeAlias = (
-    Snapshot | InlineRows | Views | Leased | Committed | TableId | Stopped | Refused
+    Snapshot | InlineRows | Views | Leased | Committed | TableId | Maintained | Stopped | Refused
 )

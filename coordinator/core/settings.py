@@ -1,6 +1,8 @@
 """Limits of the core. Defaults are for one node; tests and simulations choose their own."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from storage.delta.compaction import CompactionLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,12 @@ class CoreSettings:
 
     queue_max: int = 10_000
     """Transactions waiting to commit. At the limit a commit is refused with 53000."""
+
+    compaction: CompactionLimits = field(default_factory=CompactionLimits)
+    """Which files are rewritten by themselves."""
+
+    vacuum_age_us: int = 600_000_000
+    """Between two looks for files to delete in a table that is written to."""
 
     group_max: int = 1_000
     """Transactions in one group commit. Larger: longer stash transactions."""

@@ -6,11 +6,13 @@
 INVARIANTS
   X1  the data is the magic number and a 64-bit Roaring bitmap in the portable format, little
       endian; sizes and checksums around it are big endian.
-  X2  a descriptor names one vector for ever: its file is called after its content.
+  X2  a descriptor names one vector for ever: its file is called after its content and the version
+      that it was made for, so that no later version ever comes back to the name.
 """
 
 import base64
 import hashlib
+import re
 import struct
 import uuid
 import zlib
@@ -24,6 +26,10 @@ from storage.errors import Corrupt
 
 INLINE_BYTES_MAX: Final = 256
 """Larger: longer log files, which every reader parses. Smaller: one more synced file per flush."""
+
+_FILE_NAME: Final = re.compile(
+    r"deletion_vector_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.bin"
+)
 
 _MAGIC: Final = struct.pack("<I", 1681511377)
 _FORMAT_VERSION: Final = b"\x01"
@@ -82,7 +88,7 @@ def z85_decode(text: str) -> bytes:
 
 
 def encode_vectors(
-    bitmaps: Mapping[str, BitMap64],
+    bitmaps: Mapping[str, BitMap64], version: int
 ) -> tuple[dict[str, DeletionVector], VectorFile | None]:
     """A descriptor for each bitmap, and the file that holds the larger ones, if there are any."""
     payloads = {key: _payload(bitmap) for key, bitmap in bitmaps.items()}
@@ -92,7 +98,8 @@ def encode_vectors(
     for key, data in large.items():
         offsets[key] = len(content)
         content += struct.pack(">I", len(data)) + data + struct.pack(">I", zlib.crc32(data))
-    identity = uuid.UUID(bytes=hashlib.blake2b(content, digest_size=16).digest())
+    digest = hashlib.blake2b(content, digest_size=8).digest()
+    identity = uuid.UUID(bytes=version.to_bytes(8, "big") + digest)
     vectors = {
         key: DeletionVector(
             storage_type="u" if key in large else "i",
@@ -105,6 +112,12 @@ def encode_vectors(
     }
     file = VectorFile(f"deletion_vector_{identity}.bin", content) if large else None
     return vectors, file
+
+
+def vector_version(name: str) -> int | None:
+    """The version that a file of vectors was made for (X2), or None: it is no such file."""
+    match = _FILE_NAME.fullmatch(name)
+    return None if match is None else int(match[1].replace("-", "")[:16], 16)
 
 
 def decode_vector(vector: DeletionVector, content: bytes | None) -> BitMap64:

@@ -84,7 +84,8 @@ def plan_flush(
     for live in rewritten:
         if deleted := moved_deleted(live.moved, before, dead):
             bitmaps[live.file.name] = deleted
-    vectors, vector_file = encode_vectors(dict(sorted(bitmaps.items())))
+    number = 0 if previous is None else previous.number + 1
+    vectors, vector_file = encode_vectors(dict(sorted(bitmaps.items())), number)
     if vector_file is not None:
         objects[data_path(state.shard, vector_file.name)] = vector_file.content
     ms = cut // state.ticks_per_ms
@@ -106,7 +107,6 @@ def plan_flush(
             for live in rewritten
         ),
     ]
-    number = 0 if previous is None else previous.number + 1
     version = next_version(state.shard, previous, number, actions)
     return FlushPlan(objects, commit_path(state.shard, number), encode_commit(actions), version)
 

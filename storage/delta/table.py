@@ -1,7 +1,9 @@
 """What a table says of itself in its first version: protocol, schema, properties."""
 
 import hashlib
+import re
 import uuid
+from collections.abc import Mapping
 from typing import Final
 
 import pyarrow as pa
@@ -16,6 +18,19 @@ Both retentions are equal because Delta wants the log to live as long as the fil
 
 CHECKPOINT_VERSIONS: Final = 100
 """Versions between checkpoints. More: readers replay more. Fewer: more work for each file."""
+
+FILE_RETENTION: Final = "delta.deletedFileRetentionDuration"
+LOG_RETENTION: Final = "delta.logRetentionDuration"
+
+_UNITS_MS: Final = {
+    "second": 1_000,
+    "minute": 60_000,
+    "hour": 3_600_000,
+    "day": 86_400_000,
+    "week": 604_800_000,
+}
+_INTERVAL: Final = re.compile(r"interval (\d+) (second|minute|hour|day|week)s?")
+_DEFAULT_MS: Final = 30 * 86_400_000
 
 PROPERTIES: Final = {
     "delta.enableDeletionVectors": "true",
@@ -40,6 +55,12 @@ def table_actions(shard: ShardId, schema: pa.Schema, created_ms: int) -> tuple[P
         created_ms=created_ms,
     )
     return protocol, metadata
+
+
+def promised_ms(configuration: Mapping[str, str], retention: str) -> int:
+    """How long the table promises to keep what was removed; a month if it does not say so."""
+    match = _INTERVAL.fullmatch(configuration.get(retention, RETENTION))
+    return _DEFAULT_MS if match is None else int(match[1]) * _UNITS_MS[match[2]]
 
 
 def describes(actions: tuple[Action, ...], schema: pa.Schema) -> bool:

@@ -48,7 +48,7 @@ BITMAPS = st.dictionaries(
 
 @given(BITMAPS)
 def test_vectors_come_back(bitmaps: dict[str, BitMap64]) -> None:
-    vectors, file = encode_vectors(bitmaps)
+    vectors, file = encode_vectors(bitmaps, 7)
     content = None if file is None else file.content
     assert {key: decode_vector(vector, content) for key, vector in vectors.items()} == bitmaps
     for vector in vectors.values():
@@ -56,11 +56,11 @@ def test_vectors_come_back(bitmaps: dict[str, BitMap64]) -> None:
         if vector.storage_type == "u":
             assert file is not None
             assert vector.file_name == file.name
-    assert encode_vectors(bitmaps) == (vectors, file)
+    assert encode_vectors(bitmaps, 7) == (vectors, file)
 
 
 def large() -> tuple[DeletionVector, bytes]:
-    vectors, file = encode_vectors({"a": BitMap64(range(0, 9_000, 3))})
+    vectors, file = encode_vectors({"a": BitMap64(range(0, 9_000, 3))}, 7)
     assert file is not None
     return vectors["a"], file.content
 

@@ -1,0 +1,300 @@
+"""Maintenance as sequenced work: which shard is compacted or vacuumed next, and what waits for it.
+
+    flushed ──worth it──▶ RewriteFiles ──FilesRewritten──▶ rewritten ──next cut──▶ landed
+    VACUUM, age ────────▶ VacuumShard ──────Vacuumed─────▶ suspects for the next one
+
+INVARIANTS
+  M5  at most one job is in flight: what a vacuum finds unused is not being written by a compaction.
+  M6  rewritten files wait for a cut of their shard; until they have landed, vacuum knows them.
+  M7  vacuum keeps what any version, commit, transaction or rewritten file names. A staged file that
+      nobody names goes only if nobody named it at a vacuum before either, and every transaction
+      that was open when that one ended is over: who might have named it cannot any more.
+  M8  a fenced shard is left alone.
+
+Not here: which files are worth rewriting (`storage/delta/compaction.py`), which may go
+(`storage/delta/vacuum.py`).
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from coordinator.core.cutting import Cutting
+from coordinator.core.effects import Effect, Reply, RewriteFiles, VacuumShard
+from coordinator.core.messages import (
+    CutFlushed,
+    FilesRewritten,
+    Maintained,
+    Optimize,
+    Refused,
+    RefusedReason,
+    RequestId,
+    TransactionId,
+    Vacuum,
+    Vacuumed,
+)
+from coordinator.core.settings import CoreSettings
+from coordinator.core.transactions import Transaction
+from coordinator.core.validation import fenced
+from storage.delta.compaction import choose_files
+from storage.delta.vacuum import Vacuuming, names_in_use
+from storage.live_files import LiveFile
+from storage.shard import ShardState
+from storage.types import ShardId, Timestamp
+
+
+class _Work(StrEnum):
+    COMPACT = "compact"
+    VACUUM = "vacuum"
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """Something to do with a shard. `request`: who waits for it, if anybody."""
+
+    work: _Work
+    shard: ShardId
+    request: RequestId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Suspects:
+    """Files that nobody named, and the newest transaction that was open then (M7)."""
+
+    names: frozenset[str]
+    newest: TransactionId
+
+
+class Maintenance:
+    """See the module. The collaborators are the core's own; `frontier` moves since and tells the
+    timeline's present.
+    """
+
+    def __init__(
+        self,
+        settings: CoreSettings,
+        shards: dict[ShardId, ShardState],
+        transactions: Mapping[TransactionId, Transaction],
+        cutting: Cutting,
+        frontier: Callable[[Timestamp], Timestamp],
+        since_of: Callable[[ShardId], Timestamp],
+    ) -> None:
+        self._settings = settings
+        self._shards = shards
+        self._transactions = transactions
+        self._cutting = cutting
+        self._frontier = frontier
+        self._since_of = since_of
+        self._queue: deque[_Job] = deque()
+        self._in_flight: _Job | None = None
+        self._rewritten: dict[ShardId, tuple[LiveFile, ...]] = {}
+        # Jobs that wait for a flush of their shard, and requests with the jobs left of each.
+        self._parked: dict[ShardId, list[_Job]] = {}
+        self._left: dict[RequestId, int] = {}
+        self._suspects: dict[ShardId, _Suspects] = {}
+        self._vacuumed: dict[ShardId, Timestamp] = {}
+        self._stopped = False
+
+    # --- what is wanted ------------------------------------------------------------------------
+
+    def asked(self, message: Optimize | Vacuum) -> list[Effect]:
+        """Queue a request's jobs, ahead of those that nobody waits for."""
+        match message:
+            case Optimize(request=request, tables=tables):
+                work = _Work.COMPACT
+                shards = [ShardId(table.shard) for table in tables]
+            case Vacuum(request=request, tables=None):
+                work = _Work.VACUUM
+                shards = [shard for shard, state in self._shards.items() if not state.fenced]
+            case Vacuum(request=request, tables=some):
+                work = _Work.VACUUM
+                shards = [ShardId(table.shard) for table in some or ()]
+        if not shards:
+            return [Reply(request, Maintained())]
+        self._left[request] = len(shards)
+        self._queue.extendleft(_Job(work, shard, request) for shard in reversed(shards))
+        return []
+
+    def flushed(self, message: CutFlushed, now: Timestamp) -> list[Effect]:
+        """A cut is over: rewritten files may have landed; what is worth doing next?"""
+        effects: list[Effect] = []
+        for shard, version in message.versions.items():
+            if version.rewritten and self._rewritten.pop(shard, None) is not None:
+                effects += self._unparked(shard, done=True)
+            else:
+                effects += self._unparked(shard, done=False)
+            self._look(shard, now)
+        for shard in message.failed:
+            jobs = self._parked.pop(shard, [])
+            effects += [effect for job in jobs for effect in self._failed(job)]
+            if shard in message.foreign:
+                self._rewritten.pop(shard, None)
+        return effects
+
+    def _unparked(self, shard: ShardId, *, done: bool) -> list[Effect]:
+        """Go on with the jobs that waited for a flush; `done`: they are over with it."""
+        jobs = self._parked.pop(shard, [])
+        if done:
+            return [effect for job in jobs for effect in self._ended(job)]
+        self._queue.extendleft(jobs)
+        return []
+
+    def _look(self, shard: ShardId, now: Timestamp) -> None:
+        """A shard has a new version: is it worth compacting, is it time to vacuum?"""
+        state = self._shards[shard]
+        queued = {job.work for job in self._queue if job.shard == shard}
+        if _Work.COMPACT not in queued and self._sources(_Job(_Work.COMPACT, shard), state):
+            self._queue.append(_Job(_Work.COMPACT, shard))
+        last = self._vacuumed.setdefault(shard, now)
+        # A clock that stepped back must not put it off.
+        due = not 0 <= now - last < self._settings.vacuum_age_us
+        if _Work.VACUUM not in queued and due:
+            self._queue.append(_Job(_Work.VACUUM, shard))
+
+    # --- one job after the other ---------------------------------------------------------------
+
+    def advance(self, now: Timestamp) -> list[Effect]:
+        """Begin the next job, if none is in flight (M5)."""
+        effects: list[Effect] = []
+        while self._queue and self._in_flight is None and not self._stopped:
+            job = self._queue.popleft()
+            state = self._shards.get(job.shard)
+            refused = fenced(job.shard, self._shards)
+            if refused is not None:
+                effects += self._failed(job, refused)
+            elif state is None:
+                effects += self._ended(job)
+            elif job.work is _Work.VACUUM:
+                effects.append(self._vacuum(job, now))
+            else:
+                effects += self._compact(job, state, now)
+        return effects
+
+    def _compact(self, job: _Job, state: ShardState, now: Timestamp) -> list[Effect]:
+        if job.request is not None and (state.dirty or job.shard in self._rewritten):
+            # First what is in memory becomes files, and earlier work lands.
+            self._parked.setdefault(job.shard, []).append(job)
+            self._cutting.wanted(job.shard, now)
+            return []
+        sources = self._sources(job, state)
+        if not sources:
+            return self._ended(job)
+        self._in_flight = job
+        return [RewriteFiles(state, sources, self._settings.compaction)]
+
+    def _sources(self, job: _Job, state: ShardState) -> tuple[LiveFile, ...]:
+        limits = self._settings.compaction
+        if state.fenced or not state.versions or job.shard in self._rewritten:
+            return ()
+        if job.request is not None:
+            limits = limits.on_request()
+        return choose_files(state.versions[-1].files.live_files(), limits)
+
+    def _ended(self, job: _Job) -> list[Effect]:
+        """A job is over; answer the request if that was the last one it waited for."""
+        if job.request is None or job.request not in self._left:
+            return []
+        self._left[job.request] -= 1
+        if self._left[job.request]:
+            return []
+        del self._left[job.request]
+        return [Reply(job.request, Maintained())]
+
+    def _failed(self, job: _Job, refused: Refused | None = None) -> list[Effect]:
+        """A job has failed: refuse its request; the request's other jobs are dropped."""
+        if job.request is None or job.request not in self._left:
+            return []
+        del self._left[job.request]
+        self._queue = deque(other for other in self._queue if other.request != job.request)
+        return [Reply(job.request, refused or _FAILED)]
+
+    def stop(self) -> None:
+        """Begin nothing more; what has not landed never will."""
+        self._stopped = True
+        self._queue.clear()
+        for shard in self._rewritten:
+            if not self._shards[shard].dirty:
+                self._cutting.dirty_since.pop(shard, None)
+        self._rewritten.clear()
+
+    # --- compaction ----------------------------------------------------------------------------
+
+    def rewritten(self, message: FilesRewritten, now: Timestamp) -> list[Effect]:
+        """Rewritten files are durable, or never will be; they land with the next cut (M6)."""
+        job, self._in_flight = self._in_flight, None
+        assert job is not None, "M5: a completion belongs to the job in flight"
+        if message.files is None:
+            return self._failed(job)
+        if self._stopped or self._shards[job.shard].fenced:
+            return self._ended(job)
+        self._rewritten[job.shard] = message.files
+        if job.request is None:
+            self._cutting.failed(job.shard, now)
+            return []
+        self._cutting.wanted(job.shard, now)
+        if self._cutting.unit == 1:
+            # A timeline without a clock does not move for it: it lands when time goes on.
+            return self._ended(job)
+        self._parked.setdefault(job.shard, []).append(job)
+        return []
+
+    def landing(self, shard: ShardId, cut: Timestamp) -> tuple[LiveFile, ...]:
+        """The rewritten files that a flush of this shard at `cut` takes along."""
+        reached = self._shards[shard].cut
+        if reached is None or reached >= cut:
+            return ()
+        return self._rewritten.get(shard, ())
+
+    # --- vacuum --------------------------------------------------------------------------------
+
+    def _vacuum(self, job: _Job, now: Timestamp) -> Effect:
+        frontier = self._frontier(now)
+        since = self._since_of(job.shard)
+        state = self._shards[job.shard] = self._shards[job.shard].pruned(since)
+        self._in_flight = job
+        staged = [
+            name
+            for txn in self._transactions.values()
+            for shard, name in txn.staged_files()
+            if shard == job.shard
+        ]
+        rewritten = self._rewritten.get(job.shard, ())
+        vacuuming = Vacuuming(
+            state.shard,
+            number=state.versions[-1].number if state.versions else -1,
+            cut=Timestamp(-1) if state.cut is None else state.cut,
+            since=since,
+            frontier=frontier,
+            ticks_per_ms=state.ticks_per_ms,
+            in_use=names_in_use(state, rewritten, staged),
+            suspects=self._suspected(job.shard),
+        )
+        return VacuumShard(vacuuming)
+
+    def _suspected(self, shard: ShardId) -> frozenset[str]:
+        """Unnamed files of the last vacuum that nobody open now can have written (M7)."""
+        known = self._suspects.get(shard)
+        if known is None or any(txn <= known.newest for txn in self._transactions):
+            return frozenset()
+        return known.names
+
+    def vacuumed(self, message: Vacuumed, now: Timestamp) -> list[Effect]:
+        """A vacuum is over; what nobody names is looked at again the next time."""
+        job, self._in_flight = self._in_flight, None
+        assert job is not None, "M5: a completion belongs to the job in flight"
+        self._vacuumed[job.shard] = now
+        if message.unnamed is None:
+            return self._failed(job)
+        newest = max(self._transactions, default=TransactionId(0))
+        self._suspects[job.shard] = _Suspects(message.unnamed, newest)
+        return self._ended(job)
+
+    def forget(self, shards: Iterable[ShardId]) -> None:
+        """These shards are gone."""
+        for shard in shards:
+            for known in (self._rewritten, self._suspects, self._vacuumed):
+                known.pop(shard, None)
+
+
+_FAILED = Refused(RefusedReason.OTHER, "58030", "could not maintain the table: storage has failed")

@@ -1,0 +1,182 @@
+"""Vacuum: files that nobody can read any more leave the warehouse.
+
+    listing ─┬─ in use by a version, a commit, a transaction ──▶ stays
+             ├─ removed in the log, long enough ago ───────────▶ deleted
+             ├─ in the log ────────────────────────────────────▶ stays
+             ├─ not of our making ─────────────────────────────▶ stays
+             └─ named by nobody: an orphan ──▶ told; deleted if it was told before
+    log entries before a checkpoint that is old enough ────────▶ deleted
+
+INVARIANTS
+  Y1  a file goes only if its removal is at or before since, and as long ago as the table promises
+      foreign readers (`delta.deletedFileRetentionDuration`); log entries likewise.
+  Y2  an orphan goes only if no flush can come back to it: a flush names its data file after its
+      last commit and its vectors after its version, and both only ascend.
+  Y3  what somebody else has put here is not ours to delete: only names of our own patterns go.
+  Y4  log entries go oldest first, and only before a checkpoint that has just been read as a whole:
+      a crash at any point leaves a log that can be read.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from storage.delta.actions import CommitInfo
+from storage.delta.checkpoint import LogState
+from storage.delta.deletion_vectors import vector_version
+from storage.delta.layout import data_path, log_directory, parse_log_path
+from storage.delta.maintenance import log_state
+from storage.delta.recovery import list_log, read_checkpoint, read_commit
+from storage.delta.table import FILE_RETENTION, LOG_RETENTION, promised_ms
+from storage.errors import Corrupt
+from storage.live_files import LiveFile
+from storage.object_store import ObjectStore
+from storage.shard import ShardState
+from storage.types import ShardId, Timestamp
+
+_FLUSHED: Final = re.compile(r"part-(\d{1,20})-[0-9a-f]{16}\.parquet")
+_REWRITTEN: Final = re.compile(r"part-c\d{1,20}-[0-9a-f]{16}\.parquet")
+_STAGED: Final = re.compile(
+    r"part-[0-9a-f]{32}\.parquet|part-[0-9a-f]{24}-\d{5,}\.parquet|\.[0-9a-f]{24}/.*"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Vacuuming:
+    """What is vacuumed: the shard as it is, and who uses what. Names are relative to the table."""
+
+    shard: ShardId
+    number: int
+    """The newest version; -1: there is none."""
+    cut: Timestamp
+    since: Timestamp
+    frontier: Timestamp
+    ticks_per_ms: int
+    in_use: frozenset[str]
+    suspects: frozenset[str]
+    """Orphans that may go, if they still are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vacuumed:
+    """What came of it: deleted objects, and orphans that are left."""
+
+    deleted: tuple[str, ...]
+    unnamed: frozenset[str]
+
+
+def names_in_use(
+    state: ShardState, rewritten: Iterable[LiveFile], staged: Iterable[str]
+) -> frozenset[str]:
+    """The files of a table that somebody may still read or commit."""
+    names: set[str] = {*staged}
+    for version in state.versions:
+        for live in version.files.live_files():
+            names.add(live.file.name)
+            if live.vector is not None and live.vector.storage_type == "u":
+                names.add(live.vector.file_name)
+    for commit in state.tail:
+        names.update(file.name for file in commit.batch.staged)
+    names.update(live.file.name for live in rewritten)
+    return frozenset(names)
+
+
+async def vacuum_shard(store: ObjectStore, vacuuming: Vacuuming) -> Vacuumed:
+    """Delete what may go. Raises Corrupt, Determinate, Indeterminate; may be repeated."""
+    shard = vacuuming.shard
+    log = LogState() if vacuuming.number < 0 else await log_state(store, shard, vacuuming.number)
+    removed = _removed_ms(log)
+    named = _named(log)
+    horizon_ms = _horizon_ms(vacuuming, log, FILE_RETENTION)
+    deleted: list[str] = []
+    unnamed: set[str] = set()
+    for path in await store.list(shard):
+        name = path.removeprefix(f"{shard}/")
+        if name in vacuuming.in_use or path.startswith(f"{log_directory(shard)}/"):
+            continue
+        if name in removed:
+            expired = removed[name] <= horizon_ms and name not in named
+        else:
+            expired = name in vacuuming.suspects
+            if name in named or not _abandoned(name, vacuuming):
+                continue
+            unnamed.add(name)
+        if expired:
+            await store.delete(data_path(shard, name))
+            deleted.append(path)
+    deleted += await _clean_log(store, vacuuming, log)
+    return Vacuumed(tuple(deleted), frozenset(unnamed - vacuuming.suspects))
+
+
+def _horizon_ms(vacuuming: Vacuuming, log: LogState, retention: str) -> int:
+    """What was removed at or before this millisecond is nobody's any more (Y1)."""
+    promise = promised_ms({} if log.metadata is None else log.metadata.configuration, retention)
+    least = min(vacuuming.since, vacuuming.frontier - promise * vacuuming.ticks_per_ms)
+    return least // vacuuming.ticks_per_ms
+
+
+def _removed_ms(log: LogState) -> Mapping[str, int]:
+    """When each file was removed for the last time."""
+    removed: dict[str, int] = {}
+    for remove in log.removes.values():
+        names = [remove.path]
+        if remove.vector is not None and remove.vector.storage_type == "u":
+            names.append(remove.vector.file_name)
+        for name in names:
+            removed[name] = max(removed.get(name, 0), remove.deletion_ms)
+    return removed
+
+
+def _named(log: LogState) -> frozenset[str]:
+    """The files of the newest version."""
+    names = {*log.adds}
+    for add in log.adds.values():
+        if add.vector is not None and add.vector.storage_type == "u":
+            names.add(add.vector.file_name)
+    return frozenset(names)
+
+
+def _abandoned(name: str, vacuuming: Vacuuming) -> bool:
+    """True for a name of ours that no flush can come back to (Y2, Y3)."""
+    flushed = _FLUSHED.fullmatch(name)
+    if flushed is not None:
+        return int(flushed[1]) <= vacuuming.cut
+    version = vector_version(name)
+    if version is not None:
+        return version <= vacuuming.number
+    return bool(_REWRITTEN.fullmatch(name) or _STAGED.fullmatch(name))
+
+
+async def _clean_log(store: ObjectStore, vacuuming: Vacuuming, log: LogState) -> list[str]:
+    """Delete what lies before the newest checkpoint that is old enough (Y4)."""
+    shard = vacuuming.shard
+    commits, checkpoints = await list_log(store, shard)
+    first = await _oldest_wanted(
+        store,
+        shard,
+        [c for c in checkpoints if c in commits],
+        _horizon_ms(vacuuming, log, LOG_RETENTION),
+    )
+    if first is None:
+        return []
+    found = [(parse_log_path(path), path) for path in await store.list(log_directory(shard))]
+    old = sorted((known[0], path) for known, path in found if known and known[0] < first)
+    for _, path in old:
+        await store.delete(path)
+    return [path for _, path in old]
+
+
+async def _oldest_wanted(
+    store: ObjectStore, shard: ShardId, checkpoints: list[int], horizon_ms: int
+) -> int | None:
+    """The newest checkpoint at or before the horizon, if it can be read; None: keep everything."""
+    for number in reversed(checkpoints):
+        info = (await read_commit(store, shard, number))[0]
+        if isinstance(info, CommitInfo) and info.in_commit_timestamp <= horizon_ms:
+            try:
+                await read_checkpoint(store, shard, number)
+            except Corrupt:
+                continue
+            return number
+    return None
