@@ -127,13 +127,18 @@ async def running(
 
 
 @contextlib.contextmanager
-def serving(settings: Settings | None = None) -> Iterator[str]:
+def serving(
+    settings: Settings | None = None,
+    *,
+    stash: MemoryStash | None = None,
+    store: MemoryObjectStore | None = None,
+) -> Iterator[str]:
     """The same server on a loop of its own, for clients that block; its DSN."""
     started: Future[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
     async def serve() -> None:
         done = asyncio.Event()
-        async with running(settings) as stack:
+        async with running(settings, stash=stash, store=store) as stack:
             started.set_result((stack.dsn, asyncio.get_running_loop(), done))
             await done.wait()
 

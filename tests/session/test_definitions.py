@@ -1,0 +1,116 @@
+"""DDL as clients see it who do not wait for each other: swaps under writers, the past, plans."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+
+from storage.memory import MemoryObjectStore, MemoryStash
+from tests.session.stack import serving
+
+WRITERS = 4
+ROWS_EACH = 30
+SWAPS = 8
+
+
+def _connect(dsn: str) -> "psycopg.Connection[tuple[object, ...]]":
+    return psycopg.connect(dsn, autocommit=True)
+
+
+def _value(connection: "psycopg.Connection[tuple[object, ...]]", query: str) -> object:
+    row = connection.execute(query.encode()).fetchone()
+    assert row is not None
+    return row[0]
+
+
+def test_swaps_lose_no_row_of_those_who_write_meanwhile() -> None:
+    with serving() as dsn:
+        with _connect(dsn) as setup:
+            setup.execute("create table t (writer int, number int)")
+        swapped = threading.Event()
+
+        def write(writer: int) -> None:
+            with _connect(dsn) as connection:
+                for number in range(ROWS_EACH):
+                    # Alone, it is bound again as often as the table is another one.
+                    connection.execute("insert into t values (%s, %s)", (writer, number))
+
+        def swap() -> int:
+            done = 0
+            with _connect(dsn) as connection:
+                while done < SWAPS:
+                    try:
+                        with connection.transaction():
+                            connection.execute("create table fresh (writer int, number int)")
+                            connection.execute("insert into fresh select writer, number from t")
+                            connection.execute("alter table t rename to old")
+                            connection.execute("alter table fresh rename to t")
+                            connection.execute("drop table old")
+                        done += 1
+                    except psycopg.errors.SerializationFailure:
+                        pass
+            swapped.set()
+            return done
+
+        with ThreadPoolExecutor(WRITERS + 1) as threads:
+            swaps = threads.submit(swap)
+            for future in [threads.submit(write, writer) for writer in range(WRITERS)]:
+                future.result()
+            assert swaps.result() == SWAPS
+        with _connect(dsn) as reader:
+            rows = reader.execute("select writer, number from t").fetchall()
+            wanted = {(w, n) for w in range(WRITERS) for n in range(ROWS_EACH)}
+            assert len(rows) == len(wanted)
+            assert set(rows) == wanted
+            names = reader.execute("select table_name from meridian.frontiers").fetchall()
+            assert names == [("t",)]
+
+
+def test_the_past_has_the_names_and_columns_of_its_time() -> None:
+    with serving() as dsn, _connect(dsn) as connection:
+        connection.execute("create table t (a int)")
+        connection.execute("insert into t values (1)")
+        before = _value(connection, "select read_ts from meridian.timelines")
+        with connection.transaction():
+            connection.execute("create schema s")
+            connection.execute("alter table t set schema s")
+            connection.execute("alter table s.t rename to u")
+            connection.execute("create table t (b text)")
+            connection.execute("insert into t values ('new')")
+        connection.execute("insert into s.u values (2)")
+        assert connection.execute("select * from t").fetchall() == [("new",)]
+        assert connection.execute(f"select a from t as of {before}".encode()).fetchall() == [(1,)]
+        with pytest.raises(psycopg.errors.UndefinedTable):
+            connection.execute(f"select * from s.u as of {before}".encode())
+        connection.execute("drop table s.u")
+        connection.execute("drop schema s")
+        middle = f"select a from t as of at least {before}"
+        with pytest.raises(psycopg.errors.UndefinedColumn):
+            connection.execute(middle.encode())
+
+
+def test_definitions_survive_a_new_start() -> None:
+    stash, store = MemoryStash(), MemoryObjectStore()
+    with serving(stash=stash, store=store) as dsn, _connect(dsn) as connection:
+        connection.execute("create timeline line manual")
+        connection.execute("create table l (a int) in timeline line")
+        connection.execute("insert into l values (1)")
+        connection.execute("advance timeline line to 50")
+        connection.execute("create read hold h at 20 in timeline line")
+        connection.execute("create schema s")
+        connection.execute("create table t (a int) with (history = '2 hours')")
+        connection.execute("insert into t values (1)")
+        connection.execute("alter table t rename to u")
+        connection.execute("alter table u set schema s")
+        connection.execute("alter schema s rename to q")
+    with serving(stash=stash, store=store) as dsn, _connect(dsn) as connection:
+        assert connection.execute("select a from q.u").fetchall() == [(1,)]
+        assert connection.execute("select a from l as of 30").fetchall() == [(1,)]
+        named = "select name, timeline, ts from meridian.read_holds where kind = 'named'"
+        assert connection.execute(named).fetchall() == [("h", "line", 20)]
+        lines = "select name, clock from meridian.timelines order by name"
+        assert connection.execute(lines).fetchall() == [("line", "manual"), ("system", "system")]
+        connection.execute("insert into l values (2)")
+        stands = "select read_ts from meridian.timelines where name = 'line'"
+        assert _value(connection, stands) == 51
