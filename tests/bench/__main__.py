@@ -13,7 +13,8 @@ import tempfile
 from pathlib import Path
 
 from tests.bench import report
-from tests.bench.workloads import WORKLOADS, Figures, Size
+from tests.bench.sizes import Figures, Size
+from tests.bench.workloads import WORKLOADS
 from tests.servers import Meridian, meridian, postgres
 
 RESULTS = Path(__file__).parent.parent.parent / ".cache" / "bench"

@@ -5,6 +5,7 @@ INVARIANTS
   B2  a transaction that failed fails the benchmark.
 """
 
+import os
 import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -15,6 +16,7 @@ from tests.servers import postgres_program
 
 # pgbench itself needs a core; more threads would take it from the server.
 THREADS_MAX = 2
+TRIES_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,14 @@ def run_script(
     protocol: str,
     seconds: int | None = None,
     transactions: int | None = None,
+    options: str = "",
+    retries: bool = False,
 ) -> Throughput:
-    """Run a script for some time, or for a number of transactions in all."""
+    """Run a script for some time, or for a number of transactions in all.
+
+    `options`: settings of the sessions, as PGOPTIONS has them. `retries`: a transaction that cannot
+    be serialized is tried again; its latency counts all attempts.
+    """
     with tempfile.TemporaryDirectory(prefix="pgbench-") as place:
         directory = Path(place)
         (directory / "script").write_text(script)
@@ -43,8 +51,18 @@ def run_script(
             ["-T", str(seconds)] if transactions is None else ["-t", str(transactions // clients)]
         )
         command = [postgres_program("pgbench"), "--no-vacuum", "-f", "script", "-M", protocol]
-        command += ["-c", str(clients), "-j", str(min(clients, THREADS_MAX)), *limit, "--log", dsn]
-        done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+        command += ["-c", str(clients), "-j", str(min(clients, THREADS_MAX)), *limit, "--log"]
+        if retries:
+            command += ["--max-tries", str(TRIES_MAX)]
+        environment = {**os.environ, "PGOPTIONS": options}
+        done = subprocess.run(
+            [*command, dsn],
+            cwd=directory,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment,
+        )
         if done.returncode != 0:
             raise RuntimeError(f"pgbench failed: {done.stderr[-2000:]}")
         logs = directory.glob("pgbench_log.*")

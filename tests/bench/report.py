@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.bench.workloads import Figures
+from tests.bench.sizes import Figures
 
 # From the design, section 14: at least so many, or at most so long.
 GOALS = {

@@ -7,7 +7,8 @@ import pytest
 
 from tests.bench import report
 from tests.bench.pgbench import Throughput, percentile, summarize
-from tests.bench.workloads import WORKLOADS, Size
+from tests.bench.sizes import Size
+from tests.bench.workloads import WORKLOADS
 from tests.servers import postgres
 
 

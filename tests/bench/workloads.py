@@ -7,14 +7,12 @@ code runs on both servers. The names of the figures are the rows of the report.
 import io
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
 
 import psycopg
 
 from tests.bench.pgbench import percentile, run_script
-
-Figures: TypeAlias = Mapping[str, float]
+from tests.bench.sizes import Figures, Size
+from tests.bench.transactions import counters, side_by_side, tpc_b, two_tables
 
 INSERT = r"""
 \set id random(1, 1000000000)
@@ -23,19 +21,6 @@ INSERT INTO {table} (id, client, amount, note) VALUES (:id, :client_id, 12.50, '
 
 WARM_UP = 20
 COPY_CHUNK_ROWS = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """How much of everything."""
-
-    seconds: int
-    reads: int
-    copy_rows: int
-    commits: int
-    tables: int
-    protocols: tuple[str, ...] = ("prepared", "simple")
-    clients: tuple[int, ...] = (1, 8, 64)
 
 
 def commits(dsn: str, size: Size) -> Figures:
@@ -136,6 +121,10 @@ WORKLOADS: Mapping[str, Callable[[str, Size], Figures]] = {
     "copy": copy,
     "age": after_commits,
     "tables": many_tables,
+    "two": two_tables,
+    "counters": counters,
+    "tpcb": tpc_b,
+    "mixed": side_by_side,
 }
 
 

@@ -1,0 +1,21 @@
+"""How much is measured, and what comes out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Figures: TypeAlias = Mapping[str, float]
+"""Figures by name: the rows of the report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much of everything."""
+
+    seconds: int
+    reads: int
+    copy_rows: int
+    commits: int
+    tables: int
+    protocols: tuple[str, ...] = ("prepared", "simple")
+    clients: tuple[int, ...] = (1, 8, 64)
