@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 import asyncpg
 
-from tests.history.events import Finding, History, Operation, Recorder
+from tests.history.events import WRITES, Finding, History, Operation, Recorder
 
 CONNECT_SECONDS_MAX = 30
 ANSWER_SECONDS_MAX = 60
@@ -48,7 +48,15 @@ class Account:
         self.states: Counter[str] = Counter()
         self.findings: list[Finding] = []
         self.acknowledged = 0
-        self._values = itertools.count(1)
+        # Answers about the past that were compared with an earlier one.
+        self.compared = 0
+        written = (
+            operation.value
+            for event in self._before.events
+            for operation in event.operations
+            if isinstance(operation, WRITES)
+        )
+        self._values = itertools.count(max(written, default=0) + 1)
         used = max((event.process for event in self._before.events), default=-1)
         self._processes = itertools.count(used + 1)
         self._changed = asyncio.Condition()
@@ -75,7 +83,11 @@ class Account:
         """Wait until so many have happened in all; a run that stands still is an error."""
         while self.acknowledged < acknowledged:
             async with self._changed:
-                await asyncio.wait_for(self._changed.wait(), ANSWER_SECONDS_MAX)
+                try:
+                    await asyncio.wait_for(self._changed.wait(), ANSWER_SECONDS_MAX)
+                except TimeoutError as error:
+                    why = f"no progress after {self.acknowledged} acknowledgements: {self.states}"
+                    raise RuntimeError(why) from error
 
 
 class Client:

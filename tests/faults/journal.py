@@ -135,12 +135,24 @@ def _read_record(content: bytes, place: int) -> tuple[Record, int]:
 
 
 class Disk:
-    """The tree below `root`, which was empty, with everything that happened to it."""
+    """The tree below `root`, durable as it is now, with everything that happens to it later."""
 
     def __init__(self, root: Path) -> None:
-        self._root = _Node(is_directory=True)
-        self._nodes = {root.stat().st_ino: self._root}
+        self._nodes: dict[int, _Node] = {}
+        self._root = self._existing(root)
         self._done = 0
+
+    def _existing(self, path: Path) -> _Node:
+        number = path.stat().st_ino
+        if number in self._nodes:
+            return self._nodes[number]
+        node = self._nodes[number] = _Node(is_directory=path.is_dir())
+        if node.is_directory:
+            inner = sorted(path.iterdir())
+            node.changes = [_Change(-1, name=p.name, node=self._existing(p)) for p in inner]
+        else:
+            node.changes = [_Change(-1, content=path.read_bytes())]
+        return node
 
     def advance(self, records: Sequence[Record], end: int) -> None:
         """Let everything before record `end` happen."""

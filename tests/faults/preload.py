@@ -56,7 +56,7 @@ class Faults:
 
     def __init__(self, directory: Path, *, journal: bool = False) -> None:
         self.root = directory / "root"
-        self.root.mkdir(parents=True)
+        self.root.mkdir(parents=True, exist_ok=True)
         self.journal = directory / "journal"
         self._with_journal = journal
         self._path = directory / "control"

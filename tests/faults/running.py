@@ -10,11 +10,12 @@ INVARIANTS
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.faults.clients import Account, Client, Lost
+from tests.faults.looking_back import Historian
 from tests.faults.nemesis import Strike, Target
 from tests.faults.preload import Faults
 from tests.faults.workloads import Workload
@@ -28,7 +29,7 @@ REFERENCE = ("--spark-master", "reference")
 class Plan:
     """What a run does. `between` acknowledgements come before, between and after the strikes."""
 
-    strikes: Sequence[Strike]
+    strikes: Sequence[Strike] = ()
     clients: int = 6
     between: int = 40
     seed: int = 1
@@ -43,6 +44,7 @@ class Report:
     transactions: int
     conflicts: int
     unknown: int
+    looked_back: int
     states: Counter[str]
     findings: Sequence[Finding]
 
@@ -51,7 +53,7 @@ class Report:
         return (
             f"{self.name}: {self.transactions} transactions, "
             f"{self.conflicts * share:.0f} % conflicts, {self.unknown * share:.1f} % unknown, "
-            f"answers {dict(self.states)}"
+            f"{self.looked_back} looks back, answers {dict(self.states)}"
         )
 
 
@@ -70,17 +72,29 @@ def run(name: str, directory: Path, workload: Workload, plan: Plan) -> Report:
     return report_on(name, account, workload)
 
 
-async def load(server: Meridian, faults: Faults, workload: Workload, plan: Plan) -> Account:
-    """Load the server, strike it, read everything; the account."""
-    account = Account()
+async def load(
+    server: Meridian,
+    faults: Faults,
+    workload: Workload,
+    plan: Plan,
+    continued: Account | None = None,
+) -> Account:
+    """Load the server, strike it, read everything; the account.
+
+    Without an account to continue, the tables are made first.
+    """
+    account = continued or Account()
     rng = random.Random(plan.seed)
     target = Target(server, faults, account, rng)
-    await _create(account, server, workload)
+    if continued is None:
+        await _create(account, server, workload)
     ended = asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
         for _ in range(plan.clients):
             client_rng = random.Random(rng.random())
-            tasks.create_task(_client(account, server, workload, client_rng, ended))
+            tasks.create_task(_client(account, server, workload.step, client_rng, ended))
+        historian = Historian(account, workload.tables)
+        tasks.create_task(_client(account, server, historian.step, random.Random(0), ended))
         for strike in plan.strikes:
             await target.progress(plan.between)
             await strike(target)
@@ -89,6 +103,8 @@ async def load(server: Meridian, faults: Faults, workload: Workload, plan: Plan)
     client = await Client.connect(account, server.dsn)
     try:
         assert await workload.read_all(client), "R1: the last read is answered"
+        await historian.ask_everything(client)
+        account.compared += historian.compared
     finally:
         client.close()
     return account
@@ -105,7 +121,7 @@ async def _create(account: Account, server: Meridian, workload: Workload) -> Non
 async def _client(
     account: Account,
     server: Meridian,
-    workload: Workload,
+    step: Callable[[Client, random.Random], Awaitable[None]],
     rng: random.Random,
     ended: asyncio.Event,
 ) -> None:
@@ -119,7 +135,7 @@ async def _client(
             continue
         try:
             while not ended.is_set():
-                await workload.step(client, rng)
+                await step(client, rng)
         except Lost:
             continue
         finally:
@@ -134,8 +150,9 @@ def report_on(name: str, account: Account, workload: Workload) -> Report:
         transactions=len(transactions),
         conflicts=account.states["40001"],
         unknown=sum(t.status is Kind.INFO for t in transactions),
+        looked_back=account.compared,
         states=account.states,
-        findings=workload.judge(account),
+        findings=[*account.findings, *workload.judge(account)],
     )
     REPORTS.append(report)
     return report

@@ -33,7 +33,7 @@ HONEST = Kind(0)
 class Loaded:
     """A server that was loaded and killed, and all that is known about it."""
 
-    root: Path
+    disk: Disk
     records: Sequence[Record]
     created_ns: int
     account: Account
@@ -45,20 +45,28 @@ class Loaded:
         return History(tuple(e for e in self.account.history().events if e.at < at))
 
 
-def _load(directory: Path, workload: Workload, plan: Plan, lying: Kind = HONEST) -> Loaded:
+def _load(
+    directory: Path,
+    workload: Workload,
+    plan: Plan,
+    *,
+    lying: Kind = HONEST,
+    continued: Account | None = None,
+) -> Loaded:
     faults = Faults(directory, journal=True)
     faults.lie_about_syncs(lying)
+    disk = Disk(faults.root)
     with meridian(faults.root, plan.options, faults.environment) as server:
-        account = asyncio.run(load(server, faults, workload, plan))
+        account = asyncio.run(load(server, faults, workload, plan, continued))
         server.kill()
     created = account.history().events[0].at
-    return Loaded(faults.root, read_journal(faults.journal), created, account, workload)
+    return Loaded(disk, read_journal(faults.journal), created, account, workload)
 
 
-def _after_failure(loaded: Loaded, disk: Disk, end: int, directory: Path, loss: Loss) -> Account:
+def _after_failure(loaded: Loaded, end: int, directory: Path, loss: Loss) -> Account:
     """Cut the power before record `end`, start a server on what is left, read everything."""
-    disk.advance(loaded.records, end)
-    disk.write_to(directory, loss, random.Random(end))
+    loaded.disk.advance(loaded.records, end)
+    loaded.disk.write_to(directory, loss, random.Random(end))
     account = Account(loaded.history_until(end))
     server = Meridian(directory, REFERENCE)
     said = io.StringIO()
@@ -92,12 +100,11 @@ def _moments(loaded: Loaded, count: int, seed: int) -> list[int]:
 
 
 def _findings(loaded: Loaded, tmp_path: Path, count: int, losses: Sequence[Loss]) -> list[Finding]:
-    disk = Disk(loaded.root)
     found: list[Finding] = []
     for number, end in enumerate(_moments(loaded, count, seed=count)):
         loss = losses[number % len(losses)]
         place = tmp_path / f"{end}-{loss.value}"
-        account = _after_failure(loaded, disk, end, place, loss)
+        account = _after_failure(loaded, end, place, loss)
         found += [*account.findings, *loaded.workload.judge(account)]
     return found
 
@@ -121,21 +128,37 @@ def test_nothing_acknowledged_is_lost(
     assert not found, "\n".join(map(str, found[:5]))
 
 
+@pytest.mark.slow
+def test_one_failure_after_the_other(tmp_path: Path) -> None:
+    # A failure hits what the recovery from the one before has just written, too.
+    workload, account = Sets(), None
+    rng = random.Random(1)
+    for number in range(12):
+        place = tmp_path / str(number)
+        plan = Plan([], between=rng.randint(5, 60), seed=number)
+        loaded = _load(place, workload, plan, continued=account)
+        first = 0 if number else _moments(loaded, 1, seed=number)[0]
+        end = rng.randint(first, len(loaded.records))
+        after = tmp_path / str(number + 1) / "root"
+        after.parent.mkdir()
+        account = _after_failure(loaded, end, after, rng.choice([*Loss]))
+        found = [*account.findings, *workload.judge(account)]
+        assert not found, "\n".join(map(str, found[:5]))
+
+
 @pytest.mark.parametrize("lying", [Kind.STASH, Kind.WAREHOUSE], ids=["stash", "warehouse"])
 def test_a_disk_that_does_not_sync_is_found_out(tmp_path: Path, lying: Kind) -> None:
     # The judge is judged: syncs that do nothing must be seen as missing commits.
-    loaded = _load(tmp_path / "loaded", Sets(), Plan([], between=60), lying)
-    disk = Disk(loaded.root)
-    account = _after_failure(loaded, disk, len(loaded.records), tmp_path / "after", Loss.ALL)
+    loaded = _load(tmp_path / "loaded", Sets(), Plan([], between=60), lying=lying)
+    account = _after_failure(loaded, len(loaded.records), tmp_path / "after", Loss.ALL)
     assert account.findings or loaded.workload.judge(account)
 
 
 def test_the_journal_has_seen_everything(tmp_path: Path) -> None:
     loaded = _load(tmp_path / "loaded", Sets(), Plan([], between=30))
-    disk = Disk(loaded.root)
-    disk.advance(loaded.records, len(loaded.records))
-    disk.write_to(tmp_path / "after", Loss.NONE, random.Random(0))
-    assert _tree(tmp_path / "after" / "data") == _tree(loaded.root / "data")
+    loaded.disk.advance(loaded.records, len(loaded.records))
+    loaded.disk.write_to(tmp_path / "after", Loss.NONE, random.Random(0))
+    assert _tree(tmp_path / "after" / "data") == _tree(tmp_path / "loaded" / "root" / "data")
 
 
 def _tree(root: Path) -> dict[str, bytes | None]:

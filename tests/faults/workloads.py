@@ -57,7 +57,7 @@ class Workload(Protocol):
         ...
 
     def judge(self, account: Account) -> list[Finding]:
-        """What is wrong with the run."""
+        """What is wrong with the history; findings of the account itself come on top."""
         ...
 
 
@@ -321,7 +321,7 @@ class Bank:
 
     def judge(self, account: Account) -> list[Finding]:
         """See Workload."""
-        return [*account.findings, *check_real_time_set(account.history())]
+        return check_real_time_set(account.history())
 
 
 class Claims:
