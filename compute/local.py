@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from compute.arrow import arrow_type
 from compute.executor import BATCH_ROWS_MAX, EngineUnavailable, Run
 from compute.local_database import LocalSettings, open_database
-from compute.local_errors import Interrupted, translated
+from compute.local_errors import FAILURES, Interrupted, translated
 from compute.local_functions import LocalFunctions
 from compute.local_relations import Argument, Bound, LocalRelations
 from compute.plan_nodes import identified_relations
@@ -174,7 +174,7 @@ class _Query:
     def _let_go(self) -> None:
         reader, self._reader = self._reader, None
         if reader is not None:
-            with contextlib.suppress(duckdb.Error, pa.ArrowException):
+            with contextlib.suppress(*FAILURES):
                 reader.close()
         self._connection.close()
         self._engine.release(self._bound)
@@ -191,7 +191,7 @@ class _Query:
                     return shaped(batch, self._schema)
         except StopIteration:
             return None
-        except duckdb.Error as error:
+        except FAILURES as error:
             found = translated(error)
             if isinstance(found, Interrupted):
                 raise EngineUnavailable("the query was cancelled") from error

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import duckdb
+import pyarrow as pa
 
 from sql.emit.duckdb_types import ERROR_TAG
 from sql.errors import SqlError, division_by_zero, out_of_range
@@ -34,11 +35,15 @@ def tagged(error: SqlError) -> str:
     return f"{ERROR_TAG}{error.sqlstate}:{error.message}"
 
 
-def translated(error: duckdb.Error) -> Exception:
+FAILURES: Final = (duckdb.Error, OSError, pa.ArrowException)
+"""What DuckDB raises; behind the first rows of a stream it is Arrow's, with DuckDB's text."""
+
+
+def translated(error: Exception) -> Exception:
     """What the engine raises for an exception of DuckDB."""
-    if isinstance(error, duckdb.InterruptException):
-        return Interrupted()
     text = str(error)
+    if isinstance(error, duckdb.InterruptException) or text.startswith("INTERRUPT Error"):
+        return Interrupted()
     for begin, make in _BEGINNINGS:
         match = begin.match(text)
         if match is not None:
@@ -87,6 +92,10 @@ _BEGINNINGS: Final[Sequence[tuple[re.Pattern[str], Callable[["re.Match[str]", st
         (
             r"Conversion Error: Type \w+ with value [-+.\w]+ can't be cast because the value is"
             r" out of range for the destination type (\w+)",
+            _integer,
+        ),
+        (
+            r"Conversion Error: Failed to cast decimal value [-.\d]+ to type (\w+)",
             _integer,
         ),
         (r"Conversion Error: (?:Could not cast value|Casting value) ", _numeric),

@@ -173,13 +173,14 @@ class LocalRelations:
             groups.setdefault(self._layout(view.shard, part.file), []).append(part)
         for layout, parts in whole.items():
             yield self._scan(view, layout, parts, bound, identity=identity)
-        for number, (layout, parts) in enumerate(cut.items()):
-            key = ("holes", view.shard, view.base_key, number)
+        for group, (layout, parts) in enumerate(cut.items()):
+            key = ("holes", view.shard, view.base_key, group)
             holes = self._table(connection, bound, key, partial(hole_rows, parts))
             limits = bound.argument([part.row_limit for part in parts])
             scan = self._scan(view, layout, parts, bound, identity=identity)
+            number = "cast(x.file_index as bigint) + 1"
             yield (
-                f"{scan} where x.file_row_number < cast({limits} as bigint[])[x.file_index + 1]"
+                f"{scan} where x.file_row_number < cast({limits} as bigint[])[{number}]"
                 f" and not exists (select 1 from {holes} h"
                 " where h.file = x.file_index and h.row = x.file_row_number)"
             )
@@ -203,7 +204,7 @@ class LocalRelations:
         if identity:
             names = bound.argument([str(part.file.name) for part in parts])
             columns += [
-                f"cast({names} as varchar[])[x.file_index + 1] as __source",
+                f"cast({names} as varchar[])[cast(x.file_index as bigint) + 1] as __source",
                 "x.file_row_number as __index",
             ]
         called = ", ".join(f"k{place}" for place in range(len(layout)))

@@ -76,21 +76,33 @@ def _deviation(call: Aggregate, scope: Scope, parts: _Parts) -> str:
     name = {"stddev": "stddev_samp", "variance": "var_samp"}.get(
         call.function.name, call.function.name
     )
-    return _with(f"{name}(cast({scope.emit(call.args[0])} as double))", parts)
+    x = scope.emit(call.args[0])
+    found = _with(f"{name}(cast({x} as double))", parts)
+    if not name.endswith("_pop"):
+        return found
+    # DuckDB has 0 for a single value, NaN and the infinities too.
+    special = _with(f"bool_or(not isfinite({x}))", parts)
+    return f"case when {special} then cast('nan' as double) else {found} end"
 
 
 def _string_agg(call: Aggregate, scope: Scope, parts: _Parts) -> str:
     delimiter = scope.statement.known(call.args[1])
     if delimiter is None:
         raise unsupported("string_agg with a computed delimiter")
-    separator = scope.statement.string(str(delimiter[0] or ""))
-    x = scope.emit(call.args[0])
+    x, joint, wrapped = scope.emit(call.args[0]), str(delimiter[0] or ""), False
+    if call.type.name == "bytea":
+        # As hexadecimal text, which sorts like the bytes.
+        x, wrapped = f"hex({x})", True
+        joint = delimiter[0].hex() if isinstance(delimiter[0], bytes) else ""
     order = order_by(call.order, scope)
-    if call.distinct and not order:
+    if call.distinct:
         # DISTINCT sorts its values in PostgreSQL, and so orders what has no ORDER BY.
-        order = f"{x} asc nulls last"
+        descending = bool(call.order) and call.order[0].descending
+        order = f"{x} {'desc' if descending else 'asc'} nulls last"
     ordered = f" order by {order}" if order else ""
-    return f"string_agg({parts.distinct}{x}, {separator}{ordered}){parts.filter}"
+    separator = scope.statement.string(joint)
+    found = f"string_agg({parts.distinct}{x}, {separator}{ordered}){parts.filter}"
+    return f"from_hex({found})" if wrapped else found
 
 
 def order_by(keys: Sequence[SortKey], scope: Scope) -> str:

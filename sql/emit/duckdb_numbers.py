@@ -18,6 +18,8 @@ from sql.types import SqlType
 _DIGITS_EXACT: Final = 15
 """Decimals of so many digits are doubles divided by a power of ten that is exact."""
 _MAX: Final = 38
+_SMALL_MAX: Final = 18
+"""Digits of the decimals that DuckDB keeps in 64 bits."""
 
 
 def _cast(text: str, type_: SqlType) -> str:
@@ -27,6 +29,15 @@ def _cast(text: str, type_: SqlType) -> str:
 def _add(call: Call, scope: Scope) -> str:
     left, right = (_cast(scope.emit(arg), call.type) for arg in call.args)
     return f"{left} {call.function.name} {right}"
+
+
+def _multiply(call: Call, scope: Scope) -> str:
+    left, right = (scope.emit(arg) for arg in call.args)
+    width = call.args[0].type.precision or 0
+    if width <= _SMALL_MAX < (call.type.precision or 0):
+        # A product of two small decimals stays a small one in DuckDB, and overflows.
+        left = f"cast({left} as decimal({_SMALL_MAX + 1},{call.args[0].type.scale}))"
+    return f"{left} * {right}"
 
 
 def _modulo(call: Call, scope: Scope) -> str:
@@ -93,7 +104,8 @@ def _float_to_numeric(call: Call, scope: Scope) -> str:
     digits = "%.14e" if call.args[0].type.name == "float8" else "%.5e"
     refusal = error("0A000", "NaN and infinity are not supported by numeric")
     text = f"printf('{digits}', cast({x} as double))"
-    found = _cast(text, call.type)
+    overflow = error("22003", "numeric field overflow")
+    found = f"coalesce(try_cast({text} as {duckdb_type(call.type)}), {overflow})"
     return f"case when isfinite({x}) then {found} when {x} is null then null else {refusal} end"
 
 
@@ -111,6 +123,7 @@ def _shift(call: Call, scope: Scope) -> str:
 
 SPECIALS: Final = {
     "add": _add,
+    "multiply": _multiply,
     "modulo": _modulo,
     "remainder": _remainder,
     "to_numeric": _to_numeric,

@@ -42,6 +42,9 @@ def _plain_text(expr: Expr, scope: Scope) -> str | None:
         case "bool" | "int2" | "int4" | "int8" | "oid":
             return f"cast({x} as varchar)"
         case "numeric":
+            if type_.precision == type_.scale:
+                # DuckDB writes no zero before the point where the type has none.
+                return None
             plain = f"cast({x} as varchar)"
             if not type_.trim or not type_.scale:
                 return plain

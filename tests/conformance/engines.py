@@ -5,6 +5,7 @@ import contextlib
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest import mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -45,13 +46,18 @@ def reference(files: Files) -> Iterator[Executor]:
     yield ReferenceExecutor(files.read)
 
 
-@contextlib.contextmanager
-def local(files: Files) -> Iterator[Executor]:
-    """The local engine."""
-    with tempfile.TemporaryDirectory() as spill:
-        executor = LocalExecutor(LocalSettings(files.directory, Path(spill) / "spill"))
-        yield executor
-        asyncio.run(executor.close())
+def local(*, small: bool) -> "Engine":
+    """The local engine; unless `small`, all files are read by DuckDB itself."""
+
+    @contextlib.contextmanager
+    def opened(files: Files) -> Iterator[Executor]:
+        never = mock.patch("compute.local_relations.is_small", return_value=False)
+        with tempfile.TemporaryDirectory() as spill, contextlib.nullcontext() if small else never:
+            executor = LocalExecutor(LocalSettings(files.directory, Path(spill) / "spill"))
+            yield executor
+            asyncio.run(executor.close())
+
+    return opened
 
 
 def spark(lane: LaneName, *, spooled: bool = False) -> "Engine":
@@ -68,7 +74,8 @@ def spark(lane: LaneName, *, spooled: bool = False) -> "Engine":
 Engine = Callable[[Files], contextlib.AbstractContextManager[Executor]]
 ENGINES = [
     pytest.param(reference, id="reference"),
-    pytest.param(local, id="local"),
+    pytest.param(local(small=True), id="local"),
+    pytest.param(local(small=False), id="local-files"),
     pytest.param(spark(LaneName.SMALL), id="spark", marks=pytest.mark.spark),
     pytest.param(spark(LaneName.MEDIUM), id="spark-files", marks=pytest.mark.spark),
     pytest.param(spark(LaneName.LARGE, spooled=True), id="spark-large", marks=pytest.mark.spark),

@@ -9,8 +9,8 @@
     ReadyForQuery I
 
 INVARIANTS
-  L1  one file is one database, new and empty, and means the same on the reference engine and on
-      Spark; rows that may come in any order are sorted by the statement.
+  L1  one file is one database, new and empty, and means the same on the reference engine, on
+      the local one and on Spark; rows that may come in any order are sorted by the statement.
   L2  what a file expects is what PostgreSQL 18 answers, unless a comment above it says why not.
 """
 
@@ -37,6 +37,12 @@ def _reference(_directory: Path) -> Generator[str]:
 
 
 @contextlib.contextmanager
+def _local(directory: Path) -> Generator[str]:
+    with meridian(directory, options=("--spark-master", "none")) as server:
+        yield server.dsn
+
+
+@contextlib.contextmanager
 def _spark(directory: Path) -> Generator[str]:
     with meridian(directory) as server:
         # The JVM takes longer to start than the clients of the stories wait.
@@ -50,6 +56,7 @@ def _spark(directory: Path) -> Generator[str]:
 Serving = Callable[[Path], contextlib.AbstractContextManager[str]]
 SERVERS = [
     pytest.param(_reference, id="reference"),
+    pytest.param(_local, id="local"),
     pytest.param(_spark, id="spark", marks=pytest.mark.spark),
 ]
 
