@@ -80,6 +80,8 @@ class Settings:
     """A client that reads nothing for so long, with bytes waiting for it, is dropped."""
     inline_bytes_max: int = 1 << 20
     """Rows of one write that go into the txns shard itself instead of staged files."""
+    transaction_inline_bytes_max: int = 4 << 20
+    """Rows that one transaction holds in memory until its commit; the rest is staged in files."""
     returning_bytes_max: int = 256 << 20
     """Rows of RETURNING held in memory until the commit."""
     plan_cache_entries: int = 2_000

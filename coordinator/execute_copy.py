@@ -33,6 +33,7 @@ from coordinator.pgwire.messages import (
 )
 from coordinator.portal import close_batches
 from coordinator.row_sink import RowSink
+from coordinator.spilling import write_rows
 from sql.catalog import Column, Table
 from sql.errors import SqlError
 from sql.statements import CopyIn, CopyOut
@@ -80,8 +81,7 @@ async def execute_copy_in(execution: Execution, copy: CopyIn, stream: CopyStream
         await sink.discard()
         raise
     if sink.rows:
-        execution.transaction.wrote = True
-        execution.services.coordination.write(execution.transaction.id, copy.table, batch)
+        await write_rows(execution, copy.table, batch)
     return Done(f"COPY {sink.rows}")
 
 

@@ -22,6 +22,7 @@ from pyroaring import BitMap64
 from coordinator.execute_query import run_plan
 from coordinator.execution import Done, Execution, ExecutionLimits, Outcome, Rows, held
 from coordinator.row_sink import RowSink, stored_schema
+from coordinator.spilling import write_rows
 from sql.errors import SqlError
 from sql.plan import Plan, RelationId
 from sql.statements import Modify, ModifyKind
@@ -46,9 +47,7 @@ async def execute_modify(execution: Execution, modify: Modify, tag: str) -> Outc
         await sink.discard()
         raise
     if work.affected:
-        execution.transaction.wrote = True
-        old = work.old_rows()
-        execution.services.coordination.write(execution.transaction.id, modify.table, batch, old)
+        await write_rows(execution, modify.table, batch, work.old_rows())
     complete = f"{tag} {work.affected}"
     if modify.returning is None:
         return Done(complete)

@@ -69,6 +69,9 @@ class ExecutionLimits:
 
     inline_bytes_max: int = 1 << 20
     """Rows of a write that go into the txns shard itself. Larger: bigger commits."""
+    transaction_inline_bytes_max: int = 4 << 20
+    """Rows of one transaction in memory; what is beyond goes into staged files. Larger: bigger
+    commits. Smaller: more small files."""
     returning_bytes_max: int = 256 << 20
     """Rows that RETURNING may hold until the commit is acknowledged; above it 54000."""
     attempts_max: int = 10

@@ -196,6 +196,16 @@ class Core:
         return self._shards
 
     @property
+    def open_transactions(self) -> int:
+        """How many there are, those that commit among them; for observation."""
+        return len(self._transactions)
+
+    @property
+    def inline_bytes(self) -> int:
+        """Rows that open transactions have in memory; for observation."""
+        return sum(txn.inline_bytes() for txn in self._transactions.values())
+
+    @property
     def since(self) -> Timestamp:
         """The least timestamp that AS OF may name."""
         return self._holds.since

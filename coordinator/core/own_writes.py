@@ -65,6 +65,14 @@ def final_batch(batch: WriteBatch) -> WriteBatch:
     return replace(batch, inserts=batch.inserts.filter(pa.array(kept)), deletes=deletes)
 
 
+def deletes_of_others(batch: WriteBatch) -> Deletes:
+    """The deletes of rows that were there before: not of rows in files that the batch stages."""
+    if not batch.staged:
+        return batch.deletes
+    own = {file.name for file in batch.staged}
+    return {source: rows for source, rows in batch.deletes.items() if source not in own}
+
+
 def is_empty(batch: WriteBatch) -> bool:
     """True if committing the batch changes nothing."""
     rows = 0 if batch.inserts is None else batch.inserts.num_rows
@@ -102,6 +110,11 @@ class OwnWrites:
     def rows(self) -> pa.Table | None:
         """The inline rows, dead ones too (O1)."""
         return pa.concat_tables(self._pieces) if self._pieces else None
+
+    @property
+    def inline_bytes(self) -> int:
+        """What the inline rows take in memory."""
+        return sum(piece.nbytes for piece in self._pieces)
 
     @property
     def staged(self) -> tuple[DataFile, ...]:

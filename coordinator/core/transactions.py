@@ -191,6 +191,10 @@ class Transaction:
         rows = {shard: own.rows for shard, own in self.writes.items()}
         return {shard: table for shard, table in rows.items() if table is not None}
 
+    def inline_bytes(self) -> int:
+        """What these rows take in memory."""
+        return sum(own.inline_bytes for own in self.writes.values())
+
     def spilled(self, files: Mapping[ShardId, Sequence[DataFile]]) -> None:
         """The inline rows of these shards are in these files now, in order."""
         for shard, staged in files.items():

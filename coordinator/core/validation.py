@@ -25,6 +25,7 @@ from pyroaring import BitMap64
 from coordinator.core.catalog import is_current, resolve
 from coordinator.core.interim import Budget, Interim, InterimLog, RecentWrites, Verdict
 from coordinator.core.messages import Isolation, PutTable, Refused, RefusedReason, RemoveTable
+from coordinator.core.own_writes import deletes_of_others
 from coordinator.core.predicates import ReadSet
 from coordinator.core.transactions import Transaction
 from sql.catalog import Catalog, Table
@@ -118,11 +119,10 @@ def _row_conflict(
 ) -> Refused | None:
     for shard, batch in writes.items():
         state = recent.shards.get(shard)
-        if not batch.deletes or state is None:
+        deletes = deletes_of_others(batch)
+        if not deletes or state is None:
             continue
-        if recent.writes.any_gone(state, batch.deletes) or recent.ahead.deletes_any(
-            state, batch.deletes
-        ):
+        if recent.writes.any_gone(state, deletes) or recent.ahead.deletes_any(state, deletes):
             recent.counts.by_row += 1
             return _refused(txn, shard, state.last_write)
     return None

@@ -1,8 +1,8 @@
 """Transactions as PostgreSQL has them: one script, two servers, the same answers.
 
 A script is a line a message. Lines in upper case are simple queries, each answered before the next;
-`parse`, `bind`, .. (see `wire.py`) are sent together up to `sync`. Compared are rows, tags, SQLSTATEs
-and texts of errors and notices, parameters, and the transaction's status, in their order.
+`parse`, `bind`, .. (see `wire.py`) are sent together up to `sync`. Compared are rows, tags, errors
+and notices with SQLSTATE and text, parameters, and the transaction's status, in their order.
 """
 
 from collections.abc import Iterator
