@@ -41,10 +41,10 @@ spark: setup ## only the tests that need the JVM
 	$(BIN)/pytest -m spark
 
 sim: setup ## simulate SEEDS=2000 runs with crashes and faults
-	$(BIN)/python -m tests.sim.run --seeds $(SEEDS)
+	$(BIN)/python -m tests.sim.many --seeds $(SEEDS) $(ARGS)
 
 replay: setup ## simulate one run again and tell what happened: SEED=7
-	$(BIN)/python -m tests.sim.run --replay $(SEED)
+	$(BIN)/python -m tests.sim.many --replay $(SEED) $(ARGS)
 
 crash: setup ## kill -9 under load, many times
 	$(BIN)/pytest -m "slow or not slow" tests/crash

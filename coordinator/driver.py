@@ -264,7 +264,9 @@ class Driver:
 
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
         assert self._tasks is not None, "D2: effects run only while `run` does"
-        self._tasks.create_task(self._effect(work))
+        task = self._tasks.create_task(self._effect(work))
+        # Cancelled before its first step, it would never come to await `work`.
+        task.add_done_callback(lambda _: work.close())
 
     async def _effect(self, work: Coroutine[object, object, None]) -> None:
         try:

@@ -46,6 +46,11 @@ class MemoryStash:
         self._collections: dict[str, dict[str, bytes]] = {}
         self._refusal: Callable[[], Exception] | None = None
 
+    @property
+    def epoch(self) -> Epoch:
+        """The newest epoch; for observation."""
+        return self._epoch
+
     async def fence(self) -> Epoch:
         """Take over: increment the epoch and return it."""
         self._check_alive()
@@ -171,6 +176,11 @@ class MemoryObjectStore:
         self._check(name)
         assert name not in self._durable, f"{name}: names are never written twice"
         self._unsynced[name] = bytes(content)
+
+    def sync_everything(self) -> None:
+        """As a file system that is unmounted; for tests."""
+        self._durable |= self._unsynced
+        self._unsynced = {}
 
     def crash(self, survives: Survival = nothing_survives) -> "MemoryObjectStore":
         """The store that the next process opens (M3).

@@ -27,6 +27,7 @@ from tests.history.events import (
     History,
     Key,
     Kind,
+    Operation,
     Read,
     ReadList,
     ReadSet,
@@ -46,7 +47,16 @@ class _Written:
     writer: Transaction
 
 
-def check_replay(history: History) -> list[Finding]:
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What somebody read AS OF a timestamp, beside the history: it has no place in real time."""
+
+    ts: int
+    operation: Operation
+    source: str
+
+
+def check_replay(history: History, answers: Iterable[Answer] = ()) -> list[Finding]:
     """Compare every answer with the state at its timestamp, and time with time (P1-P3)."""
     transactions = history.transactions()
     written = _written(transactions)
@@ -54,7 +64,24 @@ def check_replay(history: History) -> list[Finding]:
     for reader in transactions:
         if reader.is_ok and reader.ts is not None:
             found += _check_reads(reader, written)
+    for answer in answers:
+        found += _check_answer(answer, written)
     return found + _check_unknowns(transactions, written)
+
+
+def check_answers(history: History, answers: Iterable[Answer]) -> list[Finding]:
+    """Compare answers at timestamps with the history (P1)."""
+    written = _written(history.transactions())
+    return [finding for answer in answers for finding in _check_answer(answer, written)]
+
+
+def _check_answer(answer: Answer, written: dict[tuple[type, Key], list[_Written]]) -> list[Finding]:
+    end = 1 << 60
+    reader = Transaction(-1, -1, Kind.OK, (answer.operation,), end, end, answer.ts)
+    return [
+        Finding(f"{answer.source}-{finding.anomaly}", finding.explanation, finding.transactions)
+        for finding in _check_reads(reader, written)
+    ]
 
 
 def _written(transactions: Iterable[Transaction]) -> dict[tuple[type, Key], list[_Written]]:

@@ -43,11 +43,14 @@ class FaultyStash:
     def __init__(self, inner: Stash, fault: Fault) -> None:
         self._inner = inner
         self._fault = fault
+        self.epoch: Epoch | None = None
+        """For observation: the one that the caller serves in."""
         self._turn = asyncio.Lock()
         self._late: list[Callable[[], Coroutine[object, None, object]]] = []
 
     async def fence(self) -> Epoch:
-        return await self._call("stash.fence", self._inner.fence)
+        self.epoch = await self._call("stash.fence", self._inner.fence)
+        return self.epoch
 
     async def transact(
         self, epoch: Epoch, writes: Sequence[Write], *, requires: Sequence[Require] = ()
@@ -106,12 +109,15 @@ class FaultyStash:
 class TwoStepStore:
     """A local store: an object is there before it is durable, and a crash may come between (D1).
 
-    `between` is awaited with the object's name after it appeared and before it is durable.
+    `between` is awaited with the object's name after it appeared and before it is durable. Its
+    content is durable by then, its name is not; syncing a directory keeps all names in it. `linked`
+    are the names that are not durable yet: all coordinators on one disk share it.
     """
 
-    def __init__(self, inner: MemoryObjectStore, between: Fault) -> None:
+    def __init__(self, inner: MemoryObjectStore, between: Fault, linked: set[str]) -> None:
         self._inner = inner
         self._between = between
+        self._linked = linked
 
     async def create(self, name: str, content: bytes) -> None:
         try:
@@ -120,8 +126,9 @@ class TwoStepStore:
             self._inner.write_unsynced(name, content)
         else:
             raise AlreadyExists(name)
+        self._linked.add(name)
         await self._between(name)
-        await self._inner.sync([name])
+        await self.sync([name])
 
     async def read(self, name: str) -> bytes:
         return await self._inner.read(name)
@@ -131,9 +138,14 @@ class TwoStepStore:
 
     async def delete(self, name: str) -> None:
         await self._inner.delete(name)
+        self._linked.discard(name)
 
     async def sync(self, names: Sequence[str]) -> None:
         await self._inner.sync(names)
+        directories = {name.rpartition("/")[0] for name in names}
+        kept = {name for name in self._linked if name.rpartition("/")[0] in directories}
+        await self._inner.sync(sorted(kept))
+        self._linked -= kept
 
     def local_path(self, name: str) -> Path:
         return self._inner.local_path(name)

@@ -12,6 +12,8 @@ import selectors
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from tests.sim.process import make_task
+
 T = TypeVar("T")
 
 
@@ -50,6 +52,9 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._jumping = _JumpingSelector()
         super().__init__(self._jumping)
+        self.set_task_factory(make_task)
+        # Sessions whose client has gone end with errors that nobody fetches.
+        self.set_exception_handler(lambda loop, context: None)
 
     def time(self) -> float:
         return self._jumping.now

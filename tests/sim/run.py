@@ -1,117 +1,191 @@
-"""One simulated run from one integer, and the command line for many: `python -m tests.sim.run`."""
+"""One simulated run from one integer: scenario, run, verdict.
 
-import argparse
+seed ──▶ Scenario (workload, weather) ──▶ World, clients, nemesis ──▶ History ──▶ judges
+                                                └─ aftermath: succession or crash, read all,
+                                                   stop, and look at what lies on the disk
+"""
+
 import asyncio
 import logging
-import sys
-import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from coordinator.core.messages import PutTable
 from tests.history.black_box import check_list_append, check_real_time_set
-from tests.history.events import Finding, History, Kind, Recorder
+from tests.history.events import Finding, History, Recorder
 from tests.history.registers import check_registers
 from tests.history.replay import check_replay
+from tests.sim.client import Client
+from tests.sim.collections_and_registers import lists, mixed, registers, sets
+from tests.sim.constraints import Bank, Counter, Phantom, Skew
+from tests.sim.definitions import Definitions
+from tests.sim.inspection import inspect
 from tests.sim.loop import run
-from tests.sim.workload import Client, Memory, Values, create_tables
-from tests.sim.world import CALM, Odds, World
+from tests.sim.nemesis import Nemesis
+from tests.sim.odds import CALM, WEATHER
+from tests.sim.server import Server, causes
+from tests.sim.session import Memory, Session
+from tests.sim.workload import Draw, Plan, Values, Workload
+from tests.sim.world import Broken, Tally, World
 
-KEYS = ("s1", "s2", "r1", "r2", "l1", "l2")
-CLIENTS = 5
-TRANSACTIONS = 12
+WORKLOADS: dict[str, Callable[[Draw], Workload]] = {
+    "mixed": mixed,
+    "lists": lists,
+    "sets": sets,
+    "registers": registers,
+    "bank": Bank,
+    "skew": Skew,
+    "phantom": Phantom,
+    "counter": Counter,
+    "definitions": Definitions,
+}
+
+STORMS = ("crashes", "lossy", "successions", "disks", "mixed", "clocks", "successions")
+
+END_S = 60.0
+"""A run takes a second or two of virtual time; one that takes this long is stuck."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What a seed stands for; workload and weather may be chosen instead."""
+
+    seed: int
+    workload: str
+    weather: str
+
+    @classmethod
+    def of(cls, seed: int, workload: str | None = None, weather: str | None = None) -> "Scenario":
+        """Seeds walk through all pairs of workload and weather."""
+        names = list(WORKLOADS)
+        storm = STORMS[seed // len(names) % len(STORMS)]
+        return cls(seed, workload or names[seed % len(names)], weather or storm)
+
+    def __str__(self) -> str:
+        return f"SEED={self.seed} ARGS='--workload {self.workload} --weather {self.weather}'"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a run showed."""
 
-    seed: int
+    scenario: Scenario
     history: History
     findings: tuple[Finding, ...]
     trace: tuple[str, ...]
-    crashes: int
+    tally: Tally
+
+    def report(self) -> str:
+        """The findings, and how to see them again."""
+        lines = [str(finding) for finding in self.findings]
+        return "\n".join([*lines, f"replay: make replay {self.scenario}"])
 
 
-async def _simulate(seed: int, odds: Odds) -> Outcome:
-    world = World(seed, CALM)
-    recorder = Recorder(lambda: int(asyncio.get_running_loop().time() * 1_000_000))
-    async with asyncio.TaskGroup() as tasks:
-        # In one group, so that a server that ends by a bug ends the run with that bug.
-        tasks.create_task(world.serve())
-        await _work(world, recorder, odds)
-    history = recorder.history()
-    findings = [
-        *check_replay(history),
-        *check_real_time_set(history),
-        *check_list_append(history),
-        *check_registers(history),
-    ]
-    return Outcome(seed, history, tuple(findings), tuple(world.trace), world.crashes)
-
-
-async def _work(world: World, recorder: Recorder, odds: Odds) -> None:
-    await create_tables(await world.server(), KEYS)
-    world.odds = odds
-    values = Values(CLIENTS)
-    memory = Memory()
-    clients = [
-        Client(world, recorder, KEYS, memory).run(number, TRANSACTIONS, values)
-        for number in range(CLIENTS)
-    ]
-    await asyncio.gather(*clients)
-    world.odds = CALM
-    await _read_everything(world, recorder, memory, values.process())
-    await world.end()
-
-
-async def _read_everything(world: World, recorder: Recorder, memory: Memory, process: int) -> None:
-    """The last word: after one more crash, everything acknowledged must still be there."""
-    world.crash()
-    await asyncio.sleep(0.001)
-    for _ in range(3):
-        client = Client(world, recorder, KEYS, memory)
-        await client.read_all(process)
-
-
-def simulate(seed: int, odds: Odds | None = None) -> Outcome:
+def simulate(seed: int, workload: str | None = None, weather: str | None = None) -> Outcome:
     """Run one seed: same seed, same outcome, word by word."""
-    return run(_simulate(seed, odds or Odds()))
-
-
-def report(outcome: Outcome) -> str:
-    """The findings, and how to see them again."""
-    lines = [str(finding) for finding in outcome.findings]
-    return "\n".join([*lines, f"replay: make replay SEED={outcome.seed}"])
-
-
-def main() -> int:
-    """Many seeds; exit 1 at the first finding."""
-    parser = argparse.ArgumentParser(description="simulate seeds")
-    parser.add_argument("--seeds", type=int, default=1_000)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--replay", type=int, default=None)
-    arguments = parser.parse_args()
+    level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
-    if arguments.replay is not None:
-        outcome = simulate(arguments.replay)
-        print("\n".join(outcome.trace))
-        print(report(outcome))
-        return 1 if outcome.findings else 0
-    began = time.perf_counter()
-    crashes = 0
-    told = dict.fromkeys((Kind.OK, Kind.FAIL, Kind.INFO), 0.0)
-    for seed in range(arguments.first, arguments.first + arguments.seeds):
-        outcome = simulate(seed)
-        crashes += outcome.crashes
-        for kind, share in outcome.history.shares().items():
-            told[kind] += share / arguments.seeds
-        if outcome.findings:
-            print(report(outcome))
-            return 1
-    shares = ", ".join(f"{kind} {share:.1%}" for kind, share in told.items())
-    seconds = time.perf_counter() - began
-    print(f"{arguments.seeds} seeds, {crashes} crashes, {shares}, no anomaly, {seconds:.0f} s")
-    return 0
+    try:
+        return run(_Run(Scenario.of(seed, workload, weather)).outcome())
+    finally:
+        logging.disable(level)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+class _Run:
+    """One run; made outside of the loop, used inside."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+
+    async def outcome(self) -> Outcome:
+        """Run and judge."""
+        scenario = self._scenario
+        self._world = world = World(str(scenario), WEATHER[scenario.weather])
+        self._values = Values()
+        self._workload = WORKLOADS[scenario.workload](Draw(world.random, self._values))
+        self._memory = Memory(world)
+        self._recorder = Recorder(lambda: int(asyncio.get_running_loop().time() * 1_000_000))
+        try:
+            async with asyncio.timeout(END_S):
+                await self._run()
+        except TimeoutError:
+            world.found("stuck", f"after {END_S} s of virtual time")
+        except Exception as error:
+            if not all(isinstance(cause, Broken) for cause in causes(error)):
+                world.failed(error)
+        history = self._recorder.history()
+        findings = [*world.findings, *self._judge(history)]
+        world.tear_down()
+        return Outcome(scenario, history, tuple(findings), tuple(world.trace), world.tally)
+
+    def _judge(self, history: History) -> list[Finding]:
+        return [
+            *check_replay(history, self._memory.answers()),
+            *check_real_time_set(history),
+            *check_list_append(history),
+            *check_registers(history),
+            *self._workload.judge(history),
+        ]
+
+    async def _run(self) -> None:
+        world, rng = self._world, self._world.random
+        world.start()
+        async with asyncio.TaskGroup() as tasks:
+            serving = tasks.create_task(world.keep_serving())
+            await self._create_tables()
+            for plan in self._workload.first():
+                await self._certainly(plan)
+            world.odds = world.stormy
+            nemesis = tasks.create_task(Nemesis(world).run())
+            clients = [self._client().run(rng.randint(6, 14)) for _ in range(rng.randint(3, 6))]
+            await asyncio.gather(*clients)
+            nemesis.cancel()
+            await asyncio.wait({nemesis})
+            world.odds = CALM
+            await self._aftermath()
+            serving.cancel()
+        self._world.findings += await inspect(world, self._recorder.history())
+
+    def _client(self) -> Client:
+        return Client(self._world, self._recorder, self._workload, self._memory, self._values)
+
+    async def _create_tables(self) -> None:
+        async def body(session: Session) -> tuple[()]:
+            tables = [await session.new_table(name) for name in self._workload.tables]
+            await session.define(*(PutTable(table) for table in tables))
+            return ()
+
+        server = await self._world.leader()
+        session = Session(self._world, server, self._memory, self._values.process())
+        await self._world.ask(server, session.run(body), END_S)
+
+    async def _certainly(self, plan: Plan) -> None:
+        server = await self._world.leader()
+        assert await self._client().once(server, self._values.process(), plan), "it is calm"
+
+    async def _aftermath(self) -> None:
+        """The last word: after one more start, everything acknowledged must still be there."""
+        world = self._world
+        await self._certainly(self._workload.read_all())
+        if world.stormy.succession:
+            world.start()
+        elif not world.is_calm:
+            if world.random.random() < 0.5:
+                world.fail_power()
+            else:
+                world.crash(world.servers[-1])
+        leader = await world.leader()
+        # Those who were deposed may still answer; what they say must be true.
+        for server in world.servers:
+            if server.is_up:
+                await self._client().once(server, self._values.process(), self._workload.plan())
+        for _ in range(4):
+            client = self._client()
+            await client.once(leader, self._values.process(), self._workload.read_all())
+            await client.ask_again(leader)
+        await self._stop(await world.leader())
+
+    async def _stop(self, leader: Server) -> None:
+        self._world.end(leader)
+        await self._world.ask(leader, leader.driver.stop(), END_S)
+        await asyncio.wait({leader.over})

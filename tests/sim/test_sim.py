@@ -1,31 +1,70 @@
-"""Some seeds in every run; `make sim SEEDS=..` for more. A failing seed becomes a transcript."""
+"""Some seeds in every run; `make sim SEEDS=..` for more."""
 
 import os
-from collections import Counter
+import subprocess
+import sys
+import zlib
 
 import pytest
 
 from tests.history.events import Kind
-from tests.sim.run import report, simulate
+from tests.sim.many import Sum, run_many
+from tests.sim.run import STORMS, WORKLOADS, simulate
 
-SEEDS = int(os.environ.get("SIM_SEEDS", "60"))
+SEEDS = int(os.environ.get("SIM_SEEDS", "1008"))
+"""A multiple of the pairs of workload and weather; fewer are for those who wait."""
 
-
-@pytest.mark.parametrize("block", range(6))
-def test_no_anomaly_and_the_faults_are_real(block: int) -> None:
-    told: Counter[Kind] = Counter()
-    crashes = 0
-    for seed in range(block * SEEDS // 6, (block + 1) * SEEDS // 6):
-        outcome = simulate(seed)
-        assert not outcome.findings, report(outcome)
-        told.update(transaction.status for transaction in outcome.history.transactions())
-        crashes += outcome.crashes
-    # A run proves something only with conflicts, unknown outcomes and crashes in it.
-    assert told[Kind.OK] > 10 * SEEDS / 6
-    assert told[Kind.FAIL] > SEEDS / 6
-    assert told[Kind.INFO] > 0
-    assert crashes > SEEDS / 6
+TRACED = (1, 20, 41)
 
 
-def test_same_seed_same_trace() -> None:
-    assert simulate(7).trace == simulate(7).trace
+@pytest.fixture(scope="module")
+def total() -> Sum:
+    """All runs together, over all cores."""
+    return run_many(range(SEEDS))
+
+
+def test_no_anomaly(total: Sum) -> None:
+    assert not total.failures, "\n".join(total.failures)
+    assert total.runs == SEEDS
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_every_workload_commits_and_has_unknown_outcomes(total: Sum, workload: str) -> None:
+    assert total.share(Kind.OK, workload) > 0.3
+    assert total.share(Kind.INFO, workload) > 0.005
+
+
+@pytest.mark.parametrize("workload", sorted(WORKLOADS.keys() - {"sets"}))
+def test_every_workload_with_reads_and_writes_has_conflicts(total: Sum, workload: str) -> None:
+    assert total.share(Kind.FAIL, workload) > 0.03
+
+
+@pytest.mark.parametrize("weather", sorted({*STORMS}))
+def test_every_weather_leaves_outcomes_unknown(total: Sum, weather: str) -> None:
+    assert total.share(Kind.OK, weather) > 0.3
+    assert total.share(Kind.INFO, weather) > 0.002
+
+
+@pytest.mark.parametrize(
+    "fault",
+    ["crashes", "power_failures", "successions", "pauses", "fenced", "late", "asked_again"],
+)
+def test_the_faults_are_real(total: Sum, fault: str) -> None:
+    assert total.tally[fault] > SEEDS / 50
+
+
+@pytest.mark.parametrize("hash_seed", [1, 2])
+def test_same_seed_same_trace_in_another_process(hash_seed: int) -> None:
+    code = "from tests.sim.test_sim import digest; print(digest())"
+    environment = {**os.environ, "PYTHONHASHSEED": str(hash_seed)}
+    told = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert int(told.stdout) == digest()
+
+
+def digest() -> int:
+    """Of the traces of a few runs."""
+    lines = [line for seed in TRACED for line in simulate(seed).trace]
+    assert len(lines) > 500
+    return zlib.crc32("\n".join(lines).encode())

@@ -1,192 +1,259 @@
-"""The world of a simulation: one server over twins that outlive it, a wall clock, and a nemesis.
+"""The world of a simulation: coordinators over twins that outlive them, clocks, and a nemesis.
 
-    World ── start ──▶ recover, Driver.run ──┐
-      ▲                                      │ crash (drawn at any stash or store call)
-      └──── twins keep what was durable ◀────┘
+    World ── start ──▶ Server: recover, Driver.run ──┐
+      ▲                                              │ crash, Fenced, Fatal
+      └──── twins keep what was durable ◀────────────┘
+    nemesis ──▶ clocks, slow shards, a full stash, pauses, cut lines, successors
 
-Faults, all drawn from one seed: latency of every call; a lost request (Determinate or
-Indeterminate,
-nothing happened); a lost reply (Indeterminate, it happened); a crash before or after any call; a
-wall
-clock that steps forward and back.
+Every call to stash or store may wait, fail, or end the process, as the odds say (`odds.py`). A
+crash takes one process; a power failure takes all, and what was not durable.
+
+INVARIANTS
+  W1  the seed decides everything: same seed, same trace.
+  W2  some server is always up or being started, until `end`.
+  W3  a server that ends for a reason that no fault explains is a failure of the run.
 """
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+import traceback
+import zlib
+from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
-import pyarrow as pa
-
-from compute.arrow import table_schema
-from coordinator.core.settings import CoreSettings
-from coordinator.driver import Driver
-from coordinator.startup import recover
-from sql.catalog import Table
-from storage.errors import Determinate, Indeterminate, StorageError
+from storage.errors import Determinate, Fatal, Indeterminate
 from storage.memory import MemoryObjectStore, MemoryStash
-from storage.types import Timestamp
-from tests.sim.faults import FaultyObjectStore, FaultyStash
+from tests.history.events import Finding
+from tests.sim.faults import FaultyObjectStore, FaultyStash, Late, TwoStepStore
+from tests.sim.odds import CALM, Odds, draw_settings
+from tests.sim.rows import Reader
+from tests.sim.server import Server, WallClock, is_bug
 
 T = TypeVar("T")
-START_US = 1_700_000_000_000_000
+
+LINE_S = 0.05
+"""How long a server waits for an answer over a line that is cut."""
 
 
-@dataclass(frozen=True, slots=True)
-class Odds:
-    """Chances per call."""
-
-    crash: float = 0.01
-    lost_request: float = 0.02
-    lost_reply: float = 0.02
-    latency_ms_max: float = 8.0
-    clock_step: float = 0.01
+class Gone(Exception):
+    """The server does not answer any more; whoever waited for it does not know."""
 
 
-CALM = Odds(crash=0.0, lost_request=0.0, lost_reply=0.0, clock_step=0.0)
-
-SETTINGS = CoreSettings(
-    ceiling_step_us=200_000,
-    history_us=60_000_000,
-    cut_age_us=120_000,
-    cut_commits_max=25,
-    group_max=8,
-)
+class Broken(Exception):
+    """There is a finding; going on would only hide it."""
 
 
-class Crashed(Exception):
-    """The server's process is gone; whoever waited for it does not know."""
+@dataclass(slots=True)
+class Tally:
+    """What happened in a run."""
 
-
-class WallClock:
-    """The loop's virtual time plus an offset that the nemesis moves."""
-
-    def __init__(self) -> None:
-        self.offset_us = 0
-
-    def now(self) -> Timestamp:
-        """Microseconds."""
-        elapsed = int(asyncio.get_running_loop().time() * 1_000_000)
-        return Timestamp(START_US + elapsed + self.offset_us)
+    crashes: int = 0
+    power_failures: int = 0
+    successions: int = 0
+    pauses: int = 0
+    fenced: int = 0
+    late: int = 0
+    asked_again: int = 0
 
 
 class World:
-    """See the module. `server()` is the driver of the moment; clients ask again after Crashed."""
+    """See the module."""
 
-    def __init__(self, seed: int, odds: Odds, settings: CoreSettings = SETTINGS) -> None:
+    def __init__(self, seed: int | str, odds: Odds) -> None:
         self.random = random.Random(seed)
-        self.odds = odds
-        self.clock = WallClock()
+        self.settings = draw_settings(self.random)
+        self.odds = CALM
+        self.stormy = odds
         self.stash = MemoryStash()
         self.store = MemoryObjectStore()
+        self.reader = Reader()
         self.trace: list[str] = []
-        self.crashes = 0
-        self._settings = settings
-        self._driver: Driver | None = None
-        self._running: asyncio.Task[None] | None = None
-        self._up = asyncio.Event()
+        self.findings: list[Finding] = []
+        self.tally = Tally()
+        self.servers: list[Server] = []
+        self.full = False
+        self.slow_shard: int | None = None
+        self._clocks = [WallClock(), WallClock()]
         self._ended = False
+        self._linked: set[str] = set()
 
-    # --- the server's life -------------------------------------------------------------------
+    # --- servers -----------------------------------------------------------------------------
 
-    async def serve(self) -> None:
-        """Start the server, and again after every crash, until `end`."""
+    async def keep_serving(self) -> None:
+        """Start a server whenever there is none (W2)."""
         while not self._ended:
-            self._running = asyncio.create_task(self._life())  # noqa: TID251 - the nemesis kills it
-            try:
-                await self._running
-            except (Crashed, asyncio.CancelledError):
-                if asyncio.current_task().cancelling():  # type: ignore[union-attr]
-                    raise
-            except BaseExceptionGroup as group:
-                if group.split(Crashed)[1] is not None:
-                    raise
-            if not self._ended:
-                self._bury()
+            if self.findings:
+                raise Broken
+            if all(server.over.done() for server in self.servers):
+                self.start()
+            alive = [server.over for server in self.servers if not server.over.done()]
+            await asyncio.wait(alive, return_when=asyncio.FIRST_COMPLETED)
 
-    async def _life(self) -> None:
-        stash = FaultyStash(self.stash, self._fault)
-        store = FaultyObjectStore(self.store, self._fault)
-        try:
-            driver = await recover(
-                stash, store, self.clock, self._settings, schema_of, run_blocking=on_the_spot
-            )
-        except StorageError as error:
-            self._note(f"start-up failed: {error}")
-            raise Crashed from error
-        self._driver = driver
-        self._up.set()
-        await driver.run()
+    def start(self) -> Server:
+        """Another coordinator, which takes over."""
+        number = len(self.servers)
+        # One machine, unless coordinators succeed each other: then every other one is elsewhere.
+        clock = self._clocks[number % 2 if self.stormy.succession else 0]
+        server = Server(number, clock, self.settings)
+        self.servers.append(server)
+        fault = partial(self._fault, server)
+        stash = FaultyStash(self.stash, fault)
+        store = TwoStepStore(self.store, partial(self._fault_between, server), self._linked)
+        server.over.add_done_callback(lambda _: self._bury(server))
+        self.note(f"start {number}")
+        server.start(stash, FaultyObjectStore(store, fault))
+        return server
 
-    def _bury(self) -> None:
-        """What was durable goes on; everything else is gone."""
-        self.crashes += 1
-        self._note("crash")
-        self._driver = None
-        self._up.clear()
-        self.stash = self.stash.crash()
-        self.store = self.store.crash()
+    def _bury(self, server: Server) -> None:
+        self.note(f"server {server.number} is over: {server.cause!r}")
+        deposed = server.epoch is not None and server.epoch < self.stash.epoch
+        if is_bug(server, deposed=deposed):
+            self.failed(server.cause)
+        elif deposed and server.cause is not None:
+            self.tally.fenced += 1
 
-    def crash(self) -> None:
+    def crash(self, server: Server) -> None:
         """Kill the server where it stands."""
-        self._up.clear()
-        if self._running is not None:
-            self._running.cancel()
+        if not server.over.done():
+            self.tally.crashes += 1
+            server.kill()
 
-    async def server(self) -> Driver:
-        """The running server; waits while it is down."""
-        await self._up.wait()
-        assert self._driver is not None, "up means that there is a driver"
-        return self._driver
+    def fail_power(self) -> None:
+        """All processes end, and what was not durable is gone or whole, as it happens."""
+        self.note("power failure")
+        self.tally.power_failures += 1
+        for server in self.servers:
+            server.kill()
+        self.stash = self.stash.crash()
+        self.store = self.store.crash(self._survival)
+        # What is found on a disk after a power failure is on the disk.
+        self.store.sync_everything()
+        self._linked.clear()
 
-    async def end(self) -> None:
-        """An orderly stop; faults are over."""
-        self.odds = CALM
-        driver = await self.server()
+    def _survival(self, name: str, content: bytes) -> bytes | None:
+        return content if self.random.random() < 0.5 else None
+
+    async def server(self) -> Server:
+        """A server to talk to: mostly the newest, sometimes one that may be deposed."""
+        while True:
+            up = [server for server in self.servers if server.is_up]
+            if up:
+                return up[-1] if self.random.random() < 0.6 else self.random.choice(up)
+            await asyncio.sleep(0.004)
+
+    async def leader(self) -> Server:
+        """The server that nobody has deposed, once all are up; only in calm weather."""
+        while True:
+            alive = [server for server in self.servers if not server.over.done()]
+            if alive and all(server.is_up for server in alive):
+                leaders = [server for server in alive if server.epoch == self.stash.epoch]
+                if leaders:
+                    return leaders[0]
+            await asyncio.sleep(0.004)
+
+    async def ask(self, server: Server, work: Coroutine[Any, Any, T], patience: float) -> T:
+        """Run a session's work in the server. Raises Gone: nobody knows how it ended."""
+        task = server.process.start(work)
+        await asyncio.wait(
+            {task, server.over}, timeout=patience, return_when=asyncio.FIRST_COMPLETED
+        )
+        if not task.done():
+            if not server.over.done() and self.random.random() < 0.7:
+                task.cancel()  # the server notices that the client has gone
+            raise Gone
+        if task.cancelled():
+            raise Gone
+        return task.result()
+
+    @property
+    def is_calm(self) -> bool:
+        """True if no fault was ordered for this run."""
+        return self.stormy == CALM
+
+    def end(self, last: Server) -> None:
+        """No server is started any more; all but the last one are gone."""
         self._ended = True
-        await driver.stop()
+        for server in self.servers:
+            if server is not last:
+                server.kill()
+
+    def tear_down(self) -> None:
+        """The run is over."""
+        self._ended = True
+        for server in self.servers:
+            server.tear_down()
 
     # --- faults ------------------------------------------------------------------------------
 
-    async def _fault(self, operation: str) -> None:
-        odds = self.odds
-        await asyncio.sleep(self.random.random() * odds.latency_ms_max / 1_000)
-        if self.random.random() < odds.clock_step:
-            self.clock.offset_us += self.random.randint(-400_000, 400_000)
-        if self.random.random() < odds.crash:
-            self._note(f"crash at {operation}")
-            self.crash()
-            await asyncio.get_running_loop().create_future()
-        self._note(operation)
-        if operation.startswith("before") and self.random.random() < odds.lost_request:
-            kind = Indeterminate if self.random.random() < 0.5 else Determinate
-            raise kind(f"lost request: {operation}")
-        if operation.startswith("after") and self.random.random() < odds.lost_reply:
-            raise Indeterminate(f"lost reply: {operation}")
+    async def _fault(self, server: Server, operation: str) -> None:
+        odds, rng = self.odds, self.random
+        await asyncio.sleep(rng.random() * odds.latency_ms_max * server.slowness / 1_000)
+        if rng.random() < odds.clock_step:
+            server.clock.offset_us += rng.randint(-odds.clock_step_us, odds.clock_step_us)
+        if rng.random() < odds.crash:
+            await self._strike(server, operation)
+        self.note(f"{server.number} {operation}")
+        before = operation.startswith("before")
+        if "stash" in operation:
+            await self._fault_of_line(server, operation, before=before)
+        if before and rng.random() < odds.lost_request:
+            if operation == "before stash.transact" and rng.random() < odds.late:
+                self.tally.late += 1
+                raise Late("injected: a late request", rng.random() * 0.05)
+            kind = Indeterminate if rng.random() < 0.5 else Determinate
+            raise kind(f"injected: a lost request: {operation}")
+        if not before and rng.random() < odds.lost_reply:
+            raise Indeterminate(f"injected: a lost reply: {operation}")
 
-    def _note(self, text: str) -> None:
+    async def _fault_of_line(self, server: Server, operation: str, *, before: bool) -> None:
+        if server.cut_off:
+            await asyncio.sleep(self.random.random() * LINE_S)
+            if operation == "before stash.transact" and self.random.random() < 0.3:
+                raise Late("injected: a line was cut, a request arrives late", LINE_S)
+            raise Indeterminate(f"injected: a line was cut: {operation}")
+        if self.full and operation == "before stash.transact":
+            raise Determinate("injected: database or disk is full")
+
+    async def _fault_between(self, server: Server, name: str) -> None:
+        """The object is there, but not durable."""
+        odds, rng = self.odds, self.random
+        slow = self.slow_shard is not None and hash_of(name) % 3 == self.slow_shard
+        await asyncio.sleep(rng.random() * odds.latency_ms_max * (30 if slow else 1) / 1_000)
+        if rng.random() < odds.crash:
+            await self._strike(server, f"sync {name}")
+        if rng.random() < odds.fatal:
+            self.note(f"{server.number} cannot sync {name}")
+            raise Fatal(f"injected: cannot sync {name}")
+
+    async def _strike(self, server: Server, place: str) -> None:
+        """The process, or the machine, ends here."""
+        self.note(f"{server.number} crash at {place}")
+        if self.random.random() < self.odds.power:
+            self.fail_power()
+        else:
+            self.crash(server)
+            if place == "before stash.transact" and self.random.random() < self.odds.late:
+                raise Late("injected: sent with the last breath", self.random.random() * LINE_S)
+        await server.process.halt_here()
+
+    # --- what is told ------------------------------------------------------------------------
+
+    def note(self, text: str) -> None:
+        """A line of the trace."""
         self.trace.append(f"{asyncio.get_running_loop().time():.6f} {text}")
 
-    async def surviving(self, work: Awaitable[None]) -> None:
-        """Wait for something the server was asked; Crashed if the server goes down meanwhile."""
-        running = self._running
-        assert running is not None, "a server was asked"
-        task = asyncio.ensure_future(work)  # noqa: TID251 - ended below in every case
-        await asyncio.wait({task, running}, return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            task.cancel()
-            raise Crashed
-        if task.cancelled():
-            raise Crashed
-        task.result()
+    def found(self, anomaly: str, explanation: str) -> None:
+        """Something that must not be."""
+        self.note(f"{anomaly}: {explanation}")
+        self.findings.append(Finding(anomaly, explanation))
+
+    def failed(self, error: BaseException | None) -> None:
+        """An exception that must not be (W3)."""
+        self.found("failure", "".join(traceback.format_exception(error)))
 
 
-def schema_of(table: Table) -> pa.Schema:
-    """As the server has it."""
-    return table_schema(table.columns)
-
-
-async def on_the_spot(work: Callable[[], T]) -> T:
-    """Run what the server runs in a thread; a simulation has none."""
-    return work()
+def hash_of(name: str) -> int:
+    """The same in every process."""
+    return zlib.crc32(name.partition("/")[0].encode())

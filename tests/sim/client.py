@@ -1,0 +1,92 @@
+"""Clients of a simulation: they ask, record what they were told, and do not know the rest.
+
+INVARIANTS
+  R1  `fail` is recorded only for what certainly did not happen: refused with a SQLSTATE that says
+      so, or over before the server was asked to commit. Everything else that ended badly is `info`.
+"""
+
+import asyncio
+from dataclasses import dataclass
+
+from sql.errors import SqlError
+from tests.history.events import Recorder
+from tests.sim.server import Server
+from tests.sim.session import Memory, Result, Session
+from tests.sim.workload import Plan, Values, Workload
+from tests.sim.world import Gone, World
+
+DEFINITE = ("40001", "58030", "53100")
+"""What the server may refuse with here; all of them say that it certainly did not happen."""
+
+UNKNOWN = ("57P01", "40003", "08007")
+"""The server ends, or does not know itself."""
+
+PATIENCE_S = 1.5
+
+
+@dataclass(slots=True)
+class Client:
+    """See the module."""
+
+    world: World
+    recorder: Recorder
+    workload: Workload
+    memory: Memory
+    values: Values
+
+    async def run(self, transactions: int) -> None:
+        """Some transactions one after the other; a new process number after an unknown outcome."""
+        rng = self.world.random
+        process = self.values.process()
+        for _ in range(transactions):
+            await asyncio.sleep(rng.random() * 0.02)
+            server = await self.world.server()
+            if not await self.once(server, process, self.workload.plan()):
+                process = self.values.process()
+            if rng.random() < 0.35:
+                await self.ask_again(await self.world.server())
+
+    async def once(self, server: Server, process: int, plan: Plan) -> bool:
+        """One transaction; False if its outcome is unknown."""
+        session = Session(self.world, server, self.memory, self.values.process())
+        self.recorder.invoke(process, *plan.operations)
+        try:
+            result: Result = await self.world.ask(server, session.run(plan.body), self._patience())
+        except SqlError as error:
+            if error.sqlstate not in (*DEFINITE, *UNKNOWN):
+                self.world.failed(error)
+            certain = error.sqlstate in DEFINITE or not session.asked_to_commit
+        except Gone:
+            certain = server.over.done() and not session.asked_to_commit
+        except Exception as error:
+            self.world.failed(error)
+            certain = False
+        else:
+            if self.world.random.random() >= self.world.odds.reply_lost:
+                self.recorder.ok(process, *result.operations, ts=result.ts)
+                return True
+            certain = False
+        if certain:
+            self.recorder.fail(process)
+        else:
+            self.recorder.info(process)
+        return certain
+
+    async def ask_again(self, server: Server) -> None:
+        """Time travel beside the history."""
+        session = Session(self.world, server, self.memory, self.values.process())
+        try:
+            await self.world.ask(server, session.ask_again(), self._patience())
+        except Gone:
+            return
+        except SqlError as error:
+            if error.sqlstate not in (*DEFINITE, *UNKNOWN):
+                self.world.failed(error)
+        except Exception as error:
+            self.world.failed(error)
+
+    def _patience(self) -> float:
+        rng = self.world.random
+        if rng.random() < self.world.odds.client_gone:
+            return rng.random() * 0.03
+        return PATIENCE_S

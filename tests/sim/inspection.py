@@ -1,0 +1,113 @@
+"""What lies on the disk at the end of a run, looked at without the server.
+
+    stash, store ──▶ `meridian check` of every shard ──▶ no error
+    Delta logs ──▶ every complete cut as a foreign reader sees it, all tables AS OF one timestamp
+
+INVARIANTS
+  S1  a cut that every table has reached is one state of all tables: the judge replays the history
+      at its timestamp and finds nothing else (DESIGN §3, shared cuts).
+"""
+
+from collections.abc import Mapping, Sequence
+
+from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes
+from coordinator.startup import known_shards
+from sql.catalog import Table
+from storage.check import ShardRecord, check_shard
+from storage.delta.recovery import load_shard
+from storage.shard import ShardState, Version
+from storage.txns import TxnsShard
+from storage.types import Epoch, ShardId, Timestamp
+from tests.history.events import Finding, History
+from tests.history.replay import Answer, check_answers
+from tests.sim.rows import number_of, schema_of, table_of
+from tests.sim.session import read_of
+from tests.sim.world import World
+
+
+async def inspect(world: World, history: History) -> list[Finding]:
+    """All findings."""
+    changes = decode_changes(await world.stash.scan(COLLECTION))
+    present = {
+        shard: (known.table, known.created)
+        for shard, known in known_shards(changes).items()
+        if known.dropped is None
+    }
+    return [
+        *await _check(world, present),
+        *await _read_cuts(world, history, VersionedCatalog(changes)),
+    ]
+
+
+async def _check(world: World, known: Mapping[ShardId, tuple[Table, Timestamp]]) -> list[Finding]:
+    found = await TxnsShard(world.stash, Epoch(0)).load()
+    findings: list[Finding] = []
+    for shard, (table, created) in known.items():
+        record = ShardRecord(
+            shard=shard,
+            schema=schema_of(table),
+            registered=found.shards.get(shard, created),
+            applied=found.applied,
+            batches=[(ts, batch) for ts, owner, batch in found.batches if owner == shard],
+            flushed=found.flushed.get(shard),
+        )
+        findings += [
+            Finding("check", f"{problem.place}: {problem.problem}")
+            for problem in await check_shard(world.store, record)
+            if problem.severity == "error"
+        ]
+    return findings
+
+
+async def _read_cuts(world: World, history: History, catalog: VersionedCatalog) -> list[Finding]:
+    """S1, at every cut that is complete; in a calm run all of them are."""
+    shards: dict[ShardId, ShardState] = {}
+    keys = sorted({op.key for event in history.events for op in event.operations})
+    cuts = set()
+    for table in catalog.current.tables.values():
+        shard = ShardId(table.shard)
+        state = await load_shard(world.store, shard, schema_of(table), Timestamp(0), Timestamp(0))
+        shards[shard] = state
+        cuts |= {version.cut for version in state.versions}
+    answers: list[Answer] = []
+    findings: list[Finding] = []
+    for cut in sorted(cuts):
+        if not all(_is_complete(state, cut) for state in shards.values()):
+            if world.is_calm:
+                findings.append(Finding("cut", f"not every table has been flushed at {cut}"))
+            continue
+        tables = catalog.at(cut).tables
+        if any(ShardId(table.shard) not in shards for table in tables.values()):
+            continue  # a table of that time has been dropped since
+        for key in keys:
+            table = tables.get(("public", table_of(key)))
+            if table is not None:
+                values = _values(world, shards[ShardId(table.shard)], cut, number_of(key))
+                answers.append(Answer(cut, read_of(key, values), "foreign"))
+    return findings + check_answers(history, answers)
+
+
+def _version_at(state: ShardState, cut: Timestamp) -> Version | None:
+    return next((v for v in reversed(state.versions) if v.cut <= cut), None)
+
+
+def _is_complete(state: ShardState, cut: Timestamp) -> bool:
+    """True if no later version brings anything that was committed by then."""
+    return not any(
+        version.cut > cut and version.wrote_between(Timestamp(0), cut) for version in state.versions
+    )
+
+
+def _values(world: World, state: ShardState, cut: Timestamp, number: int) -> Sequence[int]:
+    version = _version_at(state, cut)
+    if version is None:
+        return ()
+    rows = [
+        (position, value)
+        for live in version.files.live_files()
+        for index, (key, position, value) in enumerate(
+            world.reader.content(f"{state.shard}/{live.file.name}", world.store)
+        )
+        if key == number and index not in live.deleted
+    ]
+    return tuple(value for _, value in sorted(rows))

@@ -1,0 +1,106 @@
+"""Rows of the simulation's tables: all have the same three columns.
+
+    key       what a workload calls one thing: an account, a list, a register
+    position  a place in a list, a balance, a count: what the workload's invariant is about
+    value     written once in a run: the judges know rows by it
+
+A key of a history is `<table>_<key>`: `l0_2` is key 2 of table `l0`.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyroaring import BitMap64
+
+from compute.arrow import table_schema
+from sql.catalog import Column, Table
+from sql.types import INT8
+from storage.batch import ShardView, WriteBatch
+from storage.memory import MemoryObjectStore
+from storage.types import Source
+from tests.history.events import Key
+
+COLUMNS = (Column("key", INT8), Column("position", INT8), Column("value", INT8))
+SCHEMA = table_schema(COLUMNS)
+
+Content = tuple[int, int, int]
+"""Key, position, value."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Row:
+    """A live row with its identity."""
+
+    position: int
+    value: int
+    key: int
+    source: Source
+    index: int
+
+
+def schema_of(table: Table) -> pa.Schema:
+    """As the server has it."""
+    return SCHEMA if table.columns == COLUMNS else table_schema(table.columns)
+
+
+def table_of(key: Key) -> str:
+    """The name of the table that holds a key."""
+    return key.rpartition("_")[0]
+
+
+def number_of(key: Key) -> int:
+    """The key as it stands in the rows."""
+    return int(key.rpartition("_")[2])
+
+
+def insertion(rows: Sequence[Content], deleted: Iterable[Row] = ()) -> WriteBatch:
+    """A batch that inserts and deletes."""
+    deletes: dict[Source, BitMap64] = {}
+    for row in deleted:
+        deletes.setdefault(row.source, BitMap64()).add(row.index)
+    return WriteBatch(arrow(rows) if rows else None, deletes=deletes)
+
+
+def arrow(rows: Sequence[Content]) -> pa.Table:
+    """Rows with the schema of the tables."""
+    columns = [pa.array(column, pa.int64()) for column in zip(*rows, strict=True)]
+    return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+
+class Reader:
+    """Reads views as an engine would; a file is decoded once in a run, for its name is its own."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, list[Content]] = {}
+
+    def rows(self, view: ShardView, store: MemoryObjectStore) -> list[Row]:
+        """The live rows of a view."""
+        found: list[Row] = []
+        for part in view.files:
+            name = f"{view.shard}/{part.file.name}"
+            content = self.content(name, store)[: part.row_limit]
+            found += _live(part.file.name, content, part.deleted)
+        for inline in view.inline:
+            columns = [column.to_pylist() for column in inline.rows.columns]
+            found += _live(inline.source, list(zip(*columns, strict=True)), inline.deleted)
+        return found
+
+    def content(self, name: str, store: MemoryObjectStore) -> list[Content]:
+        """All rows of a data file."""
+        known = self._files.get(name)
+        if known is None:
+            source = pa.BufferReader(store.peek(name))
+            columns = pq.ParquetFile(source).read(use_threads=False).columns
+            known = list(zip(*(column.to_pylist() for column in columns), strict=True))
+            self._files[name] = known
+        return known
+
+
+def _live(source: Source, rows: Sequence[Content], deleted: BitMap64) -> list[Row]:
+    return [
+        Row(position, value, key, source, index)
+        for index, (key, position, value) in enumerate(rows)
+        if index not in deleted
+    ]
