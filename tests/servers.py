@@ -59,13 +59,27 @@ class Meridian:
 
     def start(self) -> str:
         """Start the server and wait until it accepts connections; the DSN."""
-        process = self._launch()
-        line = _first_line(process)
+        self.launch()
+        return self.wait_until_ready()
+
+    def launch(self, *more: str) -> None:
+        """Start the server, with more options, and do not wait: it may stand by."""
+        self._launch(*more)
+
+    def wait_until_ready(self) -> str:
+        """Wait until it accepts connections; the DSN."""
+        assert self._process is not None, "the server is not running"
+        line = _first_line(self._process)
         if not line.startswith("ready "):
             self.kill()
             raise RuntimeError(f"the server said {line!r} and:\n{self.log}")
         self.dsn = line.removeprefix("ready ").strip()
         return self.dsn
+
+    def signal(self, number: int) -> None:
+        """Send a signal, SIGSTOP say."""
+        assert self._process is not None, "the server is not running"
+        self._process.send_signal(number)
 
     def start_and_kill(self, after_s: float) -> None:
         """Start the server and kill it so much later, however far it has come."""
@@ -78,13 +92,13 @@ class Meridian:
         self._end()
         raise RuntimeError(f"the server ended by itself:\n{self.log}")
 
-    def _launch(self) -> subprocess.Popen[str]:
+    def _launch(self, *more: str) -> subprocess.Popen[str]:
         assert self._process is None, "the server is running"
         self._directory.mkdir(parents=True, exist_ok=True)
         command = [*_command("serve"), "--listen", "127.0.0.1:0", "--data-dir", str(self.data)]
         with (self._directory / "stderr").open("a") as errors:
             self._process = subprocess.Popen(
-                [*command, *self._options],
+                [*command, *self._options, *more],
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
@@ -115,9 +129,8 @@ class Meridian:
         return self._process is not None and self._process.poll() is None
 
     def check(self) -> subprocess.CompletedProcess[str]:
-        """`meridian check` on the data directory; the server must not be running."""
-        command = [*_command("check"), "--data-dir", str(self.data)]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        """`meridian check` where the server keeps its data; none must be running there."""
+        return check("--data-dir", str(self.data))
 
     def _end(self) -> int:
         process, self._process = self._process, None
@@ -129,6 +142,13 @@ class Meridian:
             process.wait()
             if process.stdout is not None:
                 process.stdout.close()
+
+
+def check(*options: str) -> subprocess.CompletedProcess[str]:
+    """`meridian check`."""
+    return subprocess.run(
+        [*_command("check"), *options], capture_output=True, text=True, check=False
+    )
 
 
 def _command(verb: str) -> list[str]:

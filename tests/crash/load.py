@@ -67,6 +67,18 @@ class Load:
         with psycopg.connect(dsn) as connection:
             self._read(connection)
 
+    def read_with(self, connection: psycopg.Connection) -> bool:
+        """Read over a connection that is open, as one more client; False if there is no answer."""
+        try:
+            self._read(connection)
+        except psycopg.Error:
+            return False
+        return True
+
+    def insert_with(self, connection: psycopg.Connection) -> bool:
+        """Insert one value over a connection that is open; False if it is not any more."""
+        return self._insert(connection)
+
     def history(self) -> History:
         """The account so far."""
         with self._lock:

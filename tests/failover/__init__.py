@@ -1,0 +1,1 @@
+"""Several coordinators on one stash and one warehouse, as real processes."""
