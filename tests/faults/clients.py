@@ -144,9 +144,9 @@ class Client:
         try:
             return await self._connection.fetch(sql, *arguments)
         except FAILURES as error:
-            if isinstance(error, asyncpg.PostgresError) and not self._connection.is_closed():
-                raise
-            raise Lost(str(error)) from error
+            if _is_gone(error) or self._connection.is_closed():
+                raise Lost(str(error)) from error
+            raise
 
     def _invoke(self, asked: Told) -> int:
         process = self.account.process()
@@ -158,10 +158,10 @@ class Client:
         await self.account.acknowledge()
 
     async def _failed(self, process: int, error: Exception, *, sent: bool) -> None:
-        state = getattr(error, "sqlstate", None)
-        gone = state is None or state.startswith("08") or state in {"57P01", "57P02"}
+        state = _state(error)
+        gone = _is_gone(error)
         unknown = sent and (gone or state in UNKNOWN_STATES)
-        self.account.states["lost" if gone else str(state)] += 1
+        self.account.states["lost" if gone else state] += 1
         recorder = self.account.recorder
         recorder.info(process) if unknown else recorder.fail(process)
         if gone or self._connection.is_closed():
@@ -171,3 +171,13 @@ class Client:
                 await self._connection.execute("ROLLBACK")
         except FAILURES as again:
             raise Lost(str(again)) from again
+
+
+def _state(error: Exception) -> str:
+    return getattr(error, "sqlstate", None) or "lost"
+
+
+def _is_gone(error: Exception) -> bool:
+    """The connection has ended or is about to, whoever says so."""
+    state = _state(error)
+    return state in {"lost", "57P01", "57P02"} or state.startswith("08")

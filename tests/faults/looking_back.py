@@ -1,15 +1,14 @@
 """A reader of the past: AS OF t answers the same whenever it is asked.
 
-    now() ─▶ t ─▶ every table AS OF t ─▶ remembered ── later, after faults and restarts ─▶ the same
+    read_ts ─▶ t ─▶ every table AS OF t ─▶ remembered ── later, after faults ─▶ the same
 
 INVARIANTS
   A1  two answers for one table and one timestamp are equal; below `since` it is 72000, for good.
-  A2  the timestamp is taken just before the first answer: the hardest one to keep.
+  A2  the timestamp is the present one, just before the first answer: the hardest one to keep.
 """
 
 import random
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 import asyncpg
@@ -17,7 +16,7 @@ import asyncpg
 from tests.faults.clients import Account, Client
 from tests.history.events import Finding
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+PRESENT = "SELECT read_ts FROM meridian.timelines WHERE name = 'system'"
 BELOW_SINCE = "72000"
 
 Answer: TypeAlias = Sequence[tuple[object, ...]]
@@ -35,8 +34,7 @@ class Historian:
     async def step(self, client: Client, rng: random.Random) -> None:
         """Remember something new, or ask for something old. Raises Lost."""
         if not self._seen or rng.random() < 0.3:
-            [[now]] = await client.fetch("SELECT now()")
-            ts = (now - EPOCH) // timedelta(microseconds=1)
+            [[ts]] = await client.fetch(PRESENT)
             for table in self._tables:
                 await self._ask(client, ts, table)
         else:

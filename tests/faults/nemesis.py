@@ -24,6 +24,9 @@ PAUSE_S = 0.4
 
 HOURS = 3600.0
 
+CUT_AGE_S = 6.0
+"""So old is what must be flushed."""
+
 
 class Target:
     """A server under load, as a nemesis sees it."""
@@ -35,10 +38,16 @@ class Target:
         self.faults = faults
         self.account = account
         self.rng = rng
+        self.hurried_s = 0.0
 
     async def progress(self, acknowledged: int) -> None:
         """Wait for so many more acknowledgements."""
         await self.account.reach(self.account.acknowledged + acknowledged)
+
+    def make_cuts_due(self) -> None:
+        """Let what was written be old enough for the tables' files: the clock goes on by itself."""
+        self.hurried_s += CUT_AGE_S
+        self.faults.set_clock(self.hurried_s)
 
     async def restart(self) -> None:
         """Start the server again, if it is not running."""
@@ -118,6 +127,7 @@ async def writes_fail(target: Target) -> None:
     """EIO for a few writes to the stash, and to the warehouse: outcomes are looked up."""
     for kind in (Kind.STASH, Kind.WAREHOUSE):
         await _refusing(target, lambda kind=kind: target.faults.fail_writes(2, kind))
+        target.make_cuts_due()
         await target.progress(10)
     assert target.server.is_running, target.server.log
 
@@ -126,6 +136,7 @@ async def sync_fails(target: Target) -> None:
     """EIO from fsync: the process ends by itself, and a restart recovers."""
     for kind in (Kind.STASH, Kind.WAREHOUSE):
         target.faults.fail_syncs(1, kind)
+        target.make_cuts_due()
         code = await asyncio.to_thread(target.server.wait)
         assert code == 1, f"the server went on after a failed sync: {code}\n{target.server.log}"
         await target.restart()
@@ -136,6 +147,7 @@ async def _refusing(target: Target, arm: Callable[[], None]) -> None:
     """Arm a fault and wait until it has been felt (N2)."""
     before = target.faults.refused
     arm()
+    target.make_cuts_due()
     while target.faults.refused == before:
         assert target.server.is_running, target.server.log
         await asyncio.sleep(0.02)
