@@ -158,7 +158,7 @@ async def _recover_timeline(
 ) -> Driver:
     """`catalog`: the present one, for a timeline that does not keep the catalog itself."""
     stash = ground.stash if catalog is None else StashPart(ground.stash, timeline.name)
-    txns = TxnsShard(stash, ground.epoch)
+    txns = TxnsShard(stash, ground.epoch, run_blocking=ground.run_blocking)
     found = await txns.load()
     now = ground.clock.now()
     ceiling = await _first_timestamp(ground, timeline, found.upper, now)

@@ -7,7 +7,7 @@ INVARIANTS
   B1  a row's identity is (source, index): (data file, row index) or (`@<commit ts>`, ordinal in the
       batch). Identities are never used twice.
   B2  inserted rows keep their order; deletes name rows that existed at the writer's read timestamp,
-      never rows of the same batch.
+      or rows of files that the same batch stages, never its inline rows.
   B3  a flush writes every row of a shard in commit order, dead ones too (they get a deletion
       vector), so the row (`@ts`, i) lands at (file, first row of ts + i).
   B4  a view is immutable: holding it keeps nothing from advancing and nothing changes under a
@@ -43,6 +43,12 @@ class WriteBatch:
     inserts: pa.Table | None = None
     staged: tuple[DataFile, ...] = ()
     deletes: Deletes = field(default_factory=dict[Source, BitMap64])
+
+    @property
+    def nbytes(self) -> int:
+        """About what it takes in memory and as bytes: rows, and some for each run of deletes."""
+        rows = 0 if self.inserts is None else int(self.inserts.nbytes)
+        return rows + sum(2 * len(bitmap) for bitmap in self.deletes.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,9 @@ proportion to the data and the shards touched, never to the number of tables.
 
 import asyncio
 import struct
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
 
 from storage.batch import WriteBatch
 from storage.codec import decode_batch, encode_batch
@@ -47,6 +48,15 @@ _OUTCOME = struct.Struct(">qI")
 # larger ones need fewer fsyncs. One commit is never split, however large.
 _PIECE_KEYS_MAX = 128
 _PIECE_BYTES_MAX = 1 << 20
+
+
+ENCODED_AT_ONCE_BYTES_MAX: Final = 256 << 10
+"""Larger: longer stalls of the loop. Smaller: more hand-overs to a thread."""
+
+
+Encoded: TypeAlias = Mapping[ShardId, bytes]
+RunBlocking: TypeAlias = Callable[[Callable[[], Encoded]], Awaitable[Encoded]]
+"""Runs a function that takes a while, off the loop."""
 
 
 class TimestampPassed(Determinate):
@@ -109,8 +119,11 @@ class _Removal:
 class TxnsShard:
     """See the module. `load` first; then commits one at a time, tidies at any time."""
 
-    def __init__(self, stash: Stash, epoch: Epoch) -> None:
+    def __init__(
+        self, stash: Stash, epoch: Epoch, *, run_blocking: RunBlocking | None = None
+    ) -> None:
         self._stash = stash
+        self._run_blocking = run_blocking
         self._epoch = epoch
         # `_stored_upper` is what the stash holds; `_upper` may be further, by an applied cut.
         self._stored_upper: Timestamp | None = None
@@ -166,7 +179,9 @@ class TxnsShard:
         self._check(commit)
         if commit.ts < self._upper:
             raise TimestampPassed(self._upper)
-        writes, sizes = self._plan_writes(commit)
+        writes, sizes = self._plan_writes(commit, await self._encoded(commit))
+        if commit.ts < self._upper:
+            raise TimestampPassed(self._upper)
         self._unknown = commit, sizes
         try:
             await self._stash.transact(self._epoch, writes, requires=[self._require_upper()])
@@ -256,12 +271,24 @@ class TxnsShard:
                 f"{write.collection} belongs to the txns shard"
             )
 
-    def _plan_writes(self, commit: Commit) -> tuple[list[Write], Mapping[ShardId, int]]:
+    async def _encoded(self, commit: Commit) -> Encoded:
+        """The batches as bytes; large ones are encoded off the loop, if there is another place."""
+
+        def work() -> Encoded:
+            return {shard: encode_batch(batch) for shard, batch in commit.batches.items()}
+
+        size = sum(batch.nbytes for batch in commit.batches.values())
+        if self._run_blocking is None or size <= ENCODED_AT_ONCE_BYTES_MAX:
+            return work()
+        return await self._run_blocking(work)
+
+    def _plan_writes(
+        self, commit: Commit, encoded: Encoded
+    ) -> tuple[list[Write], Mapping[ShardId, int]]:
         """The writes of a commit, and the size of each batch in bytes."""
         writes: list[Write] = []
         sizes: dict[ShardId, int] = {}
-        for shard, batch in commit.batches.items():
-            value = encode_batch(batch)
+        for shard, value in encoded.items():
             sizes[shard] = len(value)
             writes.append(Put(_BATCHES, _batch_key(commit.ts, shard), value))
         writes += [

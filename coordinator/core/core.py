@@ -152,7 +152,9 @@ class Core:
         )
         known = recovered.registered
         self._registered = set(recovered.shards if known is None else known)
-        self._groups = GroupCommit(group_max=settings.group_max)
+        self._groups = GroupCommit(
+            group_max=settings.group_max, bytes_max=settings.group_bytes_max
+        )
         self._snapshots = Snapshots(
             recovered.timeline,
             settings,

@@ -79,15 +79,21 @@ class _Gathering:
     batches: dict[ShardId, list[WriteBatch]]
     changes: list[CatalogChange]
     recent: Recent
+    nbytes: int = 0
+
+    def has_room(self, members_max: int, bytes_max: int) -> bool:
+        """False if the next member must wait for the next group."""
+        return len(self.members) < members_max and self.nbytes < bytes_max
 
 
 class GroupCommit:
     """The queue and the group in flight (G1)."""
 
-    def __init__(self, *, group_max: int) -> None:
+    def __init__(self, *, group_max: int, bytes_max: int = 8 << 20) -> None:
         self._queue: deque[Pending] = deque()
         self._in_flight: Group | None = None
         self._group_max = group_max
+        self._bytes_max = bytes_max
         self.writes = RecentWrites()
         self.counts = ValidationCounts()
 
@@ -113,7 +119,7 @@ class GroupCommit:
         assert self._in_flight is None, "G1: one group at a time"
         recent = Recent(shards, self.writes, self.counts, Ahead())
         group = _Gathering(catalog, [], [], [], {}, [], recent)
-        while self._queue and len(group.members) < self._group_max:
+        while self._queue and group.has_room(self._group_max, self._bytes_max):
             pending = self._queue.popleft()
             if leases.blocks(pending.txn.id, pending.txn.written_tables(), pending.ticket):
                 group.waiting.append(pending)
@@ -205,6 +211,7 @@ def _admit(group: _Gathering, pending: Pending) -> None:
     group.changes.extend(txn.changes)
     for shard, batch in writes.items():
         group.batches.setdefault(shard, []).append(batch)
+        group.nbytes += batch.nbytes
         entry = interim_of(batch, txn.replaced.get(shard, ()))
         group.recent.ahead.add(shard, shards.get(shard), batch, entry)
 

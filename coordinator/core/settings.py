@@ -37,5 +37,9 @@ class CoreSettings:
     vacuum_age_us: int = 600_000_000
     """Between two looks for files to delete in a table that is written to."""
 
+    group_bytes_max: int = 8 << 20
+    """Bytes that close a group; one transaction may be larger. Larger: longer stash transactions.
+    """
+
     group_max: int = 1_000
     """Transactions in one group commit. Larger: longer stash transactions."""
