@@ -29,11 +29,16 @@ def snapshot_id(txn: TransactionId, ts: Timestamp) -> str:
     return f"{txn:08X}-{ts:016X}-1"
 
 
+def unknown_snapshot(name: str) -> SqlError:
+    """42704: nobody exports it, or not any more."""
+    return SqlError("42704", f'snapshot "{name}" does not exist')
+
+
 def snapshot_named(name: str) -> tuple[TransactionId, Timestamp]:
     """The transaction that exports a snapshot, and its timestamp. Raises 22023, 42704."""
     if not name or name.strip("0123456789ABCDEF-"):
         raise SqlError("22023", f'invalid snapshot identifier: "{name}"')
     found = _SNAPSHOT.match(name)
     if found is None:
-        raise SqlError("42704", f'snapshot "{name}" does not exist')
+        raise unknown_snapshot(name)
     return TransactionId(int(found[1], 16)), Timestamp(int(found[2], 16))

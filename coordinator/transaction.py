@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coordinator import session_errors as wrong
-from coordinator.coordination import Coordination
+from coordinator.coordination import Coordination, RequestRefused
 from coordinator.core.messages import ConnectionId, Isolation, Snapshot, TransactionId
-from coordinator.isolation import level_of, snapshot_id, snapshot_named
+from coordinator.isolation import level_of, snapshot_id, snapshot_named, unknown_snapshot
 from coordinator.pgwire.messages import TransactionStatus
 from coordinator.session_errors import failed_transaction, read_only_transaction
 from coordinator.variables import Modes, Variables, VariablesMark
@@ -197,7 +197,10 @@ class SessionTransaction:
         if self._level[0] in (Isolation.READ_COMMITTED, Isolation.BOUNDED_STALENESS):
             raise wrong.importing_level()
         exporter, ts = snapshot_named(name)
-        self._snapshot = await self._coordination.adopt(self.id, exporter, ts)
+        try:
+            self._snapshot = await self._coordination.adopt(self.id, exporter, ts)
+        except RequestRefused:
+            raise unknown_snapshot(name) from None
 
     # --- control --------------------------------------------------------------------------------
 
