@@ -18,7 +18,7 @@ from storage.check import Finding, ShardRecord, check_shard
 from storage.errors import StorageError
 from storage.object_store import RESERVED
 from storage.txns import TxnsShard
-from storage.types import Epoch, ShardId
+from storage.types import Epoch, ShardId, Timestamp
 
 
 def check(settings: Settings) -> int:
@@ -54,6 +54,7 @@ async def _findings(storage: Storage) -> tuple[Sequence[Finding], int]:
     # Only `load` is called, which writes nothing: an epoch is not needed for that.
     found = await TxnsShard(storage.stash, Epoch(0)).load()
     history = decode_changes(await storage.stash.scan(COLLECTION))
+    ceiling = await storage.stash.read(ORACLE, SYSTEM)
     findings: list[Finding] = []
     tables = 0
     known = known_shards(history)
@@ -70,10 +71,11 @@ async def _findings(storage: Storage) -> tuple[Sequence[Finding], int]:
             applied=found.applied,
             batches=[(ts, batch) for ts, owner, batch in found.batches if owner == shard],
             flushed=found.flushed.get(shard),
+            present=None if ceiling is None else Timestamp(int.from_bytes(ceiling, "big")),
         )
         findings += await check_shard(storage.store, record)
     findings += await _strays(storage, known.keys(), found.shards.keys())
-    if history and await storage.stash.read(ORACLE, SYSTEM) is None:
+    if history and ceiling is None:
         findings.append(Finding("error", ShardId(""), "stash", "the oracle's ceiling is missing"))
     return findings, tables
 

@@ -243,7 +243,8 @@ async def _load_shards(
         since = holds.since_of(shard)
         async with limit:
             state = await load_shard(ground.store, shard, schema, found.created, since)
-        shards[shard] = replace(state, ticks_per_ms=ticks)
+        history_us = found.table.history_us or ground.settings.history_us
+        shards[shard] = replace(state, ticks_per_ms=ticks, retention_us=history_us)
 
     try:
         async with asyncio.TaskGroup() as tasks:

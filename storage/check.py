@@ -7,11 +7,13 @@
 Nothing is written. What cannot be read is a finding, not an exception.
 
 INVARIANTS
-  Q1  without a finding of severity `error`, every version reads back what was committed.
+  Q1  without a finding of severity `error`, every version reads back what was committed, as far
+      back as the table promises; what was removed before that may be gone, log entries too.
   Q2  an orphan is a file that no version names: the rest of an attempt that failed. It costs space
       and nothing else.
 """
 
+import math
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, TypeVar
@@ -30,14 +32,21 @@ from storage.delta.layout import (
     log_directory,
     parse_log_path,
 )
-from storage.delta.recovery import list_log, read_checkpoint, read_commit, read_vectors
+from storage.delta.recovery import (
+    checkpoint_version,
+    list_log,
+    read_checkpoint,
+    read_commit,
+    read_vectors,
+)
 from storage.delta.snapshot import next_version
-from storage.delta.table import describes
+from storage.delta.table import FILE_RETENTION, LOG_RETENTION, describes, promised_ms
+from storage.delta.vacuum import named_files, removed_files
 from storage.delta.writes import Write, batch_writes, version_writes
 from storage.errors import StorageError
 from storage.object_store import ObjectStore
 from storage.shard import TICKS_PER_MS, FileMap, Version
-from storage.types import ShardId, Source, Timestamp
+from storage.types import FIRST_TIMESTAMP, ShardId, Source, Timestamp
 
 Severity: TypeAlias = Literal["error", "orphan"]
 
@@ -67,6 +76,8 @@ class ShardRecord:
     batches: Sequence[tuple[Timestamp, WriteBatch]] = ()
     flushed: Timestamp | None = None
     ticks_per_ms: int = TICKS_PER_MS
+    present: Timestamp | None = None
+    """Not before any timestamp handed out. None: unknown, all that was removed may be gone."""
 
 
 async def check_shard(store: ObjectStore, record: ShardRecord) -> list[Finding]:
@@ -85,6 +96,9 @@ class _Check:
     findings: list[Finding] = field(default_factory=list[Finding])
     named: set[str] = field(default_factory=set[str])
     writes: set[Write] = field(default_factory=set[Write])
+    # Files that vacuum has deleted, as it may, and the cut at which the log begins now.
+    vacuumed: frozenset[str] = frozenset()
+    begins: Timestamp = FIRST_TIMESTAMP
 
     async def run(self) -> None:
         commits, checkpoints = await list_log(self.store, self.record.shard)
@@ -102,13 +116,18 @@ class _Check:
         shard = self.record.shard
         if not commits and self.record.registered <= self.record.applied:
             self._error(log_directory(shard), "the table has no log, but a cut has been applied")
-        if [*commits] != [*range(len(commits))] or (checkpoints and not commits):
+        first = commits[0] if commits else 0
+        if [*commits] != [*range(first, first + len(commits))] or (checkpoints and not commits):
             self._error(log_directory(shard), "log entries are missing")
         if commits and checkpoints and checkpoints[-1] > commits[-1]:
             self._error(log_directory(shard), "a checkpoint is newer than every log entry")
-        version: Version | None = None
-        state = LogState()
+        version, state = await self._beginning(commits, checkpoints)
+        if commits and version is None and first > 0:
+            return None
+        await self._find_vacuumed(commits, version, state)
         for number in commits:
+            if version is not None and number <= version.number:
+                continue
             place = commit_path(shard, number)
             actions = await self._reading(place, read_commit(self.store, shard, number))
             replayed = None if actions is None else self._replay(version, number, actions)
@@ -119,6 +138,59 @@ class _Check:
             if number in checkpoints:
                 await self._check_checkpoint(number, state)
         return version
+
+    async def _beginning(
+        self, commits: Sequence[int], checkpoints: Sequence[int]
+    ) -> tuple[Version | None, LogState]:
+        """Where a log that was cleaned begins: the oldest checkpoint."""
+        shard = self.record.shard
+        if not commits or commits[0] == 0:
+            return None, LogState()
+        number = next((c for c in checkpoints if c >= commits[0]), None)
+        if number is None:
+            self._error(log_directory(shard), "log entries are missing")
+            return None, LogState()
+        place = checkpoint_path(shard, number)
+        state = await self._reading(place, read_checkpoint(self.store, shard, number))
+        if state is None:
+            return None, LogState()
+        version = await self._reading(place, checkpoint_version(self.store, shard, number, state))
+        if version is not None:
+            if version.cut // self.record.ticks_per_ms > self._horizon_ms(state, LOG_RETENTION):
+                self._error(log_directory(shard), "log entries are missing that it should have")
+            self.begins = version.cut
+            self.named |= {data_path(shard, name) for name in named_files(state)}
+            for live in version.files.live_files():
+                await self._check_file(live.file)
+        return version, state
+
+    async def _find_vacuumed(
+        self, commits: Sequence[int], version: Version | None, state: LogState
+    ) -> None:
+        """Which files were removed so long ago that they may be gone, and are."""
+        shard = self.record.shard
+        for number in commits:
+            if version is None or number > version.number:
+                try:
+                    state = state.after([await read_commit(self.store, shard, number)])
+                except StorageError:
+                    break  # said where the entry is checked
+        horizon_ms = self._horizon_ms(state, FILE_RETENTION)
+        there = {*await self.store.list(shard)}
+        live = named_files(state)
+        self.vacuumed = frozenset(
+            name
+            for name, ms in removed_files(state).items()
+            if data_path(shard, name) not in there and name not in live and ms <= horizon_ms
+        )
+
+    def _horizon_ms(self, state: LogState, retention: str) -> float:
+        """What was removed later is still promised to readers."""
+        if self.record.present is None:
+            return math.inf
+        configuration = {} if state.metadata is None else state.metadata.configuration
+        present_ms = self.record.present // self.record.ticks_per_ms
+        return present_ms - promised_ms(configuration, retention)
 
     def _replay(
         self, previous: Version | None, number: int, actions: tuple[Action, ...]
@@ -161,6 +233,8 @@ class _Check:
             return
         shard = self.record.shard
         if add.vector.storage_type == "u":
+            if add.vector.file_name in self.vacuumed:
+                return
             self.named.add(data_path(shard, add.vector.file_name))
         place = data_path(shard, add.path)
         bitmaps = await self._reading(place, read_vectors(self.store, shard, [add]))
@@ -183,11 +257,13 @@ class _Check:
             if ts > flushed:
                 for file in batch.staged:
                     await self._check_file(file)
-            elif not batch_writes(ts, batch) <= self.writes:
+            elif ts > self.begins and not batch_writes(ts, batch) <= self.writes:
                 self._error(self.record.shard, f"the commit at {ts} is not in the log")
 
     async def _check_file(self, file: DataFile) -> None:
         place = data_path(self.record.shard, file.name)
+        if file.name in self.vacuumed:
+            return
         self.named.add(place)
         content = await self._reading(place, self.store.read(place))
         if content is not None:

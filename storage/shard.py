@@ -39,6 +39,8 @@ __all__ = ["Committed", "FileMap", "LiveFile", "Run", "Runs", "ShardState", "Tai
 TICKS_PER_MS: Final = 1_000
 """Microseconds, in the timeline of the wall clock."""
 
+RETENTION_US: Final = 3_600_000_000
+
 COMMIT_OVERHEAD_BYTES: Final = 2_048
 """What a one-row Arrow table and its objects cost in memory beside the values: without it, a tail
 of tiny commits would be bounded far too late."""
@@ -118,11 +120,20 @@ class ShardState:
     ticks_per_ms: int = TICKS_PER_MS
     """Timestamps of the shard's timeline in one millisecond of Delta's in-commit timestamps. A
     timeline without a clock has 1: what it counts stands where Delta has milliseconds."""
+    retention_us: int = RETENTION_US
+    """How long the table, when it is made, promises foreign readers to keep what was removed."""
 
     @property
     def cut(self) -> Timestamp | None:
         """The newest version's cut; None if there is no version."""
         return self.versions[-1].cut if self.versions else None
+
+    @property
+    def since(self) -> Timestamp:
+        """No view is before this: older versions are pruned, or gone from the log."""
+        if not self.versions or self.versions[0].begins_table:
+            return Timestamp(0)
+        return self.versions[0].cut
 
     @property
     def tail_rows(self) -> int:

@@ -171,6 +171,7 @@ class Core:
             self._shards,
             self._transactions,
             self._cutting,
+            self._oracle.read_ts,
             self._advance_since,
             self._holds.since_of,
         )
@@ -393,6 +394,10 @@ class Core:
     def _too_old(self, table: Table, ts: Timestamp) -> Refused | None:
         """72000 for a table whose history is shorter than the timeline's."""
         since = self._holds.since_of(ShardId(table.shard))
+        state = self._shards.get(ShardId(table.shard))
+        if state is not None:
+            # Its log may begin later, if history was shorter in a life before.
+            since = max(since, state.since)
         if ts >= since:
             return None
         detail = f'The oldest readable timestamp of table "{table.name}" is {since}.'
@@ -547,7 +552,14 @@ class Core:
                 shard = ShardId(change.table.shard)
                 if shard not in self._shards:
                     schema = self._schema_of(change.table)
-                    state = ShardState(shard, schema, ts, ticks_per_ms=self._unit)
+                    history_us = change.table.history_us
+                    state = ShardState(
+                        shard,
+                        schema,
+                        ts,
+                        ticks_per_ms=self._unit,
+                        retention_us=history_us or self._settings.history_us,
+                    )
                     self._shards[shard] = state
                     self._cutting.wrote(shard, state, added=0, now=now)
 

@@ -67,9 +67,7 @@ class _Suspects:
 
 
 class Maintenance:
-    """See the module. The collaborators are the core's own; `frontier` moves since and tells the
-    timeline's present.
-    """
+    """See the module. The collaborators are the core's own."""
 
     def __init__(
         self,
@@ -77,14 +75,16 @@ class Maintenance:
         shards: dict[ShardId, ShardState],
         transactions: Mapping[TransactionId, Transaction],
         cutting: Cutting,
-        frontier: Callable[[Timestamp], Timestamp],
+        read_ts: Callable[[], Timestamp],
+        advance_since: Callable[[Timestamp], Timestamp],
         since_of: Callable[[ShardId], Timestamp],
     ) -> None:
         self._settings = settings
         self._shards = shards
         self._transactions = transactions
         self._cutting = cutting
-        self._frontier = frontier
+        self._read_ts = read_ts
+        self._advance_since = advance_since
         self._since_of = since_of
         self._queue: deque[_Job] = deque()
         self._in_flight: _Job | None = None
@@ -249,7 +249,7 @@ class Maintenance:
     # --- vacuum --------------------------------------------------------------------------------
 
     def _vacuum(self, job: _Job, now: Timestamp) -> Effect:
-        frontier = self._frontier(now)
+        self._advance_since(now)
         since = self._since_of(job.shard)
         state = self._shards[job.shard] = self._shards[job.shard].pruned(since)
         self._in_flight = job
@@ -265,7 +265,7 @@ class Maintenance:
             number=state.versions[-1].number if state.versions else -1,
             cut=Timestamp(-1) if state.cut is None else state.cut,
             since=since,
-            frontier=frontier,
+            frontier=self._read_ts(),
             ticks_per_ms=state.ticks_per_ms,
             in_use=names_in_use(state, rewritten, staged),
             suspects=self._suspected(job.shard),

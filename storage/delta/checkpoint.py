@@ -20,10 +20,8 @@ import pyarrow.parquet as pq
 from storage.delta.actions import Action, AddFile, CommitInfo, Metadata, Protocol, RemoveFile, Txn
 from storage.delta.history import RUNS_TAG
 from storage.delta.log import Fields, decode_action, encode_action
+from storage.delta.table import FILE_RETENTION, promised_ms
 from storage.errors import Corrupt
-
-TOMBSTONE_MS: Final = 30 * 24 * 3_600_000
-"""Must not be shorter than `delta.deletedFileRetentionDuration` in `table.py`."""
 
 _STRINGS: Final = pa.map_(pa.string(), pa.string())
 _VECTOR: Final = pa.struct(
@@ -129,7 +127,7 @@ class LogState:
         assert self.metadata is not None, "K1: version 0 has a metaData"
         assert self.txn is not None, "K1: every version has a marker"
         assert all(RUNS_TAG in add.tags for add in self.adds.values()), "K1: adds have their runs"
-        oldest_ms = self.txn.updated_ms - TOMBSTONE_MS
+        oldest_ms = self.txn.updated_ms - promised_ms(self.metadata.configuration, FILE_RETENTION)
         removes = [replace(r, data_change=False) for r in self.removes.values()]
         return [
             self.protocol,

@@ -176,7 +176,8 @@ def _dead_on_arrival(previous: Version | None) -> list[LiveFile]:
 
 
 def _table(state: ShardState) -> tuple[Action, ...]:
-    return table_actions(state.shard, state.schema, state.created // state.ticks_per_ms)
+    created_ms = state.created // state.ticks_per_ms
+    return table_actions(state.shard, state.schema, created_ms, state.retention_us)
 
 
 def _commit_info(

@@ -56,6 +56,9 @@ async def load_shard(
     if not commits:
         return state
     base = await _load_base(store, shard, schema, checkpoints, since)
+    if base is None and commits[0] > 0:
+        # The log was cleaned when since was later than now: its history is shorter than asked for.
+        base = await _load_base(store, shard, schema, checkpoints, None)
     if base is not None:
         state = replace(state, versions=(base,), last_write=base.cut)
     first = 0 if base is None else base.number + 1
@@ -109,16 +112,19 @@ async def _load_base(
     shard: ShardId,
     schema: pa.Schema,
     checkpoints: Sequence[int],
-    since: Timestamp,
+    since: Timestamp | None,
 ) -> Version | None:
-    """The newest checkpoint that is not after `since`; one that cannot be read is passed over."""
-    for number in reversed(checkpoints):
+    """The newest checkpoint that is not after `since` (None: the oldest one there is).
+
+    One that cannot be read is passed over.
+    """
+    for number in checkpoints if since is None else reversed(checkpoints):
         try:
             state = await read_checkpoint(store, shard, number)
         except Corrupt:
             continue
         assert state.txn is not None, "K1: a checkpoint has the marker of its version"
-        if state.txn.app_id != shard or state.txn.version > since:
+        if state.txn.app_id != shard or (since is not None and state.txn.version > since):
             continue
         if state.metadata is None or state.metadata.schema_string != encode_schema(schema):
             raise Corrupt(f"the log of {shard} has another schema than the catalog")

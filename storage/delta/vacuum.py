@@ -86,8 +86,8 @@ async def vacuum_shard(store: ObjectStore, vacuuming: Vacuuming) -> Vacuumed:
     """Delete what may go. Raises Corrupt, Determinate, Indeterminate; may be repeated."""
     shard = vacuuming.shard
     log = LogState() if vacuuming.number < 0 else await log_state(store, shard, vacuuming.number)
-    removed = _removed_ms(log)
-    named = _named(log)
+    removed = removed_files(log)
+    named = named_files(log)
     horizon_ms = _horizon_ms(vacuuming, log, FILE_RETENTION)
     deleted: list[str] = []
     unnamed: set[str] = set()
@@ -116,7 +116,7 @@ def _horizon_ms(vacuuming: Vacuuming, log: LogState, retention: str) -> int:
     return least // vacuuming.ticks_per_ms
 
 
-def _removed_ms(log: LogState) -> Mapping[str, int]:
+def removed_files(log: LogState) -> Mapping[str, int]:
     """When each file was removed for the last time."""
     removed: dict[str, int] = {}
     for remove in log.removes.values():
@@ -128,7 +128,7 @@ def _removed_ms(log: LogState) -> Mapping[str, int]:
     return removed
 
 
-def _named(log: LogState) -> frozenset[str]:
+def named_files(log: LogState) -> frozenset[str]:
     """The files of the newest version."""
     names = {*log.adds}
     for add in log.adds.values():

@@ -20,7 +20,9 @@ from tests.delta.test_flush import FlushedModel
 
 def findings(model: FlushedModel, *, applied: int = 0) -> list[Finding]:
     batches = [(Timestamp(ts), batch) for ts, batch in model.durable if ts > applied]
-    record = ShardRecord(SHARD, SCHEMA, Timestamp(0), Timestamp(applied), batches)
+    record = ShardRecord(
+        SHARD, SCHEMA, Timestamp(0), Timestamp(applied), batches, present=Timestamp(model.now)
+    )
     return asyncio.run(check_shard(model.store, record))
 
 
