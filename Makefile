@@ -7,7 +7,7 @@ SEED   ?= 1
 LISTEN ?= 127.0.0.1:7432
 DATA   ?= ./data
 
-.PHONY: help setup run test check fmt lint types layers formatted spark sim replay crash bench demo
+.PHONY: help setup run test check fmt lint types layers formatted spark sim replay crash faults bench demo
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -48,6 +48,9 @@ replay: setup ## simulate one run again and tell what happened: SEED=7
 
 crash: setup ## kill -9 under load, many times
 	$(BIN)/pytest -m "slow or not slow" tests/crash
+
+faults: setup ## strike the real server in many ways, judge what clients saw: FAULT_SEEDS=1
+	$(BIN)/pytest -m "slow or not slow" tests/faults
 
 bench: setup ## commits, reads and loads per second beside PostgreSQL
 	$(BIN)/python -m tests.bench $(ARGS)

@@ -12,10 +12,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import report
+from tests.bench import report, restart
 from tests.bench.sizes import Figures, Size
 from tests.bench.workloads import WORKLOADS
 from tests.servers import Meridian, meridian, postgres
+
+# Not a workload: it starts and kills a server of its own, and PostgreSQL has no part in it.
+RESTART = "restart"
 
 RESULTS = Path(__file__).parent.parent.parent / ".cache" / "bench"
 
@@ -40,13 +43,16 @@ def main() -> None:
             place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
             peer = stack.enter_context(postgres())
             server = stack.enter_context(meridian(place / "meridian", options))
-            for name in arguments.only:
+            for name in (name for name in arguments.only if name in WORKLOADS):
                 print(f"  {name}", flush=True)
                 theirs.append(WORKLOADS[name](peer, size))
                 try:
                     ours.append({**WORKLOADS[name](server.dsn, size), **_memory(server, name)})
                 except Exception as error:  # the other figures are worth having
                     failures.append(f"{name}: {type(error).__name__}: {error}")
+    if RESTART in arguments.only:
+        print(f"  {RESTART}", flush=True)
+        ours.append(restart.measure(kills=2 * arguments.rounds, acknowledged=2_000))
     _finish(report.medians(ours), report.medians(theirs), vars(arguments))
     if failures:
         sys.exit("\n".join(failures))
@@ -72,7 +78,8 @@ def _memory(server: Meridian, workload: str) -> Figures:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    workloads = ",".join(WORKLOADS)
+    known = [*WORKLOADS, RESTART]
+    workloads = ",".join(known)
     parser.add_argument("--only", default=workloads, help=f"some of {workloads}")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=5, help="of each run of pgbench")
@@ -83,7 +90,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--spark-master", default="local[*]", help="as of `meridian serve`")
     arguments = parser.parse_args()
     arguments.only = arguments.only.split(",")
-    if unknown := set(arguments.only) - set(WORKLOADS):
+    if unknown := set(arguments.only) - set(known):
         parser.error(f"unknown workloads: {', '.join(sorted(unknown))}")
     return arguments
 

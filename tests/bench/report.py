@@ -16,6 +16,7 @@ GOALS = {
     "INSERT then SELECT of it: p50 ms": "<= 60",
     "COPY of 6 columns: rows/s": ">= 200000",
     "server memory at its peak: MiB": "<= 1024",
+    "kill -9 under load to the first strict answer: ms": "<= 2000",
 }
 
 
