@@ -615,6 +615,10 @@ class Core:
         dirty = sorted(self._cutting.dirty_since)
         landing = {shard: self._maintenance.landing(shard, cut) for shard in dirty}
         shards = [s for s in dirty if landing[s] or self._shards[s].dirty_at(cut)]
+        for shard in dirty:
+            if not self._shards[shard].dirty and not self._maintenance.awaits_cut(shard):
+                # Asked for while its flush was under way: that flush was all there was to do.
+                self._cutting.clean(shard)
         if not shards:
             return []
         self._cutting.begin(cut, shards)

@@ -56,6 +56,10 @@ class Cutting:
         """Somebody waits for a cut of this shard: it is due at once."""
         self.dirty_since[shard] = Timestamp(now - self.settings.cut_age_us)
 
+    def clean(self, shard: ShardId) -> None:
+        """There is nothing to flush in this shard."""
+        self.dirty_since.pop(shard, None)
+
     def due(self, now: Timestamp) -> bool:
         """True if a cut should be made now (C5)."""
         if self.in_flight is not None or not self.dirty_since:

@@ -239,6 +239,10 @@ class Maintenance:
         self._parked.setdefault(job.shard, []).append(job)
         return []
 
+    def awaits_cut(self, shard: ShardId) -> bool:
+        """True if rewritten files of this shard have not landed yet (M6)."""
+        return shard in self._rewritten
+
     def landing(self, shard: ShardId, cut: Timestamp) -> tuple[LiveFile, ...]:
         """The rewritten files that a flush of this shard at `cut` takes along."""
         reached = self._shards[shard].cut
