@@ -59,6 +59,7 @@ class SessionTransaction:
         self._variables = variables
         self._id: TransactionId | None = None
         self._snapshot: Snapshot | None = None
+        self._chosen = False
         self._line: Snapshot | None = None
         self._as_of: tuple[Timestamp, bool] | None = None
         self._in_block = False
@@ -159,6 +160,7 @@ class SessionTransaction:
         """The transaction's timestamp and catalog, its own DDL included."""
         if self._snapshot is None:
             self._snapshot = await self._coordination.snapshot(self.id)
+            self._chosen = True
         return self._snapshot
 
     async def timestamp(self, tables: Sequence[Table]) -> Timestamp:
@@ -175,7 +177,7 @@ class SessionTransaction:
 
     async def present(self) -> Snapshot:
         """A catalog to describe statements with: chooses no timestamp for the transaction."""
-        if self._snapshot is not None or self._changed_catalog:
+        if self._snapshot is not None or self._chosen:
             return await self.snapshot()
         glance = self._coordination.begin(self._owner, read_only=True)
         try:
@@ -411,6 +413,7 @@ class SessionTransaction:
 
     def _forget(self) -> None:
         self._snapshot = None
+        self._chosen = False
         self._line = None
         self._as_of = None
         self._changed_catalog = False
