@@ -152,10 +152,9 @@ class _Cursor:
         try:
             (tree,) = parser_trees(source)
         except parser.ParseError as error:
-            place = error.args[1] if len(error.args) > 1 else None
-            if not isinstance(place, int) or place < 0:
-                place = len(source)
-            raise syntax_error(str(error.args[0]), place + 1) from None
+            message, *places = map(str, error.args)
+            place = int(places[0]) if places and places[0].isdecimal() else len(source)
+            raise syntax_error(message, place + 1) from None
         return tree.stmt
 
     def expression(self, until: int | None = None) -> Parsed:

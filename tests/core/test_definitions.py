@@ -13,7 +13,7 @@ from coordinator.core.catalog import (
     encode_changes,
 )
 from coordinator.core.core import Core, Recovered
-from coordinator.core.effects import CommitGroup, Reply
+from coordinator.core.effects import CommitGroup, PersistCeiling, Reply
 from coordinator.core.messages import (
     Begin,
     CatalogChange,
@@ -148,8 +148,8 @@ class Stage:
                     replies.append(value)
                 case CommitGroup(commit=commit):
                     replies += self.step(GroupCommitted(commit.token))
-                case _ if hasattr(effect, "ceiling"):
-                    replies += self.step(CeilingPersisted(effect.ceiling))
+                case PersistCeiling(ceiling=ceiling):
+                    replies += self.step(CeilingPersisted(ceiling))
                 case _:
                     pass
         return replies
