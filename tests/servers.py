@@ -130,7 +130,13 @@ class Meridian:
 
     def check(self) -> subprocess.CompletedProcess[str]:
         """`meridian check` where the server keeps its data; none must be running there."""
-        return check("--data-dir", str(self.data))
+        places = [
+            part
+            for option, value in itertools.pairwise(self._options)
+            if option in {"--stash", "--warehouse"}
+            for part in (option, value)
+        ]
+        return check("--data-dir", str(self.data), *places)
 
     def _end(self) -> int:
         process, self._process = self._process, None
