@@ -631,7 +631,8 @@ class Core:
     def _advance_since(self, now: Timestamp) -> Timestamp:
         # An idle timeline is readable up to now, and its history grows old all the same.
         present = self._oracle.read_ts()
-        return self._holds.advance(present if self._timeline.manual else max(present, now))
+        frontier = present if self._timeline.manual else max(present, now)
+        return self._holds.advance(frontier, present=present)
 
     def _choose_cut(self) -> Timestamp | None:
         """The newest millisecond below which nothing is on its way (C4); None: try again later."""

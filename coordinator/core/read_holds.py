@@ -10,6 +10,8 @@ INVARIANTS
   H1  since never passes the oldest hold, of any shard.
   H2  a hold is taken in the same step that chooses its timestamp, so the choice stays readable.
   H3  since only advances, also if a table's history is made longer.
+  H4  since never passes the present: it follows the clock, and a clock that was ahead for a while
+      must not leave a timeline that nobody can read.
 
 Not here: choosing timestamps (`timestamps.py`); what pruning means (`storage/shard.py`).
 """
@@ -89,9 +91,12 @@ class ReadHolds:
         for shard in self._histories:
             self._sinces.setdefault(shard, self._default_since)
 
-    def advance(self, frontier: Timestamp) -> Timestamp:
-        """Move every since as far as holds and histories allow (H1, H3); the timeline's."""
-        limit = self._least_hold(frontier)
+    def advance(self, frontier: Timestamp, *, present: Timestamp | None = None) -> Timestamp:
+        """Move every since as far as holds and histories allow (H1, H3); the timeline's.
+
+        `present`: what reads of now read at (H4), if that is not `frontier`.
+        """
+        limit = self._least_hold(frontier if present is None else min(frontier, present))
         default = Timestamp(min(frontier - self._history_us, limit))
         self._default_since = max(self._default_since, default)
         for shard, since in list(self._sinces.items()):

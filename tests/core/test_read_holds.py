@@ -1,0 +1,16 @@
+"""How far back a timeline stays readable, where a whole server would be too much."""
+
+from coordinator.core.read_holds import ReadHolds
+from sql.catalog import Catalog
+from storage.types import Timestamp
+
+HOUR = 3_600_000_000
+
+
+def test_a_clock_that_was_ahead_leaves_the_present_readable() -> None:
+    present = Timestamp(10 * HOUR)
+    holds = ReadHolds(Catalog(), frontier=present, history_us=HOUR, timeline="system")
+    assert holds.since == 9 * HOUR
+    ahead = Timestamp(13 * HOUR)
+    assert holds.advance(ahead, present=present) == present
+    assert holds.advance(Timestamp(present + 1), present=Timestamp(present + 1)) == present
