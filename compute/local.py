@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import shutil
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, TypeVar
 
@@ -55,6 +55,13 @@ class LocalExecutor:
         workers = max(4, 2 * settings.threads)
         self._workers = ThreadPoolExecutor(workers, "local-query")
         self._interrupters = ThreadPoolExecutor(1, "local-interrupt")
+        self._connections: set[duckdb.DuckDBPyConnection] = set()
+        self._closed = False
+
+    @property
+    def running(self) -> int:
+        """How many runs have not ended."""
+        return len(self._connections)
 
     @property
     def name(self) -> str:
@@ -76,7 +83,14 @@ class LocalExecutor:
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        ended = threading.Event()
+        interrupting = self._interrupters.submit(_interrupt_all, self._connections, ended)
         self._workers.shutdown(wait=True, cancel_futures=True)
+        ended.set()
+        interrupting.result()
         self._interrupters.shutdown(wait=True)
         self._database.close()
         shutil.rmtree(self._settings.directory, ignore_errors=True)
@@ -87,8 +101,13 @@ class LocalExecutor:
     # --- what a query needs --------------------------------------------------------------------
 
     def connect(self) -> duckdb.DuckDBPyConnection:
-        """A connection for one run."""
-        return self._database.cursor()
+        """A connection for one run. Raises EngineUnavailable when the engine is closed."""
+        try:
+            connection = self._database.cursor()
+        except duckdb.Error as error:
+            raise EngineUnavailable("the local engine is closed") from error
+        self._connections.add(connection)
+        return connection
 
     def start(
         self, connection: duckdb.DuckDBPyConnection, run: Run, bound: Bound
@@ -111,9 +130,11 @@ class LocalExecutor:
         result = connection._submit(text, dict(arguments) or None, "stream", BATCH_ROWS_MAX)
         return result.arrow_reader()
 
-    def release(self, bound: Bound) -> None:
+    def release(self, connection: duckdb.DuckDBPyConnection, bound: Bound) -> None:
         """A run has ended."""
+        connection.close()
         self._relations.release(bound)
+        self._connections.discard(connection)
 
     def submit(self, work: Callable[[], R]) -> "Future[R]":
         """Do it in a thread of the engine."""
@@ -129,12 +150,17 @@ class LocalExecutor:
 
 
 def _interrupt(connection: duckdb.DuckDBPyConnection, job: "Future[R]") -> None:
-    """Again until it has ended: an interrupt between two statements is lost."""
     ended = threading.Event()
     job.add_done_callback(lambda _job: ended.set())
+    _interrupt_all({connection}, ended)
+
+
+def _interrupt_all(connections: Set[duckdb.DuckDBPyConnection], ended: threading.Event) -> None:
+    """Again until it has ended: an interrupt between two statements is lost."""
     while not ended.is_set():
-        with contextlib.suppress(duckdb.Error):
-            connection.interrupt()
+        for connection in tuple(connections):
+            with contextlib.suppress(duckdb.Error):
+                connection.interrupt()
         ended.wait(_INTERRUPT_SECONDS)
 
 
@@ -176,8 +202,7 @@ class _Query:
         if reader is not None:
             with contextlib.suppress(*FAILURES):
                 reader.close()
-        self._connection.close()
-        self._engine.release(self._bound)
+        self._engine.release(self._connection, self._bound)
 
     def _next(self) -> pa.RecordBatch | None:
         try:

@@ -6,6 +6,7 @@ INVARIANTS
   K2  instants are read in UTC, whatever the server's or a session's zone.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,8 +15,8 @@ import duckdb
 
 from compute.executor import EngineUnavailable
 
-_GLOB: Final = frozenset("*?[]{}")
-"""What DuckDB takes for a pattern in a path."""
+LOCKS: Final = ("set enable_external_access = false", "set lock_configuration = true")
+_PATTERN: Final = re.compile(r"([*?[])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,6 @@ class LocalSettings:
 
 def open_database(settings: LocalSettings) -> duckdb.DuckDBPyConnection:
     """A database with nothing in it (K1)."""
-    warehouse = settings.warehouse.resolve()
-    if not _GLOB.isdisjoint(str(warehouse)):
-        raise EngineUnavailable("the path of the warehouse has characters of file patterns")
     connection = duckdb.connect(
         ":memory:",
         config={
@@ -43,16 +41,24 @@ def open_database(settings: LocalSettings) -> duckdb.DuckDBPyConnection:
             "max_temp_directory_size": f"{settings.spill_bytes_max}B",
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
+            "allow_community_extensions": False,
             "python_enable_replacements": False,
         },
     )
     connection.execute("set global TimeZone = 'UTC'")
-    directories = [f"{warehouse}/", f"{settings.directory.resolve()}/"]
+    warehouse = settings.warehouse.resolve()
+    # A path is allowed as a pattern, and each file it stands for again as a file.
+    directories = [f"{warehouse}/", f"{pattern(warehouse)}/", f"{settings.directory.resolve()}/"]
     connection.execute("set allowed_directories = $1", [directories])
-    connection.execute("set enable_external_access = false")
-    connection.execute("set lock_configuration = true")
+    for lock in LOCKS:
+        connection.execute(lock)
     _prove(connection)
     return connection
+
+
+def pattern(path: Path) -> str:
+    """The path as DuckDB takes it where it expands patterns."""
+    return _PATTERN.sub(r"[\1]", str(path))
 
 
 def _prove(connection: duckdb.DuckDBPyConnection) -> None:

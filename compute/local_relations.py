@@ -29,12 +29,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from compute.scan import (
-    RowReader,
-    is_small,
-    is_whole,
-    view_key,
-)
+from compute.local_database import pattern
+from compute.scan import RowReader, file_name, is_small, is_whole, view_key
 from sql.errors import not_supported
 from storage.batch import DataFile, FileSlice, ShardView
 from storage.types import ShardId, Source
@@ -195,7 +191,7 @@ class LocalRelations:
         identity: bool,
     ) -> str:
         directory = self._warehouse / view.shard
-        paths = bound.argument([str(directory / part.file.name) for part in parts])
+        paths = bound.argument([pattern(directory / file_name(part.file.name)) for part in parts])
         places = {name: place for place, name in enumerate(layout)}
         columns = [
             f"{_column(field.type, places.get(field.name))} as f{ordinal}"

@@ -1,0 +1,1 @@
+"""The local engine: what it reads, what it refuses to touch, how it streams and stops."""
