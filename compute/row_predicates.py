@@ -111,6 +111,11 @@ class RowPredicate:
         parameters = sum(len(p) if isinstance(p, str | bytes) else 32 for p in self._parameters)
         return 256 + 128 * sum(len(cond.all_of) for cond in self._conditions) + parameters
 
+    @property
+    def look_up(self) -> None:
+        """See ReadPredicate."""
+        return None
+
     def describe(self) -> str:
         """See ReadPredicate."""
         names = {ColumnId(at): column.name for at, column in enumerate(self._columns)}

@@ -41,6 +41,9 @@ class RequestRefused(SqlError):
         """The error for a Refused reply."""
         error = cls(refused.sqlstate, refused.message, None, refused.detail, refused.hint)
         error.reason = refused.reason
+        error.constraint = refused.constraint
+        if refused.table is not None:
+            error.schema, error.table = refused.table.schema, refused.table.name
         return error
 
 

@@ -10,7 +10,7 @@ INVARIANTS
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
@@ -116,6 +116,16 @@ def _spark(settings: Settings, storage: Storage) -> Executor:
         )
     )
     return cast("Executor", executor)
+
+
+def read_columns(
+    store: ObjectStore, shard: ShardId, file: DataFile, names: Sequence[str]
+) -> pa.Table:
+    """Some columns of all rows of a data file of a local warehouse."""
+    import pyarrow.parquet as pq
+
+    path = store.local_path(f"{shard}/{file.name}")
+    return pq.read_table(path, columns=list(names), partitioning=None)
 
 
 def read_data_file(store: ObjectStore, shard: ShardId, file: DataFile) -> pa.Table:

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from coordinator.execute_query import start_query
 from coordinator.execution import Done, Execution
+from coordinator.key_check import check_keys
 from coordinator.pgwire.arrow_types import to_array
 from coordinator.pgwire.copy_in import CopyReader
 from coordinator.pgwire.copy_out import CopyWriter
@@ -77,6 +78,7 @@ async def execute_copy_in(execution: Execution, copy: CopyIn, stream: CopyStream
     try:
         await _receive(copy, execution.variables.timezone, stream, sink)
         batch = await sink.finish()
+        await check_keys(execution, copy.table, sink.keyed, {})
     except BaseException:
         await sink.discard()
         raise

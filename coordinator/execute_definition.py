@@ -93,6 +93,7 @@ async def _created_table(execution: Execution, statement: CreateTable) -> Table:
         statement.columns,
         timeline=statement.timeline,
         history_us=statement.history_us,
+        keys=statement.keys,
     )
 
 

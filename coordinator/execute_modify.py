@@ -21,6 +21,7 @@ from pyroaring import BitMap64
 
 from coordinator.execute_query import run_plan
 from coordinator.execution import Done, Execution, ExecutionLimits, Outcome, Rows, held
+from coordinator.key_check import check_keys
 from coordinator.row_sink import RowSink, stored_schema
 from coordinator.spilling import write_rows
 from sql.errors import SqlError
@@ -43,6 +44,8 @@ async def execute_modify(execution: Execution, modify: Modify, tag: str) -> Outc
         async for rows in await _source(execution, modify):
             await work.take(rows)
         batch = await sink.finish(work.deletes)
+        assigned = modify.old if modify.kind is ModifyKind.UPDATE else None
+        await check_keys(execution, modify.table, sink.keyed, work.deletes, assigned=assigned)
     except BaseException:
         await sink.discard()
         raise

@@ -16,6 +16,7 @@ from typing import Protocol, TypeAlias
 import pyarrow as pa
 
 from compute.executor import Executor, Run
+from compute.key_index import KeyIndex
 from compute.row_predicates import RowPredicate
 from coordinator.coordination import Coordination
 from coordinator.pgwire.messages import Severity
@@ -96,6 +97,7 @@ class Services:
     in_process: InProcess
     spool: Callable[[ShardId, pa.Schema], Spooler]
     plans: PlanCache
+    key_index: KeyIndex
     limits: ExecutionLimits = ExecutionLimits()
     local: Executor | None = None
     """The engine of `SET engine = local`; on a server without another one it is `engine` too."""

@@ -4,7 +4,8 @@
                                         └─────────(finish)───────────▶ inserts
 
 INVARIANTS
-  R1  memory holds at most `inline_bytes_max` and a batch, whatever the number of rows.
+  R1  memory holds at most `inline_bytes_max` and a batch, whatever the number of rows; of a table
+      with keys also the key columns, up to KEYED_BYTES_MAX.
   R2  rows keep their order, inline or staged.
   R3  a sink that is not finished is discarded; nothing that it staged counts without a commit.
 """
@@ -22,7 +23,7 @@ from coordinator.row_text import failing_row
 from sql.catalog import Column as TableColumn
 from sql.catalog import Table
 from sql.errors import SqlError
-from storage.batch import DataFile, WriteBatch
+from storage.batch import DataFile, WriteBatch, bytes_of
 from storage.types import ShardId, Source
 
 
@@ -64,6 +65,10 @@ def stored_schema(table: Table) -> pa.Schema:
     return schema
 
 
+KEYED_BYTES_MAX: Final = 256 << 20
+"""Key columns of the rows of one statement: they are compared with each other in memory."""
+
+
 class RowSink:
     """See the module."""
 
@@ -82,6 +87,9 @@ class RowSink:
         self._bytes = 0
         self._spooler: Spooler | None = None
         self.rows = 0
+        self._key_ordinals = sorted({at for key in table.keys for at in key.columns})
+        self._keyed: list[pa.RecordBatch] = []
+        self._keyed_bytes = 0
 
     @property
     def schema(self) -> pa.Schema:
@@ -93,14 +101,32 @@ class RowSink:
         batch = pa.RecordBatch.from_arrays(list(arrays), schema=self._schema)
         check_not_null(self._table, batch)
         self.rows += batch.num_rows
+        if self._key_ordinals:
+            self._keep_keys(batch)
         if self._spooler is not None:
             await self._spooler.write(batch)
             return batch
         self._pending.append(batch)
-        self._bytes += batch.nbytes
+        self._bytes += bytes_of(batch)
         if self._bytes > self._inline_bytes_max:
             await self._overflow()
         return batch
+
+    def _keep_keys(self, batch: pa.RecordBatch) -> None:
+        keyed = batch.select(self._key_ordinals)
+        self._keyed.append(keyed)
+        self._keyed_bytes += bytes_of(keyed)
+        if self._keyed_bytes > KEYED_BYTES_MAX:
+            raise SqlError(
+                "54000",
+                "the keys of one statement are too large",
+                hint="Write the rows in several statements.",
+            )
+
+    @property
+    def keyed(self) -> pa.Table | None:
+        """The columns that are part of a key, of all rows; None if there are none."""
+        return pa.Table.from_batches(self._keyed) if self._keyed else None
 
     async def _overflow(self) -> None:
         self._spooler = self._spool(ShardId(self._table.shard), self._schema)

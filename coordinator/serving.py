@@ -18,6 +18,7 @@ import signal
 import sys
 import threading
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -25,9 +26,10 @@ import uvloop
 
 from compute.arrow import table_schema
 from compute.executor import EngineUnavailable
+from compute.key_index import KeyIndex
 from coordinator.config import Settings, SettingsError
 from coordinator.core.settings import CoreSettings
-from coordinator.engines import LateEngine, open_engines
+from coordinator.engines import LateEngine, open_engines, read_columns
 from coordinator.execution import ExecutionLimits, Services
 from coordinator.in_process import ReferenceInProcess
 from coordinator.observe import start_logging
@@ -108,6 +110,7 @@ def services_of(settings: Settings, storage: Storage, timelines: Timelines) -> S
         in_process=ReferenceInProcess(),
         spool=lambda shard, schema: ParquetSpooler(storage.store, shard, schema),
         plans=PlanCache(entries_max=settings.plan_cache_entries),
+        key_index=KeyIndex(partial(read_columns, storage.store)),
         limits=limits,
         local=local,
     )

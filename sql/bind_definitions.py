@@ -6,6 +6,7 @@ from typing import Final
 from pglast import ast
 from pglast.enums import ConstrType, DropBehavior, ObjectType, OnCommitAction
 
+from sql.bind_keys import KEY_KINDS, KeyNode, bind_keys
 from sql.bind_modify import assigned
 from sql.binding import Binding
 from sql.catalog import SYSTEM_TIMELINE, Column, Table
@@ -32,8 +33,6 @@ _HISTORY_US_MAX: Final = 100 * 366 * _DAY_US
 """A hundred years: longer than anybody keeps a table, and far from the ends of int8."""
 
 _CONSTRAINTS: Final = {
-    ConstrType.CONSTR_PRIMARY: "PRIMARY KEY",
-    ConstrType.CONSTR_UNIQUE: "UNIQUE",
     ConstrType.CONSTR_CHECK: "CHECK",
     ConstrType.CONSTR_FOREIGN: "FOREIGN KEY",
     ConstrType.CONSTR_EXCLUSION: "EXCLUDE",
@@ -55,18 +54,23 @@ def create_table(binding: Binding, node: Node, timeline: str = SYSTEM_TIMELINE.n
     if exists and not node.if_not_exists:
         raise duplicate_table(relation.relname)
     columns: list[Column] = []
+    keys: list[KeyNode] = []
     for element in node.tableElts or ():
         if is_a(element, ast.Constraint):
+            if element.contype in KEY_KINDS:
+                keys.append(KeyNode(element))
+                continue
             what = _CONSTRAINTS.get(element.contype, "this constraint")
             raise not_supported(what, at(element.location))
         if not is_a(element, ast.ColumnDef):
             raise not_supported("LIKE in CREATE TABLE", at(element.relation.location))
-        columns.append(_column(binding, relation.relname, element))
+        columns.append(_column(binding, relation.relname, element, keys))
     if not columns:
         # Neither Parquet nor Arrow's stream can say how many rows of nothing there are.
         raise not_supported("a table without columns", at(relation.location))
     _check_names(columns)
-    return CreateTable(schema, relation.relname, tuple(columns), exists, timeline, history_us)
+    bound, found = bind_keys(binding.context.catalog, schema, relation.relname, columns, keys)
+    return CreateTable(schema, relation.relname, bound, exists, timeline, history_us, found)
 
 
 def _refuse_table_forms(node: Node) -> None:
@@ -149,7 +153,8 @@ def _check_names(columns: Sequence[Column]) -> None:
         seen.add(column.name)
 
 
-def _column(binding: Binding, table: str, node: Node) -> Column:
+def _column(binding: Binding, table: str, node: Node, keys: list[KeyNode]) -> Column:
+    """A column; keys that stand at it are added to `keys`."""
     type_ = type_of(node.typeName)
     if type_.name in ("interval", "name", "oid"):
         raise not_supported(f"a column of type {type_.name}", at(node.typeName.location))
@@ -179,8 +184,15 @@ def _column(binding: Binding, table: str, node: Node) -> Column:
                     )
                     raise SqlError("42601", message, place)
                 default = _default(binding, bare, constraint.raw_expr)
+            case kind if kind in KEY_KINDS:
+                keys.append(KeyNode(constraint, node.colname))
             case kind:
                 raise not_supported(_CONSTRAINTS.get(kind, "this constraint"), place)
+    if not_null is False and any(key.primary and key.column == node.colname for key in keys):
+        message = (
+            f'conflicting NULL/NOT NULL declarations for column "{node.colname}" of table "{table}"'
+        )
+        raise SqlError("42601", message, at(node.location))
     value: Value = None if default is None else default.value
     return Column(node.colname, type_, bool(not_null), default is not None, value)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from sql.catalog import SYSTEM_TIMELINE, Column, LookUp, Table, Timeline
+from sql.catalog import SYSTEM_TIMELINE, Column, Key, LookUp, Table, Timeline
 from sql.plan import Expr, Plan
 from sql.types import SqlType
 
@@ -113,6 +113,7 @@ class CreateTable:
     exists: bool = False
     timeline: str = SYSTEM_TIMELINE.name
     history_us: int | None = None
+    keys: tuple[Key, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

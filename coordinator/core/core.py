@@ -543,7 +543,8 @@ class Core:
     def _forget_writes(self) -> None:
         """Drop what validation needs to know of commits that no open snapshot is before."""
         if self._groups.writes.wants_pruning:
-            open_at = (txn.snapshot.ts for txn in self._transactions.values() if txn.snapshot)
+            found = (txn.oldest_read for txn in self._transactions.values())
+            open_at = [ts for ts in found if ts is not None]
             self._groups.writes.prune(min(open_at, default=self._oracle.read_ts()))
 
     def _create_shards(self, changes: tuple[object, ...], ts: Timestamp, now: Timestamp) -> None:

@@ -14,13 +14,14 @@ Cuts do not matter here: a log is kept apart from the tail.
 """
 
 from bisect import bisect_right
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
 from pyroaring import BitMap64
 
+from coordinator.core.own_writes import deletes_of_others
 from coordinator.core.predicates import ReadPredicate
 from storage.batch import DataFile, WriteBatch
 from storage.known_rows import KnownRows, OldRows, Points
@@ -56,13 +57,16 @@ class Verdict(Enum):
 class Interim:
     """What one commit did to one shard (I2)."""
 
-    rows: tuple[KnownRows, ...]
+    came: tuple[KnownRows, ...] = ()
+    went: tuple[KnownRows, ...] = ()
     staged: tuple[DataFile, ...] = ()
     unknown: bool = False
+    rows: tuple[KnownRows, ...] = field(init=False)
     count: int = field(init=False)
     nbytes: int = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", self.came + self.went)
         object.__setattr__(self, "count", sum(rows.count for rows in self.rows))
         size = sum(rows.nbytes for rows in self.rows) + ENTRY_OVERHEAD_BYTES
         object.__setattr__(self, "nbytes", size)
@@ -76,19 +80,21 @@ class Interim:
 def interim_of(batch: WriteBatch, old: Iterable[OldRows]) -> Interim:
     """The entry of a transaction's batch; `old`: what is known about rows it has deleted."""
     known: dict[Source, BitMap64] = {}
-    rows: list[KnownRows] = []
+    came: tuple[KnownRows, ...] = ()
+    went: list[KnownRows] = []
     if batch.inserts is not None and batch.inserts.num_rows:
-        rows.append(KnownRows.of(batch.inserts))
-    if batch.deletes:
+        came = (KnownRows.of(batch.inserts),)
+    deletes = deletes_of_others(batch)
+    if deletes:
         for part in old:
-            rows.append(part.rows)
+            went.append(part.rows)
             for source, indexes in part.identities.items():
                 before = known.get(source)
                 known[source] = indexes if before is None else before | indexes
     unknown = any(
-        not indexes.issubset(known.get(source, _NONE)) for source, indexes in batch.deletes.items()
+        not indexes.issubset(known.get(source, _NONE)) for source, indexes in deletes.items()
     )
-    return Interim(tuple(rows), batch.staged, unknown)
+    return Interim(came, tuple(went), batch.staged, unknown)
 
 
 _NONE: Final = BitMap64()
@@ -173,6 +179,10 @@ class InterimLog:
             return _look(self._entries[first:], predicate, budget)
         coarse = (entry for ts, entry in (*self._coarse, *index.missing) if ts > after)
         return _look(coarse, predicate, budget)
+
+    def since(self, after: Timestamp) -> Sequence[Interim]:
+        """The commits with ts > after, as far as they are known."""
+        return self._entries[bisect_right(self._times, after) :]
 
     def _index(self, ordinals: tuple[int, ...]) -> "_Index | None":
         index = self._indexes.get(ordinals)

@@ -491,3 +491,5 @@ class Refused:
 ReplyValue: TypeAlias = (
     Snapshot | InlineRows | Views | Leased | Committed | TableId | Maintained | Stopped | Refused
 )
+    table: Table | None = None
+    constraint: str | None = None

@@ -12,11 +12,12 @@ Not here: how predicates are found (`sql/read_conditions.py`) and tested
 (`compute/row_predicates.py`).
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Final, Protocol
 
 from storage.batch import DataFile
 from storage.known_rows import KnownRows, Points
+from storage.types import Timestamp
 
 PREDICATES_MAX: Final = 1_000
 """Of one transaction and table. Larger: more work to validate it. Smaller: long transactions that
@@ -25,6 +26,12 @@ read by key conflict with every write to the table."""
 PREDICATE_BYTES_MAX: Final = 1 << 18
 """Of one transaction and table."""
 
+KEYS_MAX: Final = 200_000
+"""Keys of one transaction and table that it gives to rows, statement by statement."""
+
+BULKS_MAX: Final = 32
+"""Statements of one transaction and table that give many keys at once."""
+
 
 class ReadPredicate(Hashable, Protocol):
     """Which rows of one table a scan depends on. Equal ones read the same."""
@@ -32,6 +39,11 @@ class ReadPredicate(Hashable, Protocol):
     @property
     def nbytes(self) -> int:
         """About what it takes in memory."""
+        ...
+
+    @property
+    def look_up(self) -> "KeyLookUp | None":
+        """The same as a look-up of keys, if it is one: that is validated at every level."""
         ...
 
     @property
@@ -50,6 +62,59 @@ class ReadPredicate(Hashable, Protocol):
     def describe(self) -> str:
         """For EXPLAIN and logs."""
         ...
+
+
+class KeyLookUp(ReadPredicate, Protocol):
+    """Which rows have one of the keys that a transaction gives to rows of its own."""
+
+    @property
+    def constraint(self) -> str:
+        """The name of the primary key or unique constraint."""
+        ...
+
+    def merged(self, keys: Collection[tuple[Hashable, ...]]) -> "KeyLookUp":
+        """The same look-up, of these keys."""
+        ...
+
+    def key_text(self, values: tuple[Hashable, ...]) -> str:
+        """`(a, b)=(1, x)`, for the detail of 23505."""
+        ...
+
+
+class KeyLookUps:
+    """The keys that one transaction has looked up in one shard, from `since` on.
+
+    INVARIANT  P4  look-ups of one constraint are one predicate, however many statements they are.
+    """
+
+    __slots__ = ("_bulk", "_by_constraint", "_count", "_whole", "since")
+
+    def __init__(self, since: Timestamp) -> None:
+        self.since = since
+        self._by_constraint: dict[str, tuple[KeyLookUp, set[tuple[Hashable, ...]]]] = {}
+        self._bulk: list[KeyLookUp] = []
+        self._count = 0
+        self._whole = False
+
+    def add(self, look_up: KeyLookUp) -> None:
+        """More keys."""
+        points = look_up.points
+        if points is None:
+            self._bulk.append(look_up)
+        else:
+            known = self._by_constraint.setdefault(look_up.constraint, (look_up, set()))[1]
+            known.update(points.keys)
+            self._count += len(points.keys)
+        if self._count > KEYS_MAX or len(self._bulk) > BULKS_MAX:
+            self._whole = True
+            self._by_constraint, self._bulk = {}, []
+
+    @property
+    def predicates(self) -> Sequence[KeyLookUp] | None:
+        """One per constraint, and the bulks; None: too many, as if the whole table were read."""
+        if self._whole:
+            return None
+        return [first.merged(keys) for first, keys in self._by_constraint.values()] + self._bulk
 
 
 class ReadSet:

@@ -28,7 +28,7 @@ from coordinator.core.messages import (
     TransactionId,
 )
 from coordinator.core.own_writes import Mark, OwnWrites, final_batch, is_empty
-from coordinator.core.predicates import ReadPredicate, ReadSet
+from coordinator.core.predicates import KeyLookUps, ReadPredicate, ReadSet
 from sql.catalog import Catalog, LookUp, Table
 from storage.batch import DataFile, WriteBatch
 from storage.known_rows import OldRows
@@ -69,6 +69,7 @@ class Transaction:
     committing: bool = False
     advance_to: Timestamp | None = None
     """Where its commit brings a timeline without a clock."""
+    key_look_ups: dict[ShardId, KeyLookUps] = field(default_factory=dict[ShardId, KeyLookUps])
     replaced: dict[ShardId, list[OldRows]] = field(default_factory=dict[ShardId, list[OldRows]])
     """Values of rows that it has deleted, for the validation of others; also of undone ones."""
     base: Catalog = field(default_factory=Catalog)
@@ -96,8 +97,24 @@ class Transaction:
 
     def read(self, table: Table, predicate: ReadPredicate | None) -> None:
         """Remember what a scan depends on; None: the whole table."""
+        assert self.snapshot is not None, "X1: who reads has a snapshot"
         self.tables[table.oid] = table
-        self.reads.setdefault(ShardId(table.shard), ReadSet()).add(predicate)
+        shard = ShardId(table.shard)
+        look_up = None if predicate is None else predicate.look_up
+        if look_up is None:
+            self.reads.setdefault(shard, ReadSet()).add(predicate)
+        else:
+            self.key_look_ups.setdefault(shard, KeyLookUps(self.snapshot.ts)).add(look_up)
+
+    def _has_read(self, shard: ShardId) -> bool:
+        return shard in self.reads or shard in self.key_look_ups
+
+    @property
+    def oldest_read(self) -> Timestamp | None:
+        """The least timestamp from which on it is validated."""
+        if self.snapshot is None:
+            return None
+        return min([self.snapshot.ts, *(keys.since for keys in self.key_look_ups.values())])
 
     def write(self, table: Table, batch: WriteBatch, old: OldRows | None = None) -> None:
         """Buffer rows (X2); `old`: what is known about rows that it deletes."""
@@ -174,7 +191,7 @@ class Transaction:
         by_oid = {table.oid: table for table in catalog.tables.values()} if undone else {}
         tables = dict(mark.tables)
         for oid, table in self.tables.items():
-            if oid in tables or ShardId(table.shard) not in self.reads:
+            if oid in tables or not self._has_read(ShardId(table.shard)):
                 continue
             if oid not in undone:
                 tables[oid] = table
@@ -182,6 +199,7 @@ class Transaction:
                 tables[oid] = by_oid[oid]
             else:
                 self.reads.pop(ShardId(table.shard), None)
+                self.key_look_ups.pop(ShardId(table.shard), None)
         self.tables = tables
 
     # --- spilling, staged files ----------------------------------------------------------------

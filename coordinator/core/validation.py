@@ -13,23 +13,33 @@ INVARIANTS
   A4  a shard whose Delta table has a foreign writer's version takes no commit and answers no read:
       nobody knows what it holds.
   A5  at every level a row is deleted or replaced once: of two who do it the first committer wins.
+  A6  at every level a key that the transaction gives to a row, and that it found free, is still
+      free.
   A6  a transaction that writes at a serializable level commits only if every name that it rests on
       still means what it meant: that of a table to be created, or one that was found missing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pyroaring import BitMap64
 
 from coordinator.core.catalog import is_current, resolve
-from coordinator.core.interim import Budget, Interim, InterimLog, RecentWrites, Verdict
+from coordinator.core.interim import (
+    LOOK_ROWS_MAX,
+    Budget,
+    Interim,
+    InterimLog,
+    RecentWrites,
+    Verdict,
+)
 from coordinator.core.messages import Isolation, PutTable, Refused, RefusedReason, RemoveTable
 from coordinator.core.own_writes import deletes_of_others
-from coordinator.core.predicates import ReadSet
+from coordinator.core.predicates import KeyLookUp, ReadPredicate
 from coordinator.core.transactions import Transaction
 from sql.catalog import Catalog, Table
 from storage.batch import WriteBatch
+from storage.known_rows import KnownRows, Points
 from storage.shard import ShardState
 from storage.types import ShardId, Source, Timestamp
 
@@ -50,6 +60,8 @@ class ValidationCounts:
     """Conflicts: a row matched."""
     by_table: int = 0
     """Conflicts: not decidable by rows, or the whole table had been read."""
+    by_key: int = 0
+    """Conflicts: somebody else has given the same key to a row."""
     by_row: int = 0
     """Conflicts: a row to delete or replace was gone."""
     avoided: int = 0
@@ -64,6 +76,35 @@ class Recent:
     writes: RecentWrites
     counts: ValidationCounts
     ahead: "Ahead"
+
+    def wrote(self, shard: ShardId, after: Timestamp) -> bool:
+        """Whether a commit with ts > after, or a member ahead, has written to the shard."""
+        state = self.shards.get(shard)
+        return shard in self.ahead.logs or (state is not None and state.last_write > after)
+
+    def look(
+        self,
+        shard: ShardId,
+        predicates: Iterable[ReadPredicate] | None,
+        after: Timestamp,
+        budget: Budget,
+    ) -> Verdict:
+        """What these predicates (None: all rows) say about what was written after `after`."""
+        state = self.shards.get(shard)
+        changed = state is not None and state.last_write > after
+        log = self.writes.log(shard) if changed else None
+        if predicates is None or (changed and log is None):
+            return Verdict.UNSURE
+        return _look(predicates, after, log, self.ahead.logs.get(shard), budget)
+
+    def refused(self, txn: Transaction, shard: ShardId, verdict: Verdict) -> Refused:
+        """40001 for what was found, and count it."""
+        if verdict is Verdict.MATCH:
+            self.counts.by_predicate += 1
+        else:
+            self.counts.by_table += 1
+        state = self.shards.get(shard)
+        return _refused(txn, shard, _BEFORE if state is None else state.last_write)
 
 
 @dataclass(slots=True)
@@ -110,8 +151,12 @@ _AHEAD = Timestamp(1)
 def conflict(
     txn: Transaction, writes: Mapping[ShardId, WriteBatch], recent: Recent
 ) -> Refused | None:
-    """The verdict on what was read (A1) and on rows to delete (A5)."""
-    return _row_conflict(txn, writes, recent) or _read_conflict(txn, recent)
+    """The verdict on what was read (A1), rows to delete (A5) and keys (A6)."""
+    return (
+        _row_conflict(txn, writes, recent)
+        or key_conflict(txn, writes, recent)
+        or _read_conflict(txn, recent)
+    )
 
 
 def _row_conflict(
@@ -136,37 +181,25 @@ def _read_conflict(txn: Transaction, recent: Recent) -> Refused | None:
     budget = Budget()
     written = False
     for shard, read in txn.reads.items():
-        state = recent.shards.get(shard)
-        ahead = recent.ahead.logs.get(shard)
-        changed = state is not None and state.last_write > txn.snapshot.ts
-        if not changed and ahead is None:
+        if not recent.wrote(shard, txn.snapshot.ts):
             continue
         written = True
-        log = recent.writes.log(shard) if changed else None
-        known = not changed or log is not None
-        verdict = _look(read, txn.snapshot.ts, log, ahead, budget) if known else Verdict.UNSURE
-        if verdict is Verdict.CLEAR:
-            continue
-        if verdict is Verdict.MATCH:
-            recent.counts.by_predicate += 1
-        else:
-            recent.counts.by_table += 1
-        return _refused(txn, shard, _BEFORE if state is None else state.last_write)
+        verdict = recent.look(shard, read.predicates, txn.snapshot.ts, budget)
+        if verdict is not Verdict.CLEAR:
+            return recent.refused(txn, shard, verdict)
     recent.counts.avoided += written
     return None
 
 
 def _look(
-    read: ReadSet,
+    predicates: Iterable[ReadPredicate],
     after: Timestamp,
     log: InterimLog | None,
     ahead: InterimLog | None,
     budget: Budget,
 ) -> Verdict:
-    """The read set against commits after `after` and members ahead."""
-    if read.predicates is None:
-        return Verdict.UNSURE
-    for predicate in read.predicates:
+    """Predicates against commits after `after` and members ahead."""
+    for predicate in predicates:
         if log is not None:
             verdict = log.look(predicate, after, budget)
             if verdict is not Verdict.CLEAR:
@@ -176,6 +209,66 @@ def _look(
             if verdict is not Verdict.CLEAR:
                 return verdict
     return Verdict.CLEAR
+
+
+def key_conflict(
+    txn: Transaction, writes: Mapping[ShardId, WriteBatch], recent: Recent
+) -> Refused | None:
+    """The verdict on keys (A6): 23505 if it is certain that one exists now, 40001 if it may."""
+    budget = Budget()
+    for shard, look_ups in txn.key_look_ups.items():
+        if shard not in writes or not recent.wrote(shard, look_ups.since):
+            continue
+        verdict = recent.look(shard, look_ups.predicates, look_ups.since, budget)
+        if verdict is Verdict.CLEAR:
+            continue
+        if verdict is Verdict.MATCH:
+            for look_up in look_ups.predicates or ():
+                taken = _taken(look_up, shard, writes[shard], look_ups.since, recent)
+                if taken is not None:
+                    recent.counts.by_key += 1
+                    return duplicate(_table(txn, shard), look_up.constraint, taken)
+        return recent.refused(txn, shard, verdict)
+    return None
+
+
+def _taken(
+    look_up: KeyLookUp, shard: ShardId, own: WriteBatch, after: Timestamp, recent: Recent
+) -> str | None:
+    """A key of the transaction's rows that commits have brought since, and not taken away."""
+    log, points = recent.writes.log(shard), look_up.points
+    if log is None or points is None or own.inserts is None:
+        return None
+    # Members ahead are not durable yet: what they bring is no reason to say that a key exists.
+    count: dict[tuple[Hashable, ...], int] = {}
+    for entry in log.since(after):
+        for sign, parts in ((1, entry.came), (-1, entry.went)):
+            for rows in parts:
+                for key in _keys_among(points, rows):
+                    count[key] = count.get(key, 0) + sign
+    # A savepoint may have taken back what was looked up.
+    given = set(_keys_among(points, KnownRows.of(own.inserts)))
+    found = next((key for key, rows in count.items() if rows > 0 and key in given), None)
+    return None if found is None else look_up.key_text(found)
+
+
+def _keys_among(points: Points, rows: KnownRows) -> Iterator[tuple[Hashable, ...]]:
+    if rows.count <= LOOK_ROWS_MAX and all(at in rows.columns for at in points.ordinals):
+        for key in zip(*[rows.values(at) for at in points.ordinals], strict=True):
+            if key in points.keys:
+                yield key
+
+
+def duplicate(table: Table, constraint: str, key: str) -> Refused:
+    """23505; a statement nobody has seen is run again, and finds the key by itself."""
+    return Refused(
+        RefusedReason.CONFLICT,
+        "23505",
+        f'duplicate key value violates unique constraint "{constraint}"',
+        f"Key {key} already exists.",
+        table=table,
+        constraint=constraint,
+    )
 
 
 def _refused(txn: Transaction, shard: ShardId, last_write: Timestamp) -> Refused:

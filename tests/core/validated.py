@@ -8,6 +8,7 @@ from pyroaring import BitMap64
 
 from compute.arrow import table_schema
 from coordinator.core.messages import TransactionId, WriteRows
+from coordinator.core.predicates import KeyLookUp
 from sql.catalog import Column, Table
 from sql.types import INT8
 from storage.batch import DataFile, WriteBatch
@@ -24,6 +25,7 @@ class ValueIn:
     values: frozenset[int]
     by_key: bool = True
     nbytes: int = 100
+    look_up: KeyLookUp | None = None
 
     @classmethod
     def parse(cls, text: str) -> "ValueIn":

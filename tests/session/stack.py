@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from compute.arrow import table_schema
 from compute.executor import Executor
+from compute.key_index import KeyIndex
 from compute.reference import ReferenceExecutor
 from coordinator.config import Settings
 from coordinator.core.settings import CoreSettings
@@ -96,7 +97,9 @@ async def running(
     settings = replace(settings or Settings(), listen="127.0.0.1:0")
     stash = stash or MemoryStash()
     kept = store or MemoryObjectStore()
-    timelines = await recover_timelines(stash, kept, SystemClock(), core or CoreSettings(), schema_of)
+    timelines = await recover_timelines(
+        stash, kept, SystemClock(), core or CoreSettings(), schema_of
+    )
     names = iter(range(1_000_000))
 
     def read_file(shard: ShardId, file: DataFile) -> pa.Table:
@@ -111,6 +114,7 @@ async def running(
             kept, shard, schema, f"staged-{next(names)}.parquet"
         ),
         plans=PlanCache(),
+        key_index=KeyIndex(lambda shard, file, names: read_file(shard, file).select(list(names))),
         limits=limits or ExecutionLimits(),
     )
     server = Server(settings)

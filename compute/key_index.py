@@ -1,0 +1,146 @@
+"""Which keys a table has already: looked up in a view, without an engine.
+
+    view ─┬─ small inline slices   a dictionary, grown by what is new since the last look
+          ├─ large ones, own rows  compared column by column
+          └─ files                 those whose statistics may hold a key: their key columns, read
+                                   once and kept while there is room
+
+INVARIANTS
+  Z1  a row counts if it is live in the view asked about, whatever the index remembers: that names
+      candidates only.
+  Z2  memory is bounded by the tail, and CACHED_BYTES_MAX for columns of files.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+from pyroaring import BitMap64
+
+from compute.key_predicates import KeyValues, NewKeys
+from storage.batch import DataFile, Deletes, FileSlice, InlineSlice, ShardView
+from storage.known_rows import KnownRows
+from storage.types import OWN, ShardId, Source
+
+ReadColumns: TypeAlias = Callable[[ShardId, DataFile, Sequence[str]], pa.Table]
+"""Loads some columns of all rows of a data file. Blocks."""
+
+SMALL_ROWS_MAX: Final = 1_000
+"""Rows of a commit that go into the dictionary."""
+
+CACHED_BYTES_MAX: Final = 64 << 20
+"""Key columns of files. Larger: fewer files read again for keys without an order, such as UUIDs."""
+
+SHARDS_MAX: Final = 1_000
+"""Tables whose tail is remembered by key."""
+
+
+@dataclass(slots=True)
+class _Tail:
+    """The small inline slices of one shard by one key."""
+
+    rows: dict[KeyValues, list[tuple[Source, int]]] = field(
+        default_factory=dict[KeyValues, list[tuple[Source, int]]]
+    )
+    known: set[Source] = field(default_factory=set[Source])
+
+
+class KeyIndex:
+    """See the module. One for a server; calls may come from several threads, one at a time each."""
+
+    def __init__(self, read: ReadColumns) -> None:
+        self._read = read
+        self._tails: OrderedDict[tuple[ShardId, tuple[int, ...]], _Tail] = OrderedDict()
+        self._columns: OrderedDict[tuple[Source, tuple[int, ...]], pa.Table] = OrderedDict()
+        self._bytes = 0
+
+    def find_in_memory(self, view: ShardView, keys: NewKeys, going: Deletes) -> KeyValues | None:
+        """A key that a live inline row has; `going`: rows that do not count any more."""
+        tail = self._tail(view, keys)
+        wanted = keys.values if keys.is_small and keys.count <= len(tail.rows) else ()
+        parts: dict[Source, InlineSlice] = {}
+        for values in wanted:
+            for source, row in tail.rows.get(values, ()):
+                parts = parts or {part.source: part for part in view.inline}
+                if source in parts and _is_live(parts[source].deleted, going, source, row):
+                    return values
+        for part in view.inline:
+            if wanted and part.source in tail.known:
+                continue
+            rows = part.rows.select(list(keys.key.columns))
+            found = _live(keys, rows, part.source, part.rows.num_rows, part.deleted, going)
+            if found is not None:
+                return found
+        return None
+
+    def files(self, view: ShardView, keys: NewKeys) -> tuple[FileSlice, ...]:
+        """The files that may hold one of the keys."""
+        return tuple(part for part in view.files if keys.may_be_in(part.file))
+
+    def find_in_files(
+        self, shard: ShardId, parts: Sequence[FileSlice], keys: NewKeys, going: Deletes
+    ) -> KeyValues | None:
+        """A key that a live row of these files has. Blocks."""
+        for part in parts:
+            rows = self._file_columns(shard, part.file, keys)
+            found = _live(keys, rows, part.file.name, part.row_limit, part.deleted, going)
+            if found is not None:
+                return found
+        return None
+
+    def _tail(self, view: ShardView, keys: NewKeys) -> _Tail:
+        place = (view.shard, keys.key.columns)
+        tail = self._tails.get(place)
+        if tail is None or len(tail.known) > 2 * len(view.inline) + SMALL_ROWS_MAX:
+            tail = self._tails[place] = _Tail()
+        self._tails.move_to_end(place)
+        if len(self._tails) > SHARDS_MAX:
+            self._tails.popitem(last=False)
+        for part in view.inline:
+            if part.source in tail.known or part.source == OWN:
+                continue
+            if part.rows.num_rows <= SMALL_ROWS_MAX:
+                for row, values in enumerate(_keys(part.rows, keys.key.columns)):
+                    tail.rows.setdefault(values, []).append((part.source, row))
+                tail.known.add(part.source)
+        return tail
+
+    def _file_columns(self, shard: ShardId, file: DataFile, keys: NewKeys) -> pa.Table:
+        place = (Source(f"{shard}/{file.name}"), keys.key.columns)
+        rows = self._columns.get(place)
+        if rows is None:
+            names = [keys.table.columns[ordinal].name for ordinal in keys.key.columns]
+            rows = self._read(shard, file, names).select(names)
+            self._keep(place, rows)
+        return rows
+
+    def _keep(self, place: tuple[Source, tuple[int, ...]], rows: pa.Table) -> None:
+        if rows.nbytes > CACHED_BYTES_MAX // 4:
+            return
+        self._columns[place] = rows
+        self._bytes += rows.nbytes
+        while self._bytes > CACHED_BYTES_MAX:
+            _, gone = self._columns.popitem(last=False)
+            self._bytes -= gone.nbytes
+
+
+def _keys(rows: pa.Table, ordinals: Sequence[int]) -> Iterator[KeyValues]:
+    known = KnownRows.of(rows)
+    return zip(*[known.values(ordinal) for ordinal in ordinals], strict=True)
+
+
+def _live(
+    keys: NewKeys, rows: pa.Table, source: Source, limit: int, deleted: BitMap64, going: Deletes
+) -> KeyValues | None:
+    """The key of the first live row among these that has one of the keys."""
+    for row in keys.among(rows):
+        if row < limit and _is_live(deleted, going, source, row):
+            one = KnownRows.of(rows.slice(row, 1))
+            return tuple(one.values(place)[0] for place in range(len(keys.key.columns)))
+    return None
+
+
+def _is_live(deleted: BitMap64, going: Deletes, source: Source, row: int) -> bool:
+    return row not in deleted and row not in going.get(source, ())

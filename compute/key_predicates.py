@@ -1,0 +1,235 @@
+"""Looking keys up: the keys that a statement makes, and which rows of others would break them.
+
+    new rows ─▶ NewKeys of a constraint ─┬─▶ KeyIndex.find   in a view, at the statement
+                                         └─▶ KeyPredicate    in interim rows, at the commit
+
+INVARIANTS
+  Y1  two rows have the same key if their columns are equal as PostgreSQL compares them; NULLs are
+      equal only for NULLS NOT DISTINCT, and otherwise a row with a NULL has no key.
+  Y2  a predicate of more than KEYS_MAX keys holds them as Arrow columns and has no points.
+"""
+
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from functools import reduce
+from typing import Any, Final, TypeAlias, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from compute.arrow import arrow_type
+from sql.catalog import Key, Table
+from sql.text_output import format_text
+from sql.types import Value
+from storage.batch import DataFile
+from storage.delta.statistics import column_bounds
+from storage.errors import Corrupt
+from storage.known_rows import KnownRows, Points
+
+KEYS_MAX: Final = 10_000
+"""Keys that are kept as Python values. Larger: more memory, faster checks at the commit."""
+
+KeyValues: TypeAlias = tuple[Hashable, ...]
+"""Values as in `sql/types.py`."""
+
+
+def key_text(table: Table, key: Key, values: KeyValues) -> str:
+    """`(a, b)=(1, x)`, as PostgreSQL names a key in the detail of 23505."""
+    values_ = cast("tuple[Value, ...]", values)
+    columns = [table.columns[ordinal] for ordinal in key.columns]
+    names = ", ".join(column.name for column in columns)
+    shown = ", ".join(
+        "null" if value is None else format_text(value, column.type)
+        for value, column in zip(values_, columns, strict=True)
+    )
+    return f"({names})=({shown})"
+
+
+def _comparable(column: Any) -> Any:
+    """A key column in a form in which equal values are equal (Y1)."""
+    if pa.types.is_floating(column.type):
+        # Zero has two signs.
+        zero: Any = pa.scalar(0.0, column.type)
+        return pc.add(column, zero)
+    return column
+
+
+class NewKeys:
+    """The keys that a statement gives to rows. `rows`: the columns of the key, in its order."""
+
+    def __init__(self, table: Table, key: Key, rows: pa.Table) -> None:
+        self.table = table
+        self.key = key
+        if key.nulls_distinct:
+            rows = rows.drop_null()
+        self._rows = rows
+        self._values: list[KeyValues] | None = None
+
+    @property
+    def count(self) -> int:
+        """Rows that have a key."""
+        return self._rows.num_rows
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the keys are looked up as Python values, which NaN cannot be (Y2)."""
+        floating = any(pa.types.is_floating(type_) for type_ in self._rows.schema.types)
+        return self.count <= KEYS_MAX and not floating
+
+    @property
+    def columns(self) -> Sequence[Any]:
+        """The key's columns, comparable."""
+        return [_comparable(column) for column in self._rows.columns]
+
+    @property
+    def values(self) -> list[KeyValues]:
+        """The keys as Python values."""
+        if self._values is None:
+            known = KnownRows.of(pa.table(self.columns, names=_names(self.key)))
+            parts = [known.values(place) for place in range(len(self.key.columns))]
+            self._values = list(zip(*parts, strict=True))
+        return self._values
+
+    def repeated(self) -> KeyValues | None:
+        """A key that two of the rows have."""
+        if self.is_small:
+            seen: set[KeyValues] = set()
+            for values in self.values:
+                if values in seen:
+                    return values
+                seen.add(values)
+            return None
+        names = _names(self.key)
+        grouped = pa.table(self.columns, names=names).group_by(names)
+        counted = grouped.aggregate([([], "count_all")])
+        one: Any = pa.scalar(1, pa.int64())
+        several = counted.filter(pc.greater(counted.column("count_all"), one)).slice(0, 1)
+        if not several.num_rows:
+            return None
+        known = KnownRows.of(several.select(names))
+        return tuple(known.values(place)[0] for place in range(len(names)))
+
+    def among(self, rows: pa.Table) -> list[int]:
+        """The indexes of rows (with the key's columns alone) that have one of the keys."""
+        wanted = self.columns
+        masks = [
+            pc.is_in(_comparable(column), value_set=_combined(values))
+            for column, values in zip(rows.columns, wanted, strict=True)
+        ]
+        mask: Any = reduce(pc.and_, masks)
+        found: list[int] = pc.indices_nonzero(mask).to_pylist()
+        if len(wanted) == 1 or not found:
+            return found
+        # Each column is one of those wanted; the combination may not be.
+        known = KnownRows.of(rows.take(pa.array(found, pa.int64())))
+        parts = [known.values(place) for place in range(len(wanted))]
+        keys = set(self.values)
+        return [row for row, *values in zip(found, *parts, strict=True) if tuple(values) in keys]
+
+    def may_be_in(self, file: DataFile) -> bool:
+        """Whether a file may hold one of the keys, by its statistics."""
+        return not self.is_small or _may_hold(self.table, self.key, self.values, file)
+
+    def predicate(self) -> "KeyPredicate":
+        """What validation looks at."""
+        if self.is_small:
+            return KeyPredicate(self.table, self.key, frozenset(self.values))
+        return KeyPredicate(self.table, self.key, frozenset(), self)
+
+
+def _names(key: Key) -> list[str]:
+    return [f"k{place}" for place in range(len(key.columns))]
+
+
+def _combined(column: Any) -> Any:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+class KeyPredicate:
+    """Rows that have one of some keys. A `ReadPredicate`, and a `KeyLookUp`, of the core."""
+
+    __slots__ = ("_bulk", "_key", "_keys", "_table")
+
+    def __init__(
+        self, table: Table, key: Key, keys: frozenset[KeyValues], bulk: NewKeys | None = None
+    ) -> None:
+        self._table = table
+        self._key = key
+        self._keys = keys
+        self._bulk = bulk
+
+    @property
+    def constraint(self) -> str:
+        """See KeyLookUp."""
+        return self._key.name
+
+    @property
+    def look_up(self) -> "KeyPredicate":
+        """See ReadPredicate."""
+        return self
+
+    @property
+    def nbytes(self) -> int:
+        """See ReadPredicate."""
+        if self._bulk is not None:
+            return sum(int(column.nbytes) for column in self._bulk.columns)
+        return 100 * (1 + len(self._keys))
+
+    @property
+    def points(self) -> Points | None:
+        """See ReadPredicate."""
+        if self._bulk is not None:
+            return None
+        return Points(self._key.columns, self._keys, only=True)
+
+    def merged(self, keys: Collection[KeyValues]) -> "KeyPredicate":
+        """The same look-up, of these keys."""
+        return KeyPredicate(self._table, self._key, frozenset(keys))
+
+    def matches(self, rows: KnownRows) -> bool:
+        """See ReadPredicate."""
+        try:
+            return bool(self.present(rows))
+        except Exception:  # whatever Arrow makes of rows of others: P3 of the core's predicates
+            return True
+
+    def present(self, rows: KnownRows) -> Sequence[KeyValues]:
+        """The keys that are among these rows; all of a bulk, as one, if a column is unknown."""
+        if any(ordinal not in rows.columns for ordinal in self._key.columns):
+            return [()]
+        if self._bulk is None:
+            parts = [rows.values(ordinal) for ordinal in self._key.columns]
+            return [values for values in zip(*parts, strict=True) if values in self._keys]
+        columns = [rows.columns[ordinal] for ordinal in self._key.columns]
+        table = pa.table(columns, names=_names(self._key))
+        return [()] * len(self._bulk.among(table))
+
+    def may_match_file(self, file: DataFile) -> bool:
+        """See ReadPredicate."""
+        keys = self._bulk
+        if keys is None:
+            return _may_hold(self._table, self._key, self._keys, file)
+        return keys.may_be_in(file)
+
+    def describe(self) -> str:
+        """See ReadPredicate."""
+        return f"{self._key.name}: {self._bulk.count if self._bulk else len(self._keys)} keys"
+
+    def key_text(self, values: KeyValues) -> str:
+        """See KeyLookUp."""
+        return key_text(self._table, self._key, values)
+
+
+def _may_hold(table: Table, key: Key, keys: Iterable[KeyValues], file: DataFile) -> bool:
+    try:
+        bounds = [
+            column_bounds(file.stats_json, column.name, arrow_type(column.type))
+            for column in (table.columns[ordinal] for ordinal in key.columns)
+        ]
+        return any(all(map(_within, values, bounds)) for values in keys)
+    except (Corrupt, TypeError, ArithmeticError):
+        return True
+
+
+def _within(value: Any, bounds: tuple[Any, Any]) -> bool:
+    low, high = bounds
+    return value is None or ((low is None or low <= value) and (high is None or value <= high))

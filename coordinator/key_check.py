@@ -1,0 +1,88 @@
+"""Primary keys and unique constraints, at the statement: are the new keys free?
+
+    new rows' keys ─▶ repeated among themselves? ─▶ in the view (base, tail, own writes)? ─▶ 23505
+                                                        └─▶ the look-up is validated at the commit
+
+INVARIANTS
+  N1  a statement fails with 23505 if two of its rows, or one of them and a row that it leaves in
+      its view, have one key; rows that it deletes or replaces do not count, in whatever order.
+  N2  what is free in the view is looked up under a predicate, so that the commit is refused if
+      somebody else has given the key to a row meanwhile (A6 of `core/validation.py`).
+  N3  files are read in a thread, and only those that may hold a key.
+"""
+
+import asyncio
+from collections.abc import Collection
+from typing import Final
+
+import pyarrow as pa
+
+from compute.key_predicates import KeyValues, NewKeys, key_text
+from coordinator.execution import Execution
+from sql.catalog import Key, Table
+from sql.errors import SqlError
+from storage.batch import Deletes, ShardView
+from storage.types import ShardId
+
+ON_LOOP_MAX: Final = 1_000
+"""New keys that are looked up on the loop. Larger: longer stalls. Smaller: more threads."""
+
+
+async def check_keys(
+    execution: Execution,
+    table: Table,
+    keyed: pa.Table | None,
+    going: Deletes,
+    *,
+    assigned: Collection[int] | None = None,
+) -> None:
+    """Raises 23505 (N1). `keyed`: the key columns of the new rows; `assigned`: None for all."""
+    if keyed is None or not keyed.num_rows:
+        return
+    found = [
+        NewKeys(table, key, keyed.select([table.columns[ordinal].name for ordinal in key.columns]))
+        for key in table.keys
+        if assigned is None or not set(key.columns).isdisjoint(assigned)
+    ]
+    keys = [new for new in found if new.count]
+    if not keys:
+        return
+    ts = await execution.transaction.timestamp([table])
+    predicates = [new.predicate() for new in keys]
+    coordination, txn = execution.services.coordination, execution.transaction.id
+    views = await coordination.scan(txn, ts, [table] * len(keys), predicates)
+    for new, view in zip(keys, views, strict=True):
+        taken = await _taken(execution, view, new, going)
+        if taken is not None:
+            raise duplicate_key(table, new.key, taken)
+
+
+async def _taken(
+    execution: Execution, view: ShardView, new: NewKeys, going: Deletes
+) -> KeyValues | None:
+    index = execution.services.key_index
+    if new.count <= ON_LOOP_MAX:
+        taken = new.repeated() or index.find_in_memory(view, new, going)
+    else:
+        taken = await asyncio.to_thread(
+            lambda: new.repeated() or index.find_in_memory(view, new, going)
+        )
+    if taken is not None:
+        return taken
+    files = index.files(view, new)
+    if not files:
+        return None
+    shard = ShardId(new.table.shard)
+    return await asyncio.to_thread(index.find_in_files, shard, files, new, going)
+
+
+def duplicate_key(table: Table, key: Key, values: KeyValues) -> SqlError:
+    """23505."""
+    return SqlError(
+        "23505",
+        f'duplicate key value violates unique constraint "{key.name}"',
+        detail=f"Key {key_text(table, key, values)} already exists.",
+        schema=table.schema,
+        table=table.name,
+        constraint=key.name,
+    )

@@ -1,0 +1,297 @@
+"""Primary keys and unique constraints, by every way in which rows come."""
+
+import asyncio
+from typing import Any
+
+import psycopg
+import pytest
+
+from coordinator.core.settings import CoreSettings
+from coordinator.execution import ExecutionLimits
+from tests.session.stack import running
+from tests.session.test_conflicts import (
+    CLIENTS,
+    GatedStash,
+    all_rows,
+    connected,
+    cut,
+    on_a_loop,
+)
+
+FRESH = "create table k (id bigint primary key, a int, b text, unique (a, b))"
+
+
+def refused(error: psycopg.Error) -> tuple[Any, ...]:
+    """What the client is told of a duplicate."""
+    diag = error.diag
+    return (
+        diag.sqlstate,
+        diag.constraint_name,
+        diag.message_detail,
+        diag.schema_name,
+        diag.table_name,
+    )
+
+
+STORIES: dict[str, tuple[list[str], str, str | None]] = {
+    "twice in one statement": ([], "insert into k values (1), (2), (1)", "(id)=(1)"),
+    "another key": (["insert into k values (1)"], "insert into k values (2)", None),
+    "the same key": (["insert into k values (1)"], "insert into k values (2), (1)", "(id)=(1)"),
+    "the second constraint": (
+        ["insert into k values (1, 1, 'x')"],
+        "insert into k values (2, 1, 'x')",
+        "(a, b)=(1, x)",
+    ),
+    "half of the second constraint": (
+        ["insert into k values (1, 1, 'x'), (2, 2, 'y')"],
+        "insert into k values (3, 1, 'y')",
+        None,
+    ),
+    "NULLs are distinct": (
+        ["insert into k values (1, 1, null)"],
+        "insert into k values (2, 1, null)",
+        None,
+    ),
+    "a deleted key is free": (
+        ["insert into k values (1), (2)", "delete from k where id = 1"],
+        "insert into k values (1)",
+        None,
+    ),
+    "a key moves": (
+        ["insert into k values (1), (2)"],
+        "update k set id = 3 where id = 1",
+        None,
+    ),
+    "a key moves onto another one": (
+        ["insert into k values (1), (2)"],
+        "update k set id = 2 where id = 1",
+        "(id)=(2)",
+    ),
+    "all keys move at once": (
+        ["insert into k values (1), (2), (3)"],
+        "update k set id = id + 1",
+        None,
+    ),
+    "all keys become one": (
+        ["insert into k values (1), (2), (3)"],
+        "update k set id = 7",
+        "(id)=(7)",
+    ),
+    "columns beside the key": (
+        ["insert into k values (1, 1, 'x'), (2, 2, 'x')"],
+        "update k set b = 'y'",
+        None,
+    ),
+    "insert select": (
+        ["insert into k values (1), (2)"],
+        "insert into k select id + 1 from k",
+        "(id)=(2)",
+    ),
+    "insert select that fits": (
+        ["insert into k values (1), (2)"],
+        "insert into k select id + 2 from k",
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("story", STORIES)
+@pytest.mark.parametrize("place", ["tail", "files", "own"])
+@on_a_loop
+async def test_statements(story: str, place: str) -> None:
+    """The rows before are in the tail, in files, or the transaction's own."""
+    before, statement, taken = STORIES[story]
+    core = CoreSettings(cut_commits_max=1) if place == "files" else None
+    async with running(core=core) as stack, connected(stack, 1) as (connection,):
+        await connection.execute(FRESH)
+        if place == "own":
+            await connection.execute("begin")
+        for text in before:
+            await connection.execute(text)
+        if place == "files":
+            await cut(stack, connection)
+        if taken is None:
+            await connection.execute(statement)
+            if place == "own":
+                await connection.execute("commit")
+        else:
+            with pytest.raises(psycopg.errors.UniqueViolation) as failure:
+                await connection.execute(statement)
+            name = "k_pkey" if taken.startswith("(id)") else "k_a_b_key"
+            detail = f"Key {taken} already exists."
+            assert refused(failure.value) == ("23505", name, detail, "public", "k")
+
+
+@on_a_loop
+async def test_nulls_not_distinct() -> None:
+    async with running() as stack, connected(stack, 1) as (connection,):
+        await connection.execute("create table n (a int, b int, unique nulls not distinct (a, b))")
+        await connection.execute("insert into n values (1, null), (null, null), (null, 1)")
+        with pytest.raises(psycopg.errors.UniqueViolation) as failure:
+            await connection.execute("insert into n values (2, null), (1, null)")
+        assert failure.value.diag.message_detail == "Key (a, b)=(1, null) already exists."
+
+
+@on_a_loop
+async def test_copy() -> None:
+    async with running() as stack, connected(stack, 1) as (connection,):
+        await connection.execute(FRESH)
+        await connection.execute("insert into k values (5)")
+        for data, taken in (("1\n2\n1\n", 1), ("6\n5\n", 5)):
+            with pytest.raises(psycopg.errors.UniqueViolation) as failure:
+                async with connection.cursor().copy("copy k (id) from stdin") as copy:
+                    await copy.write(data)
+            assert failure.value.diag.message_detail == f"Key (id)=({taken}) already exists."
+        async with connection.cursor().copy("copy k (id) from stdin") as copy:
+            await copy.write("6\n7\n")
+        assert await all_rows(connection, "select id from k order by id") == [(5,), (6,), (7,)]
+
+
+@on_a_loop
+async def test_many_rows_at_once() -> None:
+    """Staged files, and more keys than are looked up one by one."""
+    limits = ExecutionLimits(inline_bytes_max=10_000)
+    async with running(limits=limits) as stack, connected(stack, 1) as (connection,):
+        await connection.execute(FRESH)
+
+        async def load(keys: range) -> None:
+            async with connection.cursor().copy("copy k (id, a, b) from stdin") as copy:
+                await copy.write("".join(f"{i}\t{i}\tx\n" for i in keys))
+
+        await load(range(20_000))
+        await load(range(20_000, 40_000))
+        for keys in (range(39_999, 70_000), range(10, 11)):
+            with pytest.raises(psycopg.errors.UniqueViolation):
+                await load(keys)
+        assert await all_rows(connection, "select count(*) from k") == [(40_000,)]
+        await connection.execute("begin")
+        await load(range(40_000, 41_000))
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            await load(range(40_999, 42_000))
+        await connection.execute("rollback")
+
+
+@on_a_loop
+async def test_of_many_who_insert_a_key_one_succeeds() -> None:
+    async with running() as stack, connected(stack, CLIENTS) as connections:
+        await connections[0].execute(FRESH)
+        answers = await asyncio.gather(
+            *(c.execute(f"insert into k values ({n % 8})") for n, c in enumerate(connections)),
+            return_exceptions=True,
+        )
+        failed = [answer for answer in answers if isinstance(answer, BaseException)]
+        assert len(failed) == CLIENTS - 8
+        assert all(isinstance(error, psycopg.errors.UniqueViolation) for error in failed)
+        assert await all_rows(connections[0], "select count(*), count(distinct id) from k") == [
+            (8, 8)
+        ]
+
+
+LEVELS = ("serializable", "repeatable read", "read committed")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("way", ["insert", "update", "copy"])
+@on_a_loop
+async def test_two_blocks(level: str, way: str) -> None:
+    """Both find the key free; the second to commit is told that it exists, at every level."""
+    async with running() as stack, connected(stack, 2) as (first, second):
+        await first.execute(FRESH)
+        await first.execute("insert into k values (1), (2)")
+        for number, connection in enumerate((first, second), 1):
+            await connection.execute(f"begin isolation level {level}")
+            match way:
+                case "insert":
+                    await connection.execute("insert into k values (5)")
+                case "update":
+                    await connection.execute(f"update k set id = 5 where id = {number}")
+                case _:
+                    async with connection.cursor().copy("copy k (id) from stdin") as copy:
+                        await copy.write("5\n")
+        await first.execute("commit")
+        with pytest.raises(psycopg.errors.UniqueViolation) as failure:
+            await second.execute("commit")
+        detail = "Key (id)=(5) already exists."
+        assert refused(failure.value) == ("23505", "k_pkey", detail, "public", "k")
+        assert await all_rows(first, "select count(*) from k where id = 5") == [(1,)]
+
+
+@on_a_loop
+async def test_read_committed_looks_since_the_first_statement() -> None:
+    async with running() as stack, connected(stack, 2) as (first, second):
+        await first.execute(FRESH)
+        await first.execute("begin isolation level read committed")
+        await first.execute("insert into k values (5)")
+        await second.execute("insert into k values (5)")
+        await first.execute("insert into k values (6)")
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            await first.execute("commit")
+
+
+@on_a_loop
+async def test_a_key_that_came_and_went_is_no_duplicate() -> None:
+    async with running() as stack, connected(stack, 2) as (first, second):
+        await first.execute(FRESH)
+        await first.execute("begin")
+        await first.execute("insert into k values (5)")
+        await second.execute("insert into k values (5)")
+        await second.execute("delete from k where id = 5")
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            await first.execute("commit")
+
+
+@on_a_loop
+async def test_a_savepoint_takes_a_key_back() -> None:
+    async with running() as stack, connected(stack, 2) as (first, second):
+        await first.execute(FRESH)
+        await first.execute("begin")
+        await first.execute("insert into k values (1)")
+        await first.execute("savepoint a")
+        await first.execute("insert into k values (5)")
+        await first.execute("rollback to a")
+        await second.execute("insert into k values (5)")
+        # What was seen, that 5 was free, is not true any more; but 5 is not in doubt.
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            await first.execute("commit")
+
+
+@on_a_loop
+async def test_one_group() -> None:
+    """Of two in one group the second is refused while the first is not durable yet."""
+    stash = GatedStash()
+    async with running(stash=stash) as stack, connected(stack, 4) as (a, b, third, asking):
+        await a.execute(FRESH)
+        await a.execute("create table other (x int)")
+        for connection in (a, b):
+            await connection.execute("begin")
+            await connection.execute("insert into k values (5)")
+
+        async def waiting(count: int) -> None:
+            while stack.driver.waiting < count:
+                await asking.execute("select 1")
+
+        async def both() -> list[object]:
+            await waiting(1)
+            ended = asyncio.gather(a.execute("commit"), b.execute("commit"), return_exceptions=True)
+            await waiting(3)
+            stash.gate.set()
+            return list(await ended)
+
+        stash.gate.clear()
+        _, told = await asyncio.gather(third.execute("insert into other values (1)"), both())
+        failed = [answer for answer in told if isinstance(answer, psycopg.Error)]
+        assert [error.sqlstate for error in failed] == ["40001"]
+        assert await all_rows(a, "select count(*) from k") == [(1,)]
+
+
+@on_a_loop
+async def test_delete_and_insert_of_one_key_in_a_block() -> None:
+    async with running() as stack, connected(stack, 1) as (connection,):
+        await connection.execute(FRESH)
+        await connection.execute("insert into k values (1)")
+        await connection.execute("begin")
+        await connection.execute("delete from k where id = 1")
+        await connection.execute("insert into k values (1, 2)")
+        await connection.execute("update k set a = 3 where id = 1")
+        await connection.execute("commit")
+        assert await all_rows(connection, "select id, a from k") == [(1, 3)]
