@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.checking import check
+from coordinator.config import Settings
 from tests.faults.clients import Account, Client
 from tests.faults.journal import Disk, Loss, Record, read_journal
 from tests.faults.preload import Faults, Kind
@@ -72,7 +73,7 @@ def _after_failure(loaded: Loaded, end: int, directory: Path, loss: Loss) -> Acc
     said = io.StringIO()
     # In this process: most of the time of a checking process would be its start.
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-        code = check(server.data)
+        code = check(Settings(data_dir=str(server.data)))
     if code != 0:
         account.findings.append(Finding("damage", said.getvalue()))
         return account
