@@ -1,7 +1,7 @@
 """kill -9 in the middle of concurrent inserts: nothing acknowledged is lost, nothing is doubled.
 
-The page cache survives a kill, so this proves recovery, not the disk: power failures are simulated
-(`tests/sim`), and the order of fsync and acknowledgement is a matter of the transcripts.
+The page cache survives a kill, so this proves recovery, not the disk: power failures are computed
+from what the server has synced (`tests/faults/test_power.py`).
 """
 
 import random
