@@ -486,10 +486,10 @@ class Refused:
     message: str
     detail: str | None = None
     hint: str | None = None
+    table: Table | None = None
+    constraint: str | None = None
 
 
 ReplyValue: TypeAlias = (
     Snapshot | InlineRows | Views | Leased | Committed | TableId | Maintained | Stopped | Refused
 )
-    table: Table | None = None
-    constraint: str | None = None
