@@ -52,6 +52,9 @@ crash: setup ## kill -9 under load, many times
 faults: setup ## strike the real server in many ways, judge what clients saw: FAULT_SEEDS=1
 	$(BIN)/pytest -m "slow or not slow" tests/faults
 
+failover: setup ## several coordinators: paused, cut off, killed, one after the other
+	$(BIN)/pytest -m "slow or not slow" tests/failover
+
 bench: setup ## commits, reads and loads per second beside PostgreSQL
 	$(BIN)/python -m tests.bench $(ARGS)
 

@@ -1,5 +1,6 @@
 """One coordinator after the other: no stale strict read, no late write, nothing applied twice."""
 
+import contextlib
 import random
 import threading
 from collections.abc import Callable, Iterator
@@ -119,7 +120,10 @@ def judge(load: Load, shared: Shared) -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-@pytest.mark.parametrize("deposing", [untouched, paused, cut_off])
+@pytest.mark.parametrize(
+    "deposing",
+    [paused, *(pytest.param(way, marks=pytest.mark.slow) for way in WAYS if way != paused)],
+)
 def test_a_deposed_coordinator_answers_nothing_stale_and_writes_nothing_late(
     shared: Shared, deposing: Deposing
 ) -> None:
@@ -157,6 +161,7 @@ def test_who_stands_by_takes_over_from_a_coordinator_that_was_killed(shared: Sha
     judge(load, shared)
 
 
+@pytest.mark.slow
 def test_a_paused_leader_is_taken_from_as_well(shared: Shared) -> None:
     old, new, _ = shared.coordinators
     load = Load(writers=4, readers=2)
@@ -193,6 +198,41 @@ def test_an_uncommitted_transaction_of_a_deposed_coordinator_never_commits(share
                 reader.execute("SELECT count(*) FROM t")
             assert old.server.wait() == 1
             assert fresh.execute("SELECT k FROM t").fetchall() == [(2,)]
+
+
+@pytest.mark.parametrize("deposing", [paused, pytest.param(cut_off, marks=pytest.mark.slow)])
+def test_a_question_to_a_deposed_coordinator_is_not_answered_from_before(
+    shared: Shared, deposing: Deposing
+) -> None:
+    """It has been idle, and gets to the question before it has heard anything."""
+    old, new, _ = shared.coordinators
+    with contextlib.ExitStack() as stack:
+        old.server.start()
+        idle = [
+            stack.enter_context(
+                contextlib.closing(psycopg.connect(old.server.dsn, autocommit=True))
+            )
+            for _ in range(3)
+        ]
+        idle[0].execute("CREATE TABLE t (k int)")
+        deposing(old)
+        with psycopg.connect(new.server.start(), autocommit=True) as fresh:
+            fresh.execute("INSERT INTO t VALUES (1)")
+        pool = stack.enter_context(ThreadPoolExecutor(3))
+        asked = [pool.submit(_rows, one) for one in idle]
+        wait(asked, timeout=0.3)
+        if deposing is paused:
+            old.resume()
+        old.link.mend()
+        assert old.server.wait() == 1
+        assert {one.result() for one in asked} <= {"1 row", "no answer"}
+
+
+def _rows(connection: psycopg.Connection) -> str:
+    try:
+        return f"{len(connection.execute('SELECT k FROM t').fetchall())} row"
+    except psycopg.Error:
+        return "no answer"
 
 
 def test_a_stash_that_is_away_stops_strict_reads_and_no_others(shared: Shared) -> None:
