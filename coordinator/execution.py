@@ -9,6 +9,7 @@ INVARIANTS
   Q2  rows of a query are streamed: no more than a few batches are in memory, whatever the result.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
@@ -127,7 +128,7 @@ class Execution:
         """Pinned inputs; at the transaction's own timestamp they enter its read set, as far as
         `plan` depends on them (None: whole).
         """
-        inputs = self._system_views(tables)
+        inputs = await self._system_views(tables)
         tables = [table for table in tables if not is_system(table)]
         if not tables:
             return inputs
@@ -141,11 +142,15 @@ class Execution:
             inputs[RelationId(table.shard)] = view
         return inputs
 
-    def _system_views(self, tables: Sequence[Table]) -> dict[RelationId, ShardView]:
+    async def _system_views(self, tables: Sequence[Table]) -> dict[RelationId, ShardView]:
         """What the relations of schema `meridian` show now, all of one moment."""
         shown = [table for table in tables if is_system(table)]
-        observed = self.services.coordination.observe() if shown else ()
-        return {RelationId(table.shard): relation_view(table, observed) for table in shown}
+        if not shown:
+            return {}
+        observed = self.services.coordination.observe()
+        # What was observed are values, and there may be many files to count.
+        views = await asyncio.to_thread(lambda: [relation_view(item, observed) for item in shown])
+        return {RelationId(table.shard): view for table, view in zip(shown, views, strict=True)}
 
 
 Batches: TypeAlias = AsyncGenerator[pa.RecordBatch, None]
