@@ -22,7 +22,7 @@ from compute.reference_arrow import to_batch, to_values
 from compute.reference_expressions import Row
 from compute.reference_functions import makers
 from compute.reference_plans import PlanCompiler
-from sql.plan import Call, Expr, GroupBy, Plan, RelationId, Scan, Subquery, output_columns
+from sql.plan import Call, Expr, GroupBy, Plan, RelationId, Scan, Subquery, Values, output_columns
 from sql.plan_depth import check_depth
 from sql.traverse import children, inputs, plan_expressions
 from sql.types import Value
@@ -79,6 +79,27 @@ def execute(
         return _scan_rows(scan, views[scan.relation], read_file)
 
     return PlanCompiler(read, parameters).compile(plan)()
+
+
+class PreparedRows:
+    """A plan of constants and parameters, compiled once and run with many values.
+
+    Not for plans with scans or subqueries: what those compile to may belong to one run.
+    """
+
+    def __init__(self, plan: Values) -> None:
+        check_depth(plan)
+        self._parameters: list[Value] = []
+        self._run = PlanCompiler(_never_read, self._parameters).compile(plan)
+
+    def rows(self, parameters: Sequence[Value]) -> list[Row]:
+        """The rows with these values; not to be called by two at once."""
+        self._parameters[:] = parameters
+        return list(self._run())
+
+
+def _never_read(scan: Scan) -> Sequence[Row]:
+    raise AssertionError(f"rows of constants scan {scan.name}")
 
 
 def evaluate(expr: Expr, parameters: Sequence[Value] = ()) -> Value:

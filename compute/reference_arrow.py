@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -47,6 +47,14 @@ def to_array(values: Sequence[Value], type_: SqlType) -> "pa.Array[pa.Scalar[pa.
             return pa.array(values, target)
 
 
+_CONVERTED: Final = frozenset({"numeric", "interval"})
+"""Types whose values Arrow does not take as they are."""
+
+
+def _converted(value: Value) -> object:
+    return _plain(value) if isinstance(value, Decimal) else _nanos(value)
+
+
 def _nanos(value: Value) -> tuple[int, int, int] | None:
     if value is None:
         return None
@@ -62,13 +70,36 @@ def _plain(value: Value) -> Decimal | None:
     return value
 
 
-def to_batch(rows: Sequence[tuple[Value, ...]], columns: Sequence[PlanColumn]) -> pa.RecordBatch:
-    """Rows as a batch with one field for each column (E1)."""
-    schema = pa.schema([pa.field(column.name, arrow_type(column.type)) for column in columns])
+def batch_schema(columns: Sequence[PlanColumn]) -> pa.Schema:
+    """The schema of the batches of a plan (E1)."""
+    return pa.schema([pa.field(column.name, arrow_type(column.type)) for column in columns])
+
+
+def to_batch(
+    rows: Sequence[tuple[Value, ...]],
+    columns: Sequence[PlanColumn],
+    schema: pa.Schema | None = None,
+) -> pa.RecordBatch:
+    """Rows as a batch with one field for each column (E1); `schema`: that of the columns."""
+    schema = schema or batch_schema(columns)
     if not columns:
         # A batch of no columns still has rows.
         counted = pa.RecordBatch.from_pydict({"z": [0] * len(rows)})
         return counted.select(list[str]())
-    values = zip(*rows, strict=True)
-    arrays = [to_array(column, meta.type) for column, meta in zip(values, columns, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return pa.RecordBatch.from_struct_array(struct_array(rows, schema, columns))
+
+
+def struct_array(
+    rows: Sequence[tuple[Value, ...]], schema: pa.Schema, columns: Sequence[PlanColumn]
+) -> pa.StructArray:
+    """Rows as one array: for few rows one call of Arrow costs as much as one for each column."""
+    special = {at for at, column in enumerate(columns) if column.type.name in _CONVERTED}
+    taken: Sequence[tuple[object, ...]] = rows
+    if special:
+        taken = [
+            tuple([_converted(value) if at in special else value for at, value in enumerate(row)])
+            for row in rows
+        ]
+    array = pa.array(taken, pa.struct(list(schema)))
+    assert isinstance(array, pa.StructArray), "a struct was asked for"
+    return array

@@ -83,8 +83,9 @@ def compile_expression(expr: Expr, frame: Frame, depth: int = 0) -> Evaluator:
         case Const(value=value):
             return lambda _row: value
         case Param(index=index):
-            parameter = frame.parameters[index - 1]
-            return lambda _row: parameter
+            parameters, place = frame.parameters, index - 1
+            # Looked up when it runs: what is kept between runs gets other values (`Prepared`).
+            return lambda _row: parameters[place]
         case ColumnRef(id=id_):
             return _column(id_, frame)
         case Call():

@@ -1,17 +1,20 @@
 """The reference executor as sessions use it: whole answers at once, for small plans."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
 import pyarrow as pa
 
-from compute.arrow import arrow_type
 from compute.executor import Run
 from compute.plan_nodes import nodes
-from compute.reference import can_run, execute
-from compute.reference_arrow import to_batch
+from compute.reference import PreparedRows, can_run, execute
+from compute.reference_arrow import batch_schema, to_batch
+from compute.reference_expressions import Row
 from compute.reference_work import work
-from sql.plan import Plan, output_columns
+from sql.plan import Plan, PlanColumn, Subquery, Values, output_columns
+from sql.types import Value
 
 _REMEMBERED_MAX: Final = 2_000
 
@@ -24,34 +27,72 @@ WORK_MAX: Final = 200_000
 queries wait for the engine."""
 
 
+@dataclass(slots=True)
+class _Known:
+    """What is remembered of a plan, which is kept so that its identity is not given to another.
+
+    `prepared`: once it has run, if it is rows of constants and parameters, as in INSERT .. VALUES.
+    """
+
+    plan: Plan
+    can_run: bool
+    columns: Sequence[PlanColumn]
+    schema: pa.Schema
+    prepared: PreparedRows | None = None
+
+    def rows(self, run: Run) -> Sequence[Row]:
+        """The rows of a run of the plan."""
+        if self.prepared is None:
+            if not isinstance(self.plan, Values) or _has_subquery(self.plan):
+                return list(execute(run.plan, run.inputs, run.parameters))
+            self.prepared = PreparedRows(self.plan)
+        return self.prepared.rows(run.parameters)
+
+
 class ReferenceInProcess:
-    """Implements `execution.InProcess`. Remembers by identity which plans it can run."""
+    """Implements `execution.InProcess`. Remembers by identity which plans it can run, and how."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Plan, bool]] = {}
+        self._known: dict[int, _Known] = {}
 
     def can_run(self, plan: Plan) -> bool:
         """See InProcess."""
         known = self._known.get(id(plan))
-        if known is not None and known[0] is plan:
-            return known[1]
+        if known is not None and known.plan is plan:
+            return known.can_run
         answer = can_run(plan) and work(plan) <= WORK_MAX
         if _is_long(plan):
             return answer
         if len(self._known) >= _REMEMBERED_MAX:
             self._known.clear()
-        # The plan is kept, so that its identity is not given to another one.
-        self._known[id(plan)] = (plan, answer)
+        columns = output_columns(plan)
+        self._known[id(plan)] = _Known(plan, answer, columns, batch_schema(columns))
         return answer
+
+    def value(self, plan: Plan) -> Value:
+        """See InProcess."""
+        (row,) = execute(plan, {}, ())
+        return row[0]
 
     def evaluate(self, run: Run) -> pa.Table:
         """See InProcess."""
-        rows = list(execute(run.plan, run.inputs, run.parameters))
-        columns = output_columns(run.plan)
+        known = self._known.get(id(run.plan))
+        rows: Sequence[Row]
+        columns: Sequence[PlanColumn]
+        if known is None or known.plan is not run.plan:
+            rows = list(execute(run.plan, run.inputs, run.parameters))
+            columns = output_columns(run.plan)
+            schema = batch_schema(columns)
+        else:
+            rows = known.rows(run)
+            columns, schema = known.columns, known.schema
         if not rows:
-            schema = pa.schema([pa.field(item.name, arrow_type(item.type)) for item in columns])
             return schema.empty_table()
-        return pa.Table.from_batches([to_batch(rows, columns)])
+        return pa.Table.from_batches([to_batch(rows, columns, schema)])
+
+
+def _has_subquery(plan: Plan) -> bool:
+    return any(isinstance(node, Subquery) for node in nodes(plan))
 
 
 def _is_long(plan: Plan) -> bool:

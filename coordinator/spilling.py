@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from coordinator.execution import Execution, Spooler
 from sql.catalog import Table
-from storage.batch import DataFile, WriteBatch
+from storage.batch import DataFile, WriteBatch, bytes_of
 from storage.known_rows import OldRows
 from storage.types import ShardId
 
@@ -29,7 +29,7 @@ async def write_rows(
     execution.services.coordination.write(transaction.id, table, batch, old)
     if batch.inserts is None:
         return
-    transaction.inline_bytes += batch.inserts.nbytes
+    transaction.inline_bytes += bytes_of(batch.inserts)
     if transaction.inline_bytes > execution.services.limits.transaction_inline_bytes_max:
         await _spill(execution)
 

@@ -16,6 +16,7 @@ INVARIANTS
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final, Protocol
 
 import pyarrow as pa
 from pyroaring import BitMap64
@@ -24,6 +25,31 @@ from storage.types import ShardId, Source
 
 Deletes = Mapping[Source, BitMap64]
 """Rows to delete: indexes by source (B1). Treat the bitmaps as immutable."""
+
+
+EXACT_BYTES_MIN: Final = 1 << 16
+"""Larger: less time spent on counting, and slices of larger buffers count as the whole of them."""
+
+
+class Sized(Protocol):
+    """Arrow tables, batches and columns."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the part of the buffers that is used; dear: it walks them."""
+        ...
+
+    def get_total_buffer_size(self) -> int:
+        """Bytes of the buffers as a whole; next to nothing."""
+        ...
+
+
+def bytes_of(rows: Sized) -> int:
+    """What rows take in memory: exact if it is much, never too little. Asked for at every commit,
+    several times.
+    """
+    whole = int(rows.get_total_buffer_size())
+    return whole if whole < EXACT_BYTES_MIN else int(rows.nbytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +73,7 @@ class WriteBatch:
     @property
     def nbytes(self) -> int:
         """About what it takes in memory and as bytes: rows, and some for each run of deletes."""
-        rows = 0 if self.inserts is None else int(self.inserts.nbytes)
+        rows = 0 if self.inserts is None else bytes_of(self.inserts)
         return rows + sum(2 * len(bitmap) for bitmap in self.deletes.values())
 
 

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from storage.batch import Deletes
+from storage.batch import Deletes, bytes_of
 
 Column: TypeAlias = "pa.ChunkedArray[pa.Scalar[pa.DataType]]"
 Bound: TypeAlias = int | Decimal | str
@@ -41,7 +41,7 @@ class KnownRows:
     @property
     def nbytes(self) -> int:
         """What the columns take in memory."""
-        return sum(int(column.nbytes) for column in self.columns.values())
+        return sum(bytes_of(column) for column in self.columns.values())
 
     def values(self, ordinal: int) -> Sequence[Any]:
         """A column as Python values (N2); dates and timestamps are integers, as in SQL plans."""
@@ -73,8 +73,12 @@ def _inside(column: Any, bounds: Interval) -> Any:
     return parts[0] if len(parts) == 1 else pc.and_(parts[0], parts[1])
 
 
-def _listed(column: Column) -> list[Any]:
-    return pa.Table.from_arrays([column], names=["values"]).to_pydict()["values"]
+def _listed(column: Any) -> list[Any]:
+    # Chunk by chunk: several times faster for the one-row tables of small transactions.
+    if column.num_chunks == 1:
+        values: list[Any] = column.chunk(0).to_pylist()
+        return values
+    return [value for chunk in column.chunks for value in chunk.to_pylist()]
 
 
 def _integral(column: Column) -> Column:

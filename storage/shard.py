@@ -29,7 +29,7 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 from pyroaring import BitMap64
 
-from storage.batch import DataFile, Deletes, InlineSlice, ShardView, WriteBatch
+from storage.batch import DataFile, Deletes, InlineSlice, ShardView, WriteBatch, bytes_of
 from storage.live_files import FileMap, LiveFile, Moved, Run, Runs
 from storage.shard_view import ViewBuilder
 from storage.types import OWN, ShardId, Source, Timestamp, inline_source, is_file
@@ -329,7 +329,7 @@ def _newest_write(version: Version) -> Timestamp:
 
 
 def _memory_bytes(batch: WriteBatch) -> int:
-    rows = 0 if batch.inserts is None else int(batch.inserts.nbytes)
+    rows = 0 if batch.inserts is None else bytes_of(batch.inserts)
     return rows + COMMIT_OVERHEAD_BYTES * (1 + len(batch.deletes) + len(batch.staged))
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap64
 
-from storage.batch import DataFile, Deletes, WriteBatch
+from storage.batch import DataFile, Deletes, WriteBatch, bytes_of
 from storage.types import OWN, Source
 
 JOINED_BYTES_MAX: Final = 1 << 20
@@ -114,7 +114,7 @@ class OwnWrites:
     @property
     def inline_bytes(self) -> int:
         """What the inline rows take in memory."""
-        return sum(piece.nbytes for piece in self._pieces)
+        return sum(map(bytes_of, self._pieces))
 
     @property
     def staged(self) -> tuple[DataFile, ...]:
@@ -133,7 +133,7 @@ class OwnWrites:
     def _add_rows(self, rows: pa.Table) -> None:
         pieces = self._pieces
         while pieces and pieces[-1].num_rows <= rows.num_rows:
-            if pieces[-1].nbytes + rows.nbytes > JOINED_BYTES_MAX:
+            if bytes_of(pieces[-1]) + bytes_of(rows) > JOINED_BYTES_MAX:
                 break
             rows = pa.concat_tables([pieces.pop(), rows]).combine_chunks()
         pieces.append(rows)
