@@ -34,10 +34,11 @@ def execute_explain_timestamp(
 ) -> Rows:
     """The lines, or one JSON document."""
     query = statement.query
+    tables = [table for table in query.tables if not is_system(table)]
     explained = execution.services.coordination.explain_timestamp(
         execution.transaction.id,
-        [table for table in query.tables if not is_system(table)],
-        as_of=as_of,
+        tables,
+        as_of=execution.transaction.pinned(tables) if as_of is None else as_of,
         at_least=query.as_of_at_least,
     )
     lines = [json.dumps(_document(explained), indent=2)] if statement.json else [*_lines(explained)]
