@@ -175,6 +175,14 @@ class SessionTransaction:
             )
         return self._line.ts
 
+    def pinned(self, tables: Sequence[Table]) -> Timestamp | None:
+        """Where BEGIN .. AS OF lets it read these tables; None without."""
+        if self._as_of is None:
+            return None
+        elsewhere = any(table.timeline != SYSTEM_TIMELINE.name for table in tables)
+        chosen = self._line if elsewhere else self._snapshot
+        return self._as_of[0] if chosen is None else chosen.ts
+
     async def present(self) -> Snapshot:
         """A catalog to describe statements with: chooses no timestamp for the transaction."""
         if self._snapshot is not None or self._chosen:
