@@ -6,7 +6,8 @@ The lock, the stash's file, txns shard and catalog, every table's log and files;
 import asyncio
 import os
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 
 from compute.arrow import table_schema
 from coordinator.config import Settings, SettingsError
@@ -88,13 +89,20 @@ async def _strays(
         Finding("error", shard, shard, "is registered, but the catalog has never had it")
         for shard in sorted({*registered} - {*known})
     ]
-    directories = await asyncio.to_thread(lambda: sorted(os.listdir(storage.warehouse)))
+    directories = await asyncio.to_thread(lambda: sorted(_not_empty(storage.warehouse)))
     findings += [
         Finding("orphan", ShardId(name), name, "the catalog knows no such table")
         for name in directories
         if name not in known and name != RESERVED
     ]
     return findings
+
+
+def _not_empty(warehouse: Path) -> Iterator[str]:
+    """Directories with a file below; of a table that was dropped, an empty one is left."""
+    for entry in os.scandir(warehouse):
+        if not entry.is_dir() or any(files for _, _, files in os.walk(entry.path)):
+            yield entry.name
 
 
 def _say(line: str) -> None:

@@ -26,11 +26,13 @@ from typing import Final, Protocol, TypeVar
 import pyarrow as pa
 
 from coordinator.coordination import RequestRefused
+from coordinator.core.catalog import COLLECTION, compacted
 from coordinator.core.core import Core
 from coordinator.core.effects import (
     CommitGroup,
     Effect,
     FlushCut,
+    ForgetShards,
     PersistCeiling,
     PublishCatalog,
     RemoveStaged,
@@ -54,6 +56,7 @@ from coordinator.core.messages import (
     CutFlushed,
     Disconnected,
     FilesRewritten,
+    Forgotten,
     GroupCommitted,
     GroupFailed,
     GroupPassed,
@@ -100,19 +103,21 @@ from storage.cuts import flush
 from storage.delta.compaction import rewrite_files
 from storage.delta.layout import data_path
 from storage.delta.maintenance import wants_checkpoint, write_checkpoint
-from storage.delta.vacuum import vacuum_shard
+from storage.delta.vacuum import remove_table, vacuum_shard
 from storage.errors import Determinate, Fatal, Fenced, ForeignWriter, Indeterminate, StorageError
 from storage.known_rows import OldRows
 from storage.live_files import LiveFile
 from storage.object_store import ObjectStore
 from storage.shard import ShardState, Version
-from storage.stash import Put, Stash
+from storage.stash import Put, Stash, Write
 from storage.txns import TimestampPassed, TxnsShard
 from storage.types import Epoch, ShardId, Timestamp
 
 log = logging.getLogger("meridian.driver")
 
 ORACLE: Final = "oracle"
+OIDS: Final = "oids"
+NEXT_OID: Final = "next"
 SYSTEM: Final = SYSTEM_TIMELINE.name
 TICK_S: Final = 0.05
 """Larger: later cuts and later AS OF in the near future. Smaller: an idle server that wakes more
@@ -257,6 +262,8 @@ class Driver:
                 self._spawn(self._tidy(effect))
             case RewriteFiles():
                 self._spawn(self._rewrite(effect))
+            case ForgetShards():
+                self._spawn(self._forget_shards(effect))
             case VacuumShard():
                 self._spawn(self._vacuum_shard(effect))
             case RemoveStaged():
@@ -395,10 +402,34 @@ class Driver:
             log.warning("shard %s not compacted: %s", effect.state.shard, error)
         self._handle(FilesRewritten(files))
 
+    async def _forget_shards(self, effect: ForgetShards) -> None:
+        done = False
+        try:
+            await self._txns.forget(effect.shards, await self._catalog_writes(effect))
+            for shard in sorted(effect.shards):
+                await remove_table(self._store, shard)
+            await self._txns.cleared(effect.shards)
+            done = True
+        except Fatal:
+            raise
+        except (Determinate, Indeterminate) as error:
+            log.warning("dropped tables not removed: %s", error)
+        self._handle(Forgotten(done))
+
+    async def _catalog_writes(self, effect: ForgetShards) -> Sequence[Write]:
+        """What compacts the catalog; DDL that commits meanwhile is younger and stays as it is."""
+        if self._core.timeline != SYSTEM_TIMELINE:
+            return ()
+        records = await self._stash.scan(COLLECTION)
+        oid = Put(OIDS, NEXT_OID, effect.next_oid.to_bytes(8, "big"))
+        return [*compacted(records, effect.catalog_since), oid]
+
     async def _vacuum_shard(self, effect: VacuumShard) -> None:
         unnamed: frozenset[str] | None = None
         try:
-            done = await vacuum_shard(self._store, effect.vacuuming)
+            done = await vacuum_shard(
+                self._store, effect.vacuuming, leading=self._leadership.confirm
+            )
         except Fatal:
             raise
         except (Determinate, Indeterminate) as error:

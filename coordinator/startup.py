@@ -29,7 +29,7 @@ from coordinator.core.core import FIRST_OID, Core, Recovered
 from coordinator.core.messages import CatalogChange, PutTable, RemoveTable
 from coordinator.core.read_holds import ReadHolds
 from coordinator.core.settings import CoreSettings
-from coordinator.driver import ORACLE, Driver, RunBlocking, in_thread
+from coordinator.driver import NEXT_OID, OIDS, ORACLE, Driver, RunBlocking, in_thread
 from coordinator.timelines import Timelines
 from sql.catalog import SYSTEM_TIMELINE, Catalog, Table, Timeline
 from storage.batch import WriteBatch
@@ -175,7 +175,9 @@ async def _recover_timeline(
         history_us=ground.settings.history_us,
         timeline=timeline.name,
     )
-    shards = await _load_shards(ground, known, holds, timeline)
+    dropped = _dropped(known, found)
+    kept = {s: entry for s, entry in known.items() if entry.dropped is None or s in found.shards}
+    shards = await _load_shards(ground, kept, holds, timeline)
     _check_nothing_lost(shards, found.flushed)
     await _keep_logs(ground.store, shards, found.flushed)
     _replay(shards, known, found, present_only=catalog is not None)
@@ -185,9 +187,10 @@ async def _recover_timeline(
         applied=found.applied,
         catalog=versions,
         shards=shards,
-        next_oid=max((entry.table.oid + 1 for entry in everything.values()), default=FIRST_OID),
+        next_oid=await _next_oid(ground, everything),
         timeline=timeline,
         registered=frozenset(found.shards),
+        dropped=dropped,
     )
     core = Core(recovered, ground.settings, ground.schema_of, now)
     return Driver(
@@ -211,6 +214,23 @@ async def _first_timestamp(
     stored = await ground.stash.read(ORACLE, timeline.name)
     ceiling = now if stored is None else Timestamp(int.from_bytes(stored, "big"))
     return max(ceiling, upper)
+
+
+async def _next_oid(ground: Ground, known: Mapping[ShardId, _KnownShard]) -> int:
+    """An oid that no table has had, nor one that is forgotten."""
+    stored = await ground.stash.read(OIDS, NEXT_OID)
+    least = FIRST_OID if stored is None else int.from_bytes(stored, "big")
+    return max([least, *(entry.table.oid + 1 for entry in known.values())])
+
+
+def _dropped(known: Mapping[ShardId, _KnownShard], found: Found) -> dict[ShardId, Timestamp]:
+    """Shards without a table, since when; of those that are unknown it was long ago."""
+    gone = dict.fromkeys((*found.shards, *found.forgotten), FIRST_TIMESTAMP)
+    for shard, entry in known.items():
+        gone.pop(shard, None)
+        if entry.dropped is not None and (shard in found.shards or shard in found.forgotten):
+            gone[shard] = entry.dropped
+    return gone
 
 
 def _replay(

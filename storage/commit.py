@@ -16,5 +16,4 @@ class Commit:
     token: Token
     batches: Mapping[ShardId, WriteBatch]
     registers: tuple[ShardId, ...] = ()
-    forgets: tuple[ShardId, ...] = ()
     catalog: tuple[Write, ...] = ()

@@ -20,9 +20,10 @@ INVARIANTS
   T7  nobody else moves `upper`: if it is not where this process left it, another one took over.
   T8  `flushed` says which cut each table's log has reached: a log that ends before that cut has
       lost acknowledged data.
+  T9  a shard is forgotten before its files go, and `forgotten` says so until they are gone.
 
-Collections: `txns` (upper, applied cut), `batches`, `tokens`, `shards`, `flushed`. Cost is in
-proportion to the data and the shards touched, never to the number of tables.
+Collections: `txns` (upper, applied cut), `batches`, `tokens`, `shards`, `flushed`, `forgotten`.
+Cost is in proportion to the data and the shards touched, never to the number of tables.
 """
 
 import asyncio
@@ -39,7 +40,8 @@ from storage.stash import Delete, Put, Require, Stash, Write
 from storage.types import FIRST_TIMESTAMP, Epoch, ShardId, Timestamp, Token
 
 _TXNS, _BATCHES, _TOKENS, _SHARDS = "txns", "batches", "tokens", "shards"
-_FLUSHED = "flushed"
+_FLUSHED, _FORGOTTEN = "flushed", "forgotten"
+_OURS = frozenset({_TXNS, _BATCHES, _TOKENS, _SHARDS, _FLUSHED, _FORGOTTEN})
 _UPPER, _APPLIED = "upper", "applied"
 _TIMESTAMP = struct.Struct(">q")
 # A token's value: the commit's timestamp, and how many of its batches are left.
@@ -79,6 +81,8 @@ class Recovered:
     shards: Mapping[ShardId, Timestamp]
     batches: Sequence[tuple[Timestamp, ShardId, WriteBatch]] = field(default_factory=tuple)
     flushed: Mapping[ShardId, Timestamp] = field(default_factory=dict[ShardId, Timestamp])
+    forgotten: frozenset[ShardId] = frozenset()
+    """Forgotten shards of which something may be left in the warehouse (T9)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +148,7 @@ class TxnsShard:
         outcomes = await self._stash.scan(_TOKENS)
         values = await self._stash.scan(_BATCHES)
         flushed = await self._stash.scan(_FLUSHED)
+        forgotten = frozenset(ShardId(key) for key in await self._stash.scan(_FORGOTTEN))
         self._stored_upper = _decode_timestamp(marks[_UPPER]) if _UPPER in marks else None
         if _APPLIED in marks:
             self._applied = _decode_timestamp(marks[_APPLIED])
@@ -160,7 +165,8 @@ class TxnsShard:
             if not self._reached(*_parse_batch_key(key))
         ]
         cuts = dict(self._flushed)
-        return Recovered(self._upper, self._applied, dict(self._shards), batches, cuts)
+        shards_left = dict(self._shards)
+        return Recovered(self._upper, self._applied, shards_left, batches, cuts, forgotten)
 
     async def advance(self, upper: Timestamp) -> None:
         """Close every timestamp below `upper`, durably; start-up does it with the new ceiling.
@@ -241,11 +247,14 @@ class TxnsShard:
     async def _remove(self, removals: Sequence[_Removal]) -> None:
         for piece in _pieces(removals):
             await self._stash.transact(self._epoch, _plan_removals(piece))
-            for removal in piece:
-                if removal.after.sizes:
-                    self._outstanding[removal.before.token] = removal.after
-                else:
-                    del self._outstanding[removal.before.token]
+            self._removed(piece)
+
+    def _removed(self, removals: Sequence[_Removal]) -> None:
+        for removal in removals:
+            if removal.after.sizes:
+                self._outstanding[removal.before.token] = removal.after
+            else:
+                del self._outstanding[removal.before.token]
 
     def _applied_batches(self) -> list[_Removal]:
         """What Delta has by now, oldest first (T1)."""
@@ -262,14 +271,39 @@ class TxnsShard:
         """True if Delta has what this shard was given at `ts` (T1)."""
         return ts <= self._applied or ts <= self._flushed.get(shard, ts - 1)
 
+    async def forget(self, shards: Collection[ShardId], catalog: Sequence[Write] = ()) -> None:
+        """Forget shards with everything that is outstanding for them (T6, T9).
+
+        `catalog`: writes of the same transaction, opaque here. Raises Fenced, Determinate,
+        Indeterminate; may be repeated.
+        """
+        async with self._tidying:
+            removals = [
+                _Removal(commit, gone)
+                for commit in self._outstanding.values()
+                if (gone := tuple(shard for shard in commit.sizes if shard in shards))
+            ]
+            writes = [*catalog, *_plan_removals(removals)]
+            for shard in sorted(shards):
+                writes += [Delete(_SHARDS, shard), Delete(_FLUSHED, shard)]
+                writes.append(Put(_FORGOTTEN, shard, b""))
+            await self._stash.transact(self._epoch, writes)
+            self._removed(removals)
+            for shard in shards:
+                self._shards.pop(shard, None)
+                self._flushed.pop(shard, None)
+
+    async def cleared(self, shards: Collection[ShardId]) -> None:
+        """Nothing is left of these forgotten shards (T9). Raises like `forget`."""
+        writes = [Delete(_FORGOTTEN, shard) for shard in sorted(shards)]
+        await self._stash.transact(self._epoch, writes)
+
     def _check(self, commit: Commit) -> None:
         assert self._unknown is None, f"T5: the outcome of {self._unknown[0].token} is unknown"
         for shard in commit.batches:
             assert shard in self._shards or shard in commit.registers, f"T6: {shard} unregistered"
         for write in commit.catalog:
-            assert write.collection not in {_TXNS, _BATCHES, _TOKENS, _SHARDS, _FLUSHED}, (
-                f"{write.collection} belongs to the txns shard"
-            )
+            assert write.collection not in _OURS, f"{write.collection} belongs to the txns shard"
 
     async def _encoded(self, commit: Commit) -> Encoded:
         """The batches as bytes; large ones are encoded off the loop, if there is another place."""
@@ -296,8 +330,6 @@ class TxnsShard:
             for shard in commit.registers
             if shard not in self._shards
         ]
-        for shard in commit.forgets:
-            writes += [Delete(_SHARDS, shard), Delete(_FLUSHED, shard)]
         writes += commit.catalog
         outcome = _OUTCOME.pack(commit.ts, len(commit.batches))
         writes.append(Put(_TOKENS, commit.token, outcome))
@@ -309,8 +341,6 @@ class TxnsShard:
         self._upper_is(Timestamp(commit.ts + 1))
         for shard in commit.registers:
             self._shards.setdefault(shard, commit.ts)
-        for shard in commit.forgets:
-            self._shards.pop(shard, None)
         self._outstanding[commit.token] = _Outstanding(commit.ts, commit.token, sizes)
 
     async def _read_token(self, token: Token) -> Timestamp | None:

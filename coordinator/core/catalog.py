@@ -8,6 +8,7 @@ INVARIANTS
   K2  a change is checked against the catalog it is applied to; what does not fit raises Stale and
       changes nothing. Oids and shards are never used twice.
   K3  the stash holds the changes themselves; replaying them in key order gives the versions again.
+  K4  of what is older than since, the stash holds no more than makes the catalog of that time.
 """
 
 import bisect
@@ -28,7 +29,7 @@ from coordinator.core.messages import (
     RemoveTimeline,
 )
 from sql.catalog import Catalog, LookUp, ReadHold, Table, Timeline
-from storage.stash import Put
+from storage.stash import Delete, Put, Write
 from storage.types import Timestamp
 
 COLLECTION: Final = "catalog"
@@ -38,8 +39,10 @@ class Stale(Exception):
     """The catalog has changed since the statement was bound; the text says what."""
 
 
-def apply_changes(catalog: Catalog, changes: Iterable[CatalogChange], *, version: int) -> Catalog:
-    """The catalog after these changes. Raises Stale (K2)."""
+def apply_changes(
+    catalog: Catalog, changes: Iterable[CatalogChange], *, version: int, replayed: bool = False
+) -> Catalog:
+    """The catalog after these changes. Raises Stale (K2). `replayed`: they are the stash's (K4)."""
     tables = dict(catalog.tables)
     schemas = set(catalog.schemas)
     timelines = dict(catalog.timelines)
@@ -47,7 +50,7 @@ def apply_changes(catalog: Catalog, changes: Iterable[CatalogChange], *, version
     for change in changes:
         match change:
             case PutTable(table=table):
-                _put_table(tables, schemas, timelines, table)
+                _put_table(tables, schemas, timelines, table, replayed=replayed)
             case RemoveTable(table=table):
                 _remove_table(tables, table)
             case PutSchema(name=name):
@@ -95,6 +98,8 @@ def _put_table(
     schemas: set[str],
     timelines: Mapping[str, Timeline],
     table: Table,
+    *,
+    replayed: bool,
 ) -> None:
     known = tables.get((table.schema, table.name))
     if table.timeline not in timelines:
@@ -109,7 +114,9 @@ def _put_table(
         if known is None:
             name = next((key for key, other in tables.items() if other.oid == table.oid), name)
         before = tables.pop(name, None)
-        if before is None or before.version != table.version - 1:
+        if before is None and replayed:
+            pass  # the versions before are compacted away (K4)
+        elif before is None or before.version != table.version - 1:
             raise Stale(f'table "{table.name}" was changed by a concurrent transaction')
     tables[table.schema, table.name] = table
 
@@ -143,15 +150,46 @@ def encode_changes(ts: Timestamp, changes: Iterable[CatalogChange]) -> tuple[Put
     )
 
 
+def _record_ts(key: str) -> Timestamp:
+    return Timestamp(int(key.partition("/")[0]))
+
+
 def decode_changes(
     records: Mapping[str, bytes],
 ) -> list[tuple[Timestamp, list[CatalogChange]]]:
     """The DDL of a stash's `catalog` collection, by commit timestamp, in order (K3)."""
     by_ts: dict[Timestamp, list[CatalogChange]] = {}
     for key in sorted(records):
-        ts = Timestamp(int(key.partition("/")[0]))
+        ts = _record_ts(key)
         by_ts.setdefault(ts, []).append(decode_change(json.loads(records[key])))
     return sorted(by_ts.items())
+
+
+def compacted(records: Mapping[str, bytes], since: Timestamp) -> list[Write]:
+    """Replace all changes up to `since` by those that make the catalog of that time (K4)."""
+    old = {key: value for key, value in records.items() if _record_ts(key) <= since}
+    history = decode_changes(old)
+    if not history:
+        return []
+    catalog = VersionedCatalog(history).current
+    puts = encode_changes(history[-1][0], _making(catalog))
+    kept = {put.key for put in puts}
+    return [*(Delete(COLLECTION, key) for key in sorted(old) if key not in kept), *puts]
+
+
+def _making(catalog: Catalog) -> list[CatalogChange]:
+    """Changes that make this catalog out of nothing."""
+    empty = Catalog()
+    changes: list[CatalogChange] = [
+        *(PutSchema(name) for name in sorted(catalog.schemas - empty.schemas)),
+        *(RemoveSchema(name) for name in sorted(empty.schemas - catalog.schemas)),
+        *(PutTimeline(t) for name, t in catalog.timelines.items() if name not in empty.timelines),
+        *(PutTable(table) for table in sorted(catalog.tables.values(), key=lambda t: t.oid)),
+        *(PutReadHold(hold) for hold in catalog.read_holds.values()),
+    ]
+    made = apply_changes(empty, changes, version=catalog.version, replayed=True)
+    assert made == catalog, "K4: a compacted history makes the same catalog"
+    return changes
 
 
 class VersionedCatalog:
@@ -161,7 +199,8 @@ class VersionedCatalog:
         self._times: list[Timestamp] = [Timestamp(0)]
         self._versions: list[Catalog] = [Catalog()]
         for ts, changes in history:
-            self.put(ts, apply_changes(self.current, changes, version=self.current.version + 1))
+            version = self.current.version + 1
+            self.put(ts, apply_changes(self.current, changes, version=version, replayed=True))
 
     @classmethod
     def only(cls, catalog: Catalog) -> "VersionedCatalog":

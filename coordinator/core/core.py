@@ -16,7 +16,7 @@ validation, group_commit, leases, cutting, catalog. Here they are only put toget
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 import pyarrow as pa
@@ -50,6 +50,7 @@ from coordinator.core.messages import (
     CutFlushed,
     Disconnected,
     FilesRewritten,
+    Forgotten,
     GroupCommitted,
     GroupFailed,
     GroupPassed,
@@ -64,6 +65,7 @@ from coordinator.core.messages import (
     Refused,
     RefusedReason,
     ReleaseSavepoint,
+    RemoveTable,
     RequestId,
     RollbackTo,
     Savepoint,
@@ -118,6 +120,8 @@ class Recovered:
     timeline: Timeline = SYSTEM_TIMELINE
     registered: frozenset[ShardId] | None = None
     """Shards that the txns shard knows; None: all of `shards`."""
+    dropped: Mapping[ShardId, Timestamp] = field(default_factory=dict[ShardId, Timestamp])
+    """Shards that have no table any more, since when, until they are forgotten."""
 
 
 class Core:
@@ -152,9 +156,7 @@ class Core:
         )
         known = recovered.registered
         self._registered = set(recovered.shards if known is None else known)
-        self._groups = GroupCommit(
-            group_max=settings.group_max, bytes_max=settings.group_bytes_max
-        )
+        self._groups = GroupCommit(group_max=settings.group_max, bytes_max=settings.group_bytes_max)
         self._snapshots = Snapshots(
             recovered.timeline,
             settings,
@@ -174,6 +176,8 @@ class Core:
             self._oracle.read_ts,
             self._advance_since,
             self._holds.since_of,
+            lambda: self._next_oid,
+            recovered.dropped,
         )
         # What these hold in the txns shard stays there: Delta will not have it.
         self._fenced: set[ShardId] = set()
@@ -332,6 +336,8 @@ class Core:
                 return self._maintenance.asked(message) + self._advance(now)
             case FilesRewritten():
                 return self._maintenance.rewritten(message, now) + self._advance(now)
+            case Forgotten():
+                return self._maintenance.forgotten(message) + self._advance(now)
             case Vacuumed():
                 return self._maintenance.vacuumed(message, now) + self._advance(now)
             case Tidied():
@@ -381,7 +387,7 @@ class Core:
         predicates = message.predicates or (None,) * len(message.tables)
         for table, predicate in zip(message.tables, predicates, strict=True):
             shard = ShardId(table.shard)
-            refused = fenced(shard, self._shards) or self._too_old(table, message.ts)
+            refused = fenced(shard, self._shards) or self._too_old(table, message.ts, txn)
             if refused is not None:
                 return [Reply(message.request, refused)]
             if current:
@@ -391,14 +397,16 @@ class Core:
             )
         return [Reply(message.request, Views(tuple(views)))]
 
-    def _too_old(self, table: Table, ts: Timestamp) -> Refused | None:
+    def _too_old(self, table: Table, ts: Timestamp, txn: Transaction) -> Refused | None:
         """72000 for a table whose history is shorter than the timeline's."""
         since = self._holds.since_of(ShardId(table.shard))
         state = self._shards.get(ShardId(table.shard))
         if state is not None:
             # Its log may begin later, if history was shorter in a life before.
             since = max(since, state.since)
-        if ts >= since:
+        # A table that was dropped long ago may be forgotten already (M9).
+        known = state is not None or ShardId(table.shard) in txn.created()
+        if ts >= since and known:
             return None
         detail = f'The oldest readable timestamp of table "{table.name}" is {since}.'
         return Refused(RefusedReason.OTHER, "72000", "timestamp is too old", detail)
@@ -501,6 +509,8 @@ class Core:
             for change in gathered.changes
             if isinstance(change, PutTable) and change.table.timeline == self._timeline.name
         }
+        # A table that the same transaction drops again never comes to be.
+        created -= {ShardId(c.table.shard) for c in gathered.changes if isinstance(c, RemoveTable)}
         return tuple(sorted((created | gathered.batches.keys()) - self._registered))
 
     def _write_clock(self, members: Sequence[Pending], now: Timestamp) -> Timestamp:
@@ -525,6 +535,7 @@ class Core:
         effects: list[Effect] = []
         if group.changes:
             self._catalog.put(ts, group.catalog)
+            self._maintenance.catalog_changed(len(group.changes))
             self._holds.defined(group.catalog)
             effects.append(PublishCatalog(group.changes, group.catalog))
         for shard, batch in group.commit.batches.items():
@@ -548,7 +559,14 @@ class Core:
             self._groups.writes.prune(min(open_at, default=self._oracle.read_ts()))
 
     def _create_shards(self, changes: tuple[object, ...], ts: Timestamp, now: Timestamp) -> None:
+        removed = {ShardId(c.table.shard) for c in changes if isinstance(c, RemoveTable)}
+        for shard in removed & self._shards.keys():
+            # In another timeline a transaction of this very timestamp may still know the table.
+            own = self._timeline == SYSTEM_TIMELINE
+            self._maintenance.dropped(shard, ts if own else Timestamp(ts + 1))
         for change in changes:
+            if isinstance(change, PutTable) and change.table.shard in removed:
+                continue
             if isinstance(change, PutTable) and change.table.timeline == self._timeline.name:
                 shard = ShardId(change.table.shard)
                 if shard not in self._shards:
@@ -661,7 +679,7 @@ class Core:
             self._fenced.add(shard)
         # An attempt before may have reached an earlier cut only.
         late = {s for s in message.versions if self._shards[s].dirty_at(message.cut)}
-        for shard in {*message.failed, *late, *self._fenced}:
+        for shard in {*message.failed, *late, *self._fenced} & self._shards.keys():
             state = self._shards[shard]
             if self._stopping is None and not state.fenced:
                 self._cutting.failed(shard, now)

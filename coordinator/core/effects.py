@@ -85,6 +85,19 @@ class Tidy:
 
 
 @dataclass(frozen=True, slots=True)
+class ForgetShards:
+    """Forget dropped shards in the txns shard, durably, then delete their files. Ends in Forgotten.
+
+    The catalog's history up to `catalog_since` is compacted in the same transaction, where the
+    timeline keeps one; `next_oid` stays known without it.
+    """
+
+    shards: frozenset[ShardId]
+    catalog_since: Timestamp
+    next_oid: int
+
+
+@dataclass(frozen=True, slots=True)
 class PublishCatalog:
     """Tell the cores of all other timelines of DDL, before anybody hears that it is committed."""
 
@@ -111,4 +124,5 @@ Effect: TypeAlias = (
     | RemoveStaged
     | RewriteFiles
     | VacuumShard
+    | ForgetShards
 )

@@ -13,7 +13,7 @@ INVARIANTS
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coordinator.core.catalog import Stale, apply_changes, encode_changes
 from coordinator.core.interim import Interim, RecentWrites, interim_of
@@ -23,7 +23,7 @@ from coordinator.core.messages import (
     Refused,
     RequestId,
 )
-from coordinator.core.own_writes import merge_batches
+from coordinator.core.own_writes import deletes_of_others, merge_batches
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import (
     Ahead,
@@ -129,7 +129,10 @@ class GroupCommit:
         return Gathered(
             tuple(group.members),
             tuple(group.refused),
-            {shard: _merge(batches) for shard, batches in group.batches.items()},
+            {
+                shard: _named_now(_merge(batches), shards.get(shard))
+                for shard, batches in group.batches.items()
+            },
             tuple(group.changes),
             group.catalog,
             recent.ahead.entries,
@@ -179,8 +182,6 @@ class Gathered:
             token=token,
             batches=self.batches,
             registers=registers,
-            # A dropped table's shard is not forgotten: AS OF may still read it (DESIGN §7).
-            forgets=(),
             catalog=encode_changes(ts, self.changes),
         )
         return Group(self.members, commit, self.changes, self.catalog, self.interim)
@@ -214,6 +215,22 @@ def _admit(group: _Gathering, pending: Pending) -> None:
         group.nbytes += batch.nbytes
         entry = interim_of(batch, txn.replaced.get(shard, ()))
         group.recent.ahead.add(shard, shards.get(shard), batch, entry)
+
+
+def _named_now(batch: WriteBatch, state: ShardState | None) -> WriteBatch:
+    """The batch with deletes that name rows as they are called now, not as the writer read them.
+
+    What becomes durable must be understood after a restart, when compactions and flushes between
+    the read and the commit may be further back than the log is read.
+    """
+    if state is None or not batch.deletes:
+        return batch
+    others = deletes_of_others(batch)
+    if others is batch.deletes:
+        return replace(batch, deletes=state.surviving(others))
+    # Rows of files that the batch itself stages: the state has never heard of them.
+    own = {source: rows for source, rows in batch.deletes.items() if source not in others}
+    return replace(batch, deletes={**state.surviving(others), **own})
 
 
 def _merge(batches: Sequence[WriteBatch]) -> WriteBatch:

@@ -2,6 +2,7 @@
 
     flushed ──worth it──▶ RewriteFiles ──FilesRewritten──▶ rewritten ──next cut──▶ landed
     VACUUM, age ────────▶ VacuumShard ──────Vacuumed─────▶ suspects for the next one
+    dropped ──since─────▶ ForgetShards ─────Forgotten────▶ nothing is left
 
 INVARIANTS
   M5  at most one job is in flight: what a vacuum finds unused is not being written by a compaction.
@@ -10,21 +11,25 @@ INVARIANTS
       nobody names goes only if nobody named it at a vacuum before either, and every transaction
       that was open when that one ended is over: who might have named it cannot any more.
   M8  a fenced shard is left alone.
+  M9  a dropped shard leaves the core when since has reached the drop, and no cut is in flight: then
+      no view, no transaction and no flush knows it any more.
 
 Not here: which files are worth rewriting (`storage/delta/compaction.py`), which may go
 (`storage/delta/vacuum.py`).
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from coordinator.core.cutting import Cutting
-from coordinator.core.effects import Effect, Reply, RewriteFiles, VacuumShard
+from coordinator.core.effects import Effect, ForgetShards, Reply, RewriteFiles, VacuumShard
 from coordinator.core.messages import (
     CutFlushed,
     FilesRewritten,
+    Forgotten,
     Maintained,
     Optimize,
     Refused,
@@ -42,6 +47,14 @@ from storage.delta.vacuum import Vacuuming, names_in_use
 from storage.live_files import LiveFile
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp
+
+FORGET_PAUSE_US: Final = 1_000_000
+"""Between two looks whether a dropped table may go. Smaller: more work for an idle server."""
+
+
+CATALOG_CHANGES_MAX: Final = 256
+"""Changes after which the catalog's history in the stash is compacted, also if no table is dropped.
+Larger: a longer history to read at start."""
 
 
 class _Work(StrEnum):
@@ -78,6 +91,8 @@ class Maintenance:
         read_ts: Callable[[], Timestamp],
         advance_since: Callable[[Timestamp], Timestamp],
         since_of: Callable[[ShardId], Timestamp],
+        next_oid: Callable[[], int],
+        dropped: Mapping[ShardId, Timestamp],
     ) -> None:
         self._settings = settings
         self._shards = shards
@@ -86,6 +101,7 @@ class Maintenance:
         self._read_ts = read_ts
         self._advance_since = advance_since
         self._since_of = since_of
+        self._next_oid = next_oid
         self._queue: deque[_Job] = deque()
         self._in_flight: _Job | None = None
         self._rewritten: dict[ShardId, tuple[LiveFile, ...]] = {}
@@ -94,6 +110,12 @@ class Maintenance:
         self._left: dict[RequestId, int] = {}
         self._suspects: dict[ShardId, _Suspects] = {}
         self._vacuumed: dict[ShardId, Timestamp] = {}
+        # Shards whose table is gone, since when; and those that are being forgotten.
+        self._dropped: dict[ShardId, Timestamp] = dict(dropped)
+        self._forgetting: frozenset[ShardId] = frozenset()
+        self._compacting = False
+        self._looked = Timestamp(0)
+        self._changes = 0
         self._stopped = False
 
     # --- what is wanted ------------------------------------------------------------------------
@@ -156,7 +178,7 @@ class Maintenance:
 
     def advance(self, now: Timestamp) -> list[Effect]:
         """Begin the next job, if none is in flight (M5)."""
-        effects: list[Effect] = []
+        effects = self._forget(now)
         while self._queue and self._in_flight is None and not self._stopped:
             job = self._queue.popleft()
             state = self._shards.get(job.shard)
@@ -294,11 +316,47 @@ class Maintenance:
         self._suspects[job.shard] = _Suspects(message.unnamed, newest)
         return self._ended(job)
 
-    def forget(self, shards: Iterable[ShardId]) -> None:
-        """These shards are gone."""
-        for shard in shards:
+    # --- forgetting ----------------------------------------------------------------------------
+
+    def dropped(self, shard: ShardId, ts: Timestamp) -> None:
+        """The shard's table is gone from `ts` on."""
+        self._dropped[shard] = ts
+
+    def catalog_changed(self, changes: int) -> None:
+        """The catalog's history has grown."""
+        self._changes += changes
+
+    def _forget(self, now: Timestamp) -> list[Effect]:
+        """Let dropped shards go that nobody can read any more (M9)."""
+        busy = self._in_flight is not None or self._cutting.in_flight is not None or self._stopped
+        long_history = self._changes >= CATALOG_CHANGES_MAX
+        if busy or self._compacting or not (self._dropped or long_history):
+            return []
+        if 0 <= now - self._looked < FORGET_PAUSE_US:
+            return []
+        self._looked = now
+        since = self._advance_since(now)
+        over = [shard for shard, ts in self._dropped.items() if self._since_of(shard) >= ts]
+        if not over and not long_history:
+            return []
+        self._changes = 0
+        self._compacting = True
+        self._forgetting = frozenset(over)
+        for shard in over:
+            self._shards.pop(shard, None)
+            self._cutting.dirty_since.pop(shard, None)
             for known in (self._rewritten, self._suspects, self._vacuumed):
                 known.pop(shard, None)
+        return [ForgetShards(self._forgetting, since, self._next_oid())]
+
+    def forgotten(self, message: Forgotten) -> list[Effect]:
+        """They are gone, or it is tried again after a while."""
+        if message.done:
+            for shard in self._forgetting:
+                del self._dropped[shard]
+        self._forgetting = frozenset()
+        self._compacting = False
+        return []
 
 
 _FAILED = Refused(RefusedReason.OTHER, "58030", "could not maintain the table: storage has failed")

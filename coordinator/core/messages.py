@@ -372,6 +372,13 @@ class Vacuumed:
 
 
 @dataclass(frozen=True, slots=True)
+class Forgotten:
+    """Ends ForgetShards, done or not: what was not is tried again later."""
+
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Tidied:
     """Ends Tidy, done or not: a cut that was not tidied is tidied with the next one."""
 
@@ -406,7 +413,7 @@ Message: TypeAlias = (
     | AbortTransaction | NewTableId | CeilingPersisted | CeilingFailed | GroupCommitted |
     GroupPassed
     | GroupFailed | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize | Vacuum
-    | FilesRewritten | Vacuumed
+    | FilesRewritten | Vacuumed | Forgotten
 )  # fmt: skip
 
 

@@ -12,31 +12,35 @@ INVARIANTS
       foreign readers (`delta.deletedFileRetentionDuration`); log entries likewise.
   Y2  an orphan goes only if no flush can come back to it: a flush names its data file after its
       last commit and its vectors after its version, and both only ascend.
+      A compaction's file is an orphan only if another version follows the one it was made from.
   Y3  what somebody else has put here is not ours to delete: only names of our own patterns go.
   Y4  log entries go oldest first, and only before a checkpoint that has just been read as a whole:
       a crash at any point leaves a log that can be read.
+  Y5  a coordinator that was deposed deletes nothing that the next one has written: between listing
+      and deleting it asks whether it still leads.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from storage.delta.actions import CommitInfo
 from storage.delta.checkpoint import LogState
 from storage.delta.deletion_vectors import vector_version
-from storage.delta.layout import data_path, log_directory, parse_log_path
+from storage.delta.layout import last_checkpoint_path, log_directory, parse_log_path
+from storage.delta.log import decode_commit
 from storage.delta.maintenance import log_state
 from storage.delta.recovery import list_log, read_checkpoint, read_commit
 from storage.delta.table import FILE_RETENTION, LOG_RETENTION, promised_ms
-from storage.errors import Corrupt
+from storage.errors import Corrupt, ForeignWriter
 from storage.live_files import LiveFile
 from storage.object_store import ObjectStore
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp
 
 _FLUSHED: Final = re.compile(r"part-(\d{1,20})-[0-9a-f]{16}\.parquet")
-_REWRITTEN: Final = re.compile(r"part-c\d{1,20}-[0-9a-f]{16}\.parquet")
+_REWRITTEN: Final = re.compile(r"part-c(\d{1,20})-[0-9a-f]{16}\.parquet")
 _STAGED: Final = re.compile(
     r"part-[0-9a-f]{32}\.parquet|part-[0-9a-f]{24}-\d{5,}\.parquet|\.[0-9a-f]{24}/.*"
 )
@@ -82,31 +86,71 @@ def names_in_use(
     return frozenset(names)
 
 
-async def vacuum_shard(store: ObjectStore, vacuuming: Vacuuming) -> Vacuumed:
-    """Delete what may go. Raises Corrupt, Determinate, Indeterminate; may be repeated."""
+async def nobody_else() -> None:
+    """For who cannot be deposed."""
+
+
+async def vacuum_shard(
+    store: ObjectStore,
+    vacuuming: Vacuuming,
+    *,
+    leading: Callable[[], Awaitable[None]] = nobody_else,
+) -> Vacuumed:
+    """Delete what may go, if `leading` does not raise. May be repeated.
+
+    Raises Corrupt, Determinate, Indeterminate, and what `leading` does.
+    """
     shard = vacuuming.shard
     log = LogState() if vacuuming.number < 0 else await log_state(store, shard, vacuuming.number)
     removed = removed_files(log)
     named = named_files(log)
     horizon_ms = _horizon_ms(vacuuming, log, FILE_RETENTION)
-    deleted: list[str] = []
+    expired: list[str] = []
     unnamed: set[str] = set()
     for path in await store.list(shard):
         name = path.removeprefix(f"{shard}/")
         if name in vacuuming.in_use or path.startswith(f"{log_directory(shard)}/"):
             continue
         if name in removed:
-            expired = removed[name] <= horizon_ms and name not in named
-        else:
-            expired = name in vacuuming.suspects
-            if name in named or not _abandoned(name, vacuuming):
-                continue
+            if removed[name] <= horizon_ms and name not in named:
+                expired.append(path)
+        elif name not in named and _abandoned(name, vacuuming):
             unnamed.add(name)
-        if expired:
-            await store.delete(data_path(shard, name))
-            deleted.append(path)
-    deleted += await _clean_log(store, vacuuming, log)
+            if name in vacuuming.suspects:
+                expired.append(path)
+    # What the next coordinator has written came after this answer, so it is not on the list (Y5).
+    await leading()
+    for path in expired:
+        await store.delete(path)
+    deleted = [*expired, *await _clean_log(store, vacuuming, log)]
     return Vacuumed(tuple(deleted), frozenset(unnamed - vacuuming.suspects))
+
+
+async def remove_table(store: ObjectStore, shard: ShardId) -> None:
+    """Delete a dropped table: log first, then files. What others have put there stays (Y3).
+
+    Its directory stays, empty: stores have no directories. May be repeated.
+    """
+    for path in await store.list(shard):
+        name = path.removeprefix(f"{shard}/")
+        if path.startswith(f"{log_directory(shard)}/"):
+            ours = path == last_checkpoint_path(shard) or await _own_log_file(store, path)
+        else:
+            patterns = (_FLUSHED, _REWRITTEN, _STAGED)
+            ours = vector_version(name) is not None or any(p.fullmatch(name) for p in patterns)
+        if ours:
+            await store.delete(path)
+
+
+async def _own_log_file(store: ObjectStore, path: str) -> bool:
+    parsed = parse_log_path(path)
+    if parsed is None or parsed[1] != "json":
+        return parsed is not None
+    try:
+        info = decode_commit(await store.read(path))[0]
+    except (Corrupt, ForeignWriter):
+        return False
+    return isinstance(info, CommitInfo) and info.meridian is not None
 
 
 def _horizon_ms(vacuuming: Vacuuming, log: LogState, retention: str) -> int:
@@ -145,7 +189,11 @@ def _abandoned(name: str, vacuuming: Vacuuming) -> bool:
     version = vector_version(name)
     if version is not None:
         return version <= vacuuming.number
-    return bool(_REWRITTEN.fullmatch(name) or _STAGED.fullmatch(name))
+    rewritten = _REWRITTEN.fullmatch(name)
+    if rewritten is not None:
+        # A deposed coordinator may still bring it, as the version after the one it was made from.
+        return int(rewritten[1]) < vacuuming.cut
+    return _STAGED.fullmatch(name) is not None
 
 
 async def _clean_log(store: ObjectStore, vacuuming: Vacuuming, log: LogState) -> list[str]:

@@ -113,6 +113,7 @@ class Story:
         recovered = run(self.txns.load())
         shards = ", ".join(f"{shard}@{ts}" for shard, ts in recovered.shards.items())
         lines = [f"upper {recovered.upper}, applied {recovered.applied}, shards [{shards}]"]
+        lines += [f"forgotten {shard}" for shard in sorted(recovered.forgotten)]
         lines += [f"{shard}@{ts} {ids_of(batch)}" for ts, shard, batch in recovered.batches]
         return "\n".join(lines)
 
@@ -138,14 +139,12 @@ class Story:
         ts = Timestamp(int(options.pop("ts")))
         token = Token(options.pop("token"))
         registers = options.pop("register", "")
-        forgets = options.pop("forget", "")
         catalog = options.pop("catalog", "")
         commit = Commit(
             ts,
             token,
             {ShardId(shard): batch_of(*map(int, ids.split(","))) for shard, ids in options.items()},
             registers=tuple(ShardId(shard) for shard in registers.split(",") if shard),
-            forgets=tuple(ShardId(shard) for shard in forgets.split(",") if shard),
             catalog=tuple(Put("catalog", key, b"record") for key in catalog.split(",") if key),
         )
         run(self.txns.commit_at(commit))
@@ -160,6 +159,15 @@ class Story:
         flushed = {ShardId(shard): Timestamp(int(cut)) for shard, cut in pairs}
         run(self.txns.tidy(Timestamp(int(command.options["cut"])), flushed))
         return "tidied"
+
+    def do_forget(self, command: Command) -> str:
+        writes = [Put("catalog", "compacted", b"record")] if "catalog" in command.options else []
+        run(self.txns.forget([ShardId(shard) for shard in command.words], writes))
+        return "forgotten"
+
+    def do_cleared(self, command: Command) -> str:
+        run(self.txns.cleared([ShardId(shard) for shard in command.words]))
+        return "cleared"
 
     def do_advance(self, command: Command) -> str:
         run(self.txns.advance(Timestamp(int(command.options["upper"]))))
