@@ -240,6 +240,22 @@ int dup(int fd) { return duplicated(fd, syscall(SYS_dup, fd)); }
 int dup2(int fd, int to) { return fd == to ? fd : duplicated(fd, syscall(SYS_dup3, fd, to, 0)); }
 int dup3(int fd, int to, int flags) { return duplicated(fd, syscall(SYS_dup3, fd, to, flags)); }
 
+int fcntl(int fd, int command, ...) {
+    va_list rest;
+    va_start(rest, command);
+    void *argument = va_arg(rest, void *);
+    va_end(rest);
+    int done = syscall(SYS_fcntl, fd, command, argument);
+    return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? duplicated(fd, done) : done;
+}
+int fcntl64(int fd, int command, ...) {
+    va_list rest;
+    va_start(rest, command);
+    void *argument = va_arg(rest, void *);
+    va_end(rest);
+    return fcntl(fd, command, argument);
+}
+
 int mkdirat(int at, const char *path, mode_t mode) {
     const char *name;
     uint64_t directory = 0;

@@ -42,8 +42,10 @@ class Loaded:
 
     def history_until(self, end: int) -> History:
         """What clients were told before record `end` was written: no answer rests on it."""
-        at = self.records[end].at_ns if end < len(self.records) else self.records[-1].at_ns + 1
-        return History(tuple(e for e in self.account.history().events if e.at < at))
+        events = self.account.history().events
+        if end < len(self.records):
+            events = tuple(e for e in events if e.at < self.records[end].at_ns)
+        return History(events)
 
 
 def _load(

@@ -375,10 +375,10 @@ class Claims:
 
     def judge(self, account: Account) -> list[Finding]:
         """See Workload."""
-        return [*check_real_time_set(account.history()), *_claimed_twice(account.history())]
+        return [*check_real_time_set(account.history()), *check_claims(account.history())]
 
 
-def _claimed_twice(history: History) -> list[Finding]:
+def check_claims(history: History) -> list[Finding]:
     """No answer holds two claims of one slot."""
     found: list[Finding] = []
     for transaction in history.transactions():
