@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import psycopg
 import pytest
@@ -88,6 +89,38 @@ def test_the_past_has_the_names_and_columns_of_its_time() -> None:
         middle = f"select a from t as of at least {before}"
         with pytest.raises(psycopg.errors.UndefinedColumn):
             connection.execute(middle.encode())
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "create table if not exists t (a int)",
+        "create schema if not exists s",
+        "create timeline if not exists line manual",
+        "drop table if exists gone",
+        "drop read hold if exists gone",
+        "alter table if exists gone rename to kept",
+    ],
+)
+def test_many_at_once_agree_on_what_is_there(statement: str) -> None:
+    with serving() as dsn:
+        with _connect(dsn) as setup:
+            setup.execute("create table gone (a int)")
+            setup.execute("create read hold gone")
+
+        def run(_client: int) -> str | None:
+            with _connect(dsn) as connection:
+                return connection.execute(statement.encode()).statusmessage
+
+        with ThreadPoolExecutor(8) as threads:
+            tags = set(threads.map(run, range(8)))
+        assert len(tags) == 1
+        with _connect(dsn) as reader:
+            names = "select table_name from meridian.frontiers order by 1"
+            found = [name for (name,) in reader.execute(names).fetchall()]
+            assert len(found) == len(set(found))
+            with pytest.raises(psycopg.Error) if "not exists" in statement else nullcontext():
+                reader.execute(statement.replace("if not exists ", "").encode())
 
 
 def test_definitions_survive_a_new_start() -> None:
