@@ -27,9 +27,8 @@ from compute.local_database import LocalSettings, open_database
 from compute.local_errors import FAILURES, Interrupted, translated
 from compute.local_functions import LocalFunctions
 from compute.local_relations import Argument, Bound, LocalRelations
-from compute.plan_nodes import identified_relations
+from compute.local_statements import LocalStatements
 from compute.scan import RowReader
-from sql.emit.duckdb import emit
 from sql.emit.scope import too_complex
 from sql.plan import Plan, output_columns
 from sql.plan_depth import check_depth
@@ -55,6 +54,7 @@ class LocalExecutor:
         workers = max(4, 2 * settings.threads)
         self._workers = ThreadPoolExecutor(workers, "local-query")
         self._interrupters = ThreadPoolExecutor(1, "local-interrupt")
+        self._statements = LocalStatements()
         self._connections: set[duckdb.DuckDBPyConnection] = set()
         self._closed = False
 
@@ -113,14 +113,14 @@ class LocalExecutor:
         self, connection: duckdb.DuckDBPyConnection, run: Run, bound: Bound
     ) -> pa.RecordBatchReader:
         """The statement of a run, at its first rows."""
-        identified = identified_relations(run.plan)
+        identified = self._statements.identified(run.plan)
         names = {
             relation: self._relations.relation(
                 connection, view, bound, identity=relation in identified
             )
             for relation, view in run.inputs.items()
         }
-        query = emit(run.plan, names, run.parameters)
+        query = self._statements.emitted(run.plan, names, run.parameters)
         self._functions.register(query.calls)
         text = query.text
         if bound.relations:

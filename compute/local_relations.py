@@ -5,13 +5,16 @@
                └─ inline slices ─────────────▶ a table
                (all of it, if it is small) ──▶ a table
 
-Tables are DuckDB's own, in memory, made once for a view and kept while they are asked for: a query
+Rows of a view that is read for the first time are handed over as Arrow: it may be the last time. If
+it is read again they become a table of DuckDB's own, in memory, kept while it is asked for: a query
 over one runs without Python, and without opening a file.
 
 INVARIANTS
   N1  a relation's columns are `f0`, `f1` .. by ordinal; with identity also `__source`, `__index`.
   N2  paths, names of files and limits are bound; a statement holds names of ours only.
-  N3  a table is dropped when no run uses it, the least recently used one first.
+  N3  rows handed over as Arrow are a stream, into which DuckDB pushes no condition: Arrow's NaN is
+      not greater than other numbers.
+  N4  a table is dropped when no run uses it, the least recently used one first.
 """
 
 import itertools
@@ -41,6 +44,8 @@ Argument: TypeAlias = str | list[str] | list[int]
 TABLES_BYTES_MAX: Final = 256 << 20
 """Rows kept as tables for views that are read again. Less makes them again."""
 TABLES_MAX: Final = 1_000
+SEEN_MAX: Final = 200
+"""Views of which it is remembered that they have been read once."""
 SCHEMAS_MAX: Final = 100_000
 """Files whose column names are remembered; for others the footer is read by every scan."""
 
@@ -78,6 +83,17 @@ class _Table:
     users: int = 0
 
 
+class _Stream:
+    """Rows as nothing but an Arrow stream, as often as it is asked for (N3)."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self._rows = rows
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """See Arrow's PyCapsule interface."""
+        return self._rows.__arrow_c_stream__(requested_schema)
+
+
 @dataclass(slots=True)
 class Bound:
     """The relations of one statement: its common table expressions, and their arguments."""
@@ -102,6 +118,7 @@ class LocalRelations:
         self._lock = threading.Lock()
         self._making = threading.Lock()
         self._tables: OrderedDict[Key, _Table] = OrderedDict()
+        self._seen: OrderedDict[Key, object] = OrderedDict()
         self._bytes = 0
         self._layouts: OrderedDict[tuple[ShardId, Source], tuple[str, ...]] = OrderedDict()
         self._numbers = itertools.count(1)
@@ -232,10 +249,14 @@ class LocalRelations:
         *,
         kept: object = None,
     ) -> str:
-        """The name of a table of these rows, in use by the statement."""
+        """The name of these rows, in use by the statement."""
         known = self._known(key, bound)
         if known is not None:
             return known
+        if not self._seen_before(key, kept):
+            name = f"r{next(self._numbers)}"
+            connection.register(name, _Stream(rows()))
+            return name
         with self._making:
             # Whoever waited here finds what the one before has made.
             known = self._known(key, bound)
@@ -250,6 +271,16 @@ class LocalRelations:
         for old in unused:
             connection.execute(f"drop table {old.name}")
         return table.name
+
+    def _seen_before(self, key: Key, kept: object) -> bool:
+        with self._lock:
+            if key in self._seen:
+                del self._seen[key]
+                return True
+            self._seen[key] = kept
+            if len(self._seen) > SEEN_MAX:
+                self._seen.popitem(last=False)
+            return False
 
     def _known(self, key: Key, bound: Bound) -> str | None:
         with self._lock:
@@ -266,7 +297,7 @@ class LocalRelations:
 
     def _make(self, connection: duckdb.DuckDBPyConnection, rows: pa.Table, kept: object) -> _Table:
         name = f"r{next(self._numbers)}"
-        connection.register("arriving", rows)
+        connection.register("arriving", _Stream(rows))
         try:
             connection.execute(f"create table {name} as select * from arriving")
         finally:
@@ -274,7 +305,7 @@ class LocalRelations:
         return _Table(name, rows.nbytes, kept)
 
     def _unused(self) -> list[_Table]:
-        """Tables over the limit that nobody uses (N3), forgotten."""
+        """Tables over the limit that nobody uses (N4), forgotten."""
         found: list[_Table] = []
         for key, table in list(self._tables.items()):
             if self._bytes <= TABLES_BYTES_MAX and len(self._tables) <= TABLES_MAX:
