@@ -15,7 +15,15 @@ from collections.abc import Callable
 from typing import Protocol
 
 from coordinator import session_errors as wrong
-from coordinator.execution import Done, Rows, Services
+from coordinator.cursors import Cursor
+from coordinator.execution import Done, Outcome, Rows, Services
+from coordinator.named_statements import (
+    Declaration,
+    Fetch,
+    Invocation,
+    Preparation,
+    named_statement,
+)
 from coordinator.pgwire.messages import (
     BackendMessage,
     Bind,
@@ -38,12 +46,14 @@ from coordinator.pgwire.messages import (
     row_description,
 )
 from coordinator.portal import Portal, PreparedStatement, tag_of
+from coordinator.portals import Portals
 from coordinator.result_encoder import ResultEncoder
 from coordinator.session_parameters import declared_types, decode_parameters
 from coordinator.statement_runner import Request, StatementRunner
 from coordinator.transaction import SessionTransaction
 from coordinator.variables import Variables
 from sql.parse import Statement
+from sql.types import SqlType, Value
 
 
 class Client(Protocol):
@@ -89,15 +99,13 @@ class Commands:
         self._runner = runner
         self._restart_clock = restart_clock
         self._statements: dict[str, PreparedStatement] = {}
-        self._portals: dict[str, Portal] = {}
+        self.portals = Portals()
 
     # --- simple protocol ------------------------------------------------------------------------
 
     async def query(self, text: str) -> None:
         """The simple protocol: all statements of a string. Several are one transaction (C1)."""
-        unnamed = self._portals.pop("", None)
-        if unnamed is not None:
-            await unnamed.close()
+        await self.portals.close("")
         statements = self._services.plans.parse(text)
         real = [statement for statement in statements if statement.node is not None]
         if not real:
@@ -110,13 +118,11 @@ class Commands:
 
     async def _simple(self, statement: Statement, *, alone: bool) -> None:
         alone = alone and not self._transaction.in_block and self._transaction.statements == 0
-        execution = self._runner.execution(())
-        outcome = await self._runner.run(Request(statement), execution, alone=alone)
-        await self._after(statement)
+        prepared = PreparedStatement(statement, (), (), None)
+        outcome = await self._outcome(prepared, (), alone=alone)
         if isinstance(outcome, Done):
             self._client.send(CommandComplete(outcome.tag))
             return
-        prepared = PreparedStatement(statement, (), (), outcome.columns)
         portal = Portal(prepared, (), outcome=outcome)
         self._client.send(row_description(outcome.columns))
         try:
@@ -140,12 +146,9 @@ class Commands:
     async def _after(self, statement: Statement) -> None:
         """What else ends when a statement has run: portals with their transaction, DISCARD."""
         kind = type(statement.node).__name__
-        if kind == "TransactionStmt":
-            if not self._transaction.in_block:
-                await self.close_portals()
-            elif self._transaction.rolled_back_to:
-                await self.close_portals(self._transaction.rolled_back_to)
-                self._transaction.rolled_back_to = 0
+        if kind == "TransactionStmt" and self._transaction.rolled_back_to:
+            await self.portals.close_since(self._transaction.rolled_back_to)
+            self._transaction.rolled_back_to = 0
         elif kind in ("DiscardStmt", "DeallocateStmt", "ClosePortalStmt"):
             await self._discard(statement)
 
@@ -156,7 +159,7 @@ class Commands:
                 if not self._transaction.warns_outside:
                     raise wrong.in_block("DISCARD ALL")
                 self._statements.clear()
-                await self.close_portals()
+                await self.portals.close_all()
                 self._variables.reset("all")
             case "deallocate all":
                 self._statements.clear()
@@ -164,9 +167,10 @@ class Commands:
                 if self._statements.pop(discard.name or "", None) is None:
                     raise wrong.undefined_statement(discard.name or "")
             case "close all":
-                await self.close_portals()
+                await self.portals.close_all()
             case "close":
-                raise wrong.undefined_cursor(discard.name or "")
+                if not await self.portals.close(discard.name or ""):
+                    raise wrong.undefined_cursor(discard.name or "")
             case _:
                 pass  # plans, sequences, temp, unlisten: nothing is kept of them
 
@@ -174,24 +178,109 @@ class Commands:
         """Sync, the end of a string: commit what no block holds (C1)."""
         self._transaction.grouped = False
         if not self._transaction.in_block:
-            await self.close_portals()
+            await self.portals.end()
             await self._transaction.commit()
+            self.portals.keep()
 
-    async def fail_portals(self, since: int) -> None:
-        """End the work behind portals of this serial or later; their names go with the block."""
-        for portal in list(self._portals.values()):
-            if portal.serial >= since:
-                await portal.close()
+    # --- statements about statements and portals ------------------------------------------------
 
-    async def close_portals(self, since: int = 0) -> None:
-        """Let go of the portals opened at this serial or later, and of the engines behind them."""
-        if self._portals:
-            portals = [known for known in self._portals.values() if known.serial >= since]
-            self._portals = {
-                name: portal for name, portal in self._portals.items() if portal.serial < since
-            }
-            for portal in portals:
-                await portal.close()
+    async def _outcome(
+        self, prepared: PreparedStatement, parameters: tuple[Value, ...], *, alone: bool
+    ) -> Outcome:
+        """Run a statement, whatever it is about, and end what ends with it."""
+        statement = prepared.statement
+        ends = self._transaction.ends
+        match named_statement(statement):
+            case None:
+                request = Request(statement, prepared.declared, prepared.columns)
+                execution = self._runner.execution(parameters)
+                outcome = await self._runner.run(request, execution, alone=alone)
+            case Invocation() as invocation:
+                self._runner.check_allowed(statement)
+                outcome = await self._invoke(statement, invocation, alone=alone)
+            case Preparation() as preparation:
+                self._runner.check_allowed(statement)
+                await self._prepare(preparation)
+                outcome = Done("PREPARE")
+            case Declaration() as declaration:
+                self._runner.check_allowed(statement)
+                await self._declare(declaration, prepared.declared, parameters)
+                outcome = Done("DECLARE CURSOR")
+            case Fetch() as fetch:
+                self._runner.check_allowed(statement)
+                outcome = await self._fetch(fetch)
+        if type(statement.node).__name__ == "TransactionStmt" and ends != self._transaction.ends:
+            await self._transaction_ended()
+        await self._after(statement)
+        return outcome
+
+    async def _transaction_ended(self) -> None:
+        if self._transaction.committed:
+            await self.portals.end()
+            self.portals.keep()
+        else:
+            await self.portals.rolled_back()
+
+    async def _prepare(self, preparation: Preparation) -> None:
+        if preparation.name in self._statements:
+            raise wrong.duplicate_statement(preparation.name)
+        self._statements[preparation.name] = await self._described(
+            preparation.statement, preparation.declared
+        )
+
+    async def _invoke(
+        self, statement: Statement, invocation: Invocation, *, alone: bool
+    ) -> Outcome:
+        target = self._statement(invocation.name)
+        values = self._runner.arguments(statement, invocation, target.parameters)
+        request = Request(target.statement, target.declared, target.columns)
+        return await self._runner.run(request, self._runner.execution(values), alone=alone)
+
+    async def _declare(
+        self,
+        declaration: Declaration,
+        declared: tuple[SqlType | None, ...],
+        parameters: tuple[Value, ...],
+    ) -> None:
+        if self._transaction.warns_outside and not declaration.hold:
+            raise wrong.only_in_block("DECLARE CURSOR")
+        self.portals.check_free(declaration.name)
+        request = Request(declaration.statement, declared)
+        execution = self._runner.execution(parameters)
+        outcome = await self._runner.run(request, execution, alone=False)
+        assert isinstance(outcome, Rows), "the grammar lets only queries be declared"
+        described = PreparedStatement(declaration.statement, declared, (), outcome.columns)
+        portal = Portal(
+            described,
+            parameters,
+            serial=self._transaction.serial,
+            outcome=outcome,
+            hold=declaration.hold,
+        )
+        portal.cursor = Cursor(
+            portal,
+            scroll=declaration.scroll,
+            kept_bytes_max=self._services.limits.returning_bytes_max,
+        )
+        self.portals.open(declaration.name, portal)
+        if declaration.hold:
+            await portal.cursor.keep_all()
+
+    async def _fetch(self, fetch: Fetch) -> Outcome:
+        portal = self.portals.cursor(fetch.name)
+        if portal is None:
+            raise wrong.undefined_cursor(fetch.name)
+        assert portal.cursor is not None, "a cursor was asked for"
+        assert isinstance(portal.outcome, Rows), "a cursor is declared for a query"
+        if portal.cursor.failed:
+            raise wrong.finished_portal(fetch.name)
+        batches = portal.cursor.fetch(fetch)
+        if not fetch.move:
+            return Rows(portal.outcome.columns, batches, lambda count: f"FETCH {count}")
+        moved = 0
+        async for batch in batches:
+            moved += batch.num_rows
+        return Done(f"MOVE {moved}")
 
     # --- extended protocol ----------------------------------------------------------------------
 
@@ -217,14 +306,27 @@ class Commands:
             raise wrong.several_statements()
         statement = statements[0] if statements else Statement(message.text, None, 0)
         declared = declared_types(message.type_oids)
-        prepared = await self._runner.describe(statement, declared)
-        self._statements[message.statement] = PreparedStatement(
-            statement,
-            prepared.parameters,
-            prepared.parameters,
-            self._runner.columns(prepared.bound),
-        )
+        self._statements[message.statement] = await self._described(statement, declared)
         self._client.send(ParseComplete())
+
+    async def _described(
+        self, statement: Statement, declared: tuple[SqlType | None, ...]
+    ) -> PreparedStatement:
+        """The statement with its parameters and columns."""
+        named = named_statement(statement)
+        if named is None or isinstance(named, Declaration):
+            inner = statement if named is None else named.statement
+            prepared = await self._runner.describe(inner, declared)
+            columns = None if named is not None else self._runner.columns(prepared.bound)
+            return PreparedStatement(statement, prepared.parameters, prepared.parameters, columns)
+        self._runner.check_allowed(statement)
+        columns = None
+        if isinstance(named, Invocation) and named.name in self._statements:
+            columns = self._statements[named.name].columns
+        elif isinstance(named, Fetch) and not named.move:
+            portal = self.portals.cursor(named.name)
+            columns = None if portal is None else portal.prepared.columns
+        return PreparedStatement(statement, (), (), columns)
 
     def _statement(self, name: str) -> PreparedStatement:
         prepared = self._statements.get(name)
@@ -232,24 +334,16 @@ class Commands:
             raise wrong.undefined_statement(name)
         return prepared
 
-    def _portal(self, name: str) -> Portal:
-        portal = self._portals.get(name)
-        if portal is None:
-            raise wrong.undefined_portal(name)
-        return portal
-
     async def _bind(self, message: Bind) -> None:
         prepared = self._statement(message.statement)
         self._runner.check_allowed(prepared.statement, parameters=len(message.parameters))
         values = decode_parameters(message, prepared.parameters, self._variables.timezone)
         formats = expand_formats(message.result_formats, len(prepared.columns or ()))
-        known = self._portals.get(message.portal)
-        if known is not None:
-            if message.portal:
-                raise wrong.duplicate_portal(message.portal)
-            await known.close()
+        if not message.portal:
+            await self.portals.close("")
+        self.portals.check_free(message.portal)
         serial = self._transaction.serial
-        self._portals[message.portal] = Portal(prepared, values, formats, serial)
+        self.portals.open(message.portal, Portal(prepared, values, formats, serial))
         self._client.send(BindComplete())
 
     def _describe(self, message: Describe) -> None:
@@ -260,7 +354,7 @@ class Commands:
             oids = tuple(type_.oid for type_ in prepared.parameters)
             self._client.send(ParameterDescription(oids))
         else:
-            portal = self._portal(message.name)
+            portal = self.portals.find(message.name)
             prepared, formats = portal.prepared, portal.formats
             self._check_described(prepared)
         if prepared.columns is None:
@@ -273,7 +367,7 @@ class Commands:
             raise wrong.failed_transaction()
 
     async def _execute(self, message: Execute) -> None:
-        portal = self._portal(message.portal)
+        portal = self.portals.find(message.portal)
         if portal.prepared.statement.node is None:
             self._client.send(EmptyQueryResponse())
             return
@@ -295,13 +389,9 @@ class Commands:
         return isinstance(await self._client.peek(), Sync)
 
     async def _start(self, portal: Portal, *, alone: bool) -> None:
-        prepared = portal.prepared
-        request = Request(prepared.statement, prepared.declared, prepared.columns)
-        execution = self._runner.execution(portal.parameters)
-        portal.outcome = await self._runner.run(request, execution, alone=alone)
-        if type(prepared.statement.node).__name__ != "TransactionStmt":
+        portal.outcome = await self._outcome(portal.prepared, portal.parameters, alone=alone)
+        if type(portal.prepared.statement.node).__name__ != "TransactionStmt":
             self._transaction.grouped = True
-        await self._after(prepared.statement)
 
     async def _continue(self, portal: Portal, limit: int) -> None:
         outcome = portal.outcome
@@ -320,7 +410,5 @@ class Commands:
         if message.target is Target.STATEMENT:
             self._statements.pop(message.name, None)
         else:
-            portal = self._portals.pop(message.name, None)
-            if portal is not None:
-                await portal.close()
+            await self.portals.close(message.name)
         self._client.send(CloseComplete())

@@ -48,6 +48,10 @@ class InProcess(Protocol):
         """The whole answer. Raises SqlError for what the data did."""
         ...
 
+    def value(self, plan: Plan) -> Value:
+        """The answer of a plan of one value, without inputs."""
+        ...
+
 
 class Spooler(Protocol):
     """Rows on their way into staged files: bounded memory, any number of rows."""

@@ -15,6 +15,7 @@ from compute.reference_expressions import Row
 from compute.reference_work import work
 from sql.plan import Plan, PlanColumn, Subquery, Values, output_columns
 from sql.types import Value
+from sql.types import Value
 
 _REMEMBERED_MAX: Final = 2_000
 
@@ -68,6 +69,11 @@ class ReferenceInProcess:
         columns = output_columns(plan)
         self._known[id(plan)] = _Known(plan, answer, columns, batch_schema(columns))
         return answer
+
+    def value(self, plan: Plan) -> Value:
+        """See InProcess."""
+        (row,) = execute(plan, {}, ())
+        return row[0]
 
     def value(self, plan: Plan) -> Value:
         """See InProcess."""

@@ -11,6 +11,7 @@ INVARIANTS
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -18,6 +19,9 @@ from coordinator.execution import Done, Outcome, Rows
 from sql.parse import Statement
 from sql.statements import OutputColumn
 from sql.types import SqlType, Value
+
+if TYPE_CHECKING:
+    from coordinator.cursors import Cursor
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,11 @@ class Portal:
     formats: tuple[int, ...] = ()
     serial: int = 0
     """Of the newest savepoint when it was opened."""
+    cursor: "Cursor | None" = None
+    """Of DECLARE."""
+    hold: bool = False
+    """WITH HOLD; `kept`: the transaction that declared it has committed."""
+    kept: bool = False
     outcome: Outcome | None = None
     finished: bool = False
     _rest: pa.RecordBatch | None = field(default=None, repr=False)

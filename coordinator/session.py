@@ -154,7 +154,7 @@ class Session:
     async def _leave(self) -> None:
         if self._transaction_timer is not None:
             self._transaction_timer.cancel()
-        await self._commands.close_portals()
+        await self._commands.portals.close_all()
         self._transaction.rollback()
 
     async def _next(self) -> FrontendMessage:
@@ -276,7 +276,10 @@ class Session:
         # went wrong first.
         if self._farewell is not failure:
             self._client.send(error_response(failure))
-        await self._commands.fail_portals(ended)
+        if self._transaction.in_block:
+            await self._commands.portals.fail(ended)
+        else:
+            await self._commands.portals.rolled_back()
         if self._farewell is failure:
             return  # said once, as the last word
         if failure.sqlstate == "XX000" and error is not failure:

@@ -13,6 +13,7 @@ INVARIANTS
   A3  a statement is bound with the catalog of the timestamp that it reads at.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
@@ -33,11 +34,12 @@ from coordinator.execute_setting import (
     show_columns,
 )
 from coordinator.execution import Done, Execution, Outcome
+from coordinator.named_statements import Invocation, argument_query, values_wanted
 from coordinator.transaction import failed_transaction
 from coordinator.variable_table import product_version
 from sql.bind import BindContext
 from sql.catalog import SYSTEM_TIMELINE, Catalog, Table
-from sql.errors import SqlError
+from sql.errors import SqlError, not_supported
 from sql.own_statements import ExplainTimestampNode
 from sql.parse import Statement
 from sql.statements import (
@@ -183,6 +185,27 @@ class StatementRunner:
         if not ends_block(self._bind(statement, _NO_CATALOG, ()).bound):
             raise failed_transaction()
 
+    def arguments(
+        self, statement: Statement, invocation: Invocation, types: Sequence[SqlType]
+    ) -> tuple[Value, ...]:
+        """The values of EXECUTE's arguments, in the types of the statement's parameters."""
+        problem = values_wanted(invocation.name, invocation.arguments, len(types))
+        if problem is not None:
+            raise SqlError("42601", problem[0], detail=problem[1])
+        return tuple(
+            self._argument(argument_query(statement, argument, type_, place))
+            for place, (argument, type_) in enumerate(
+                zip(invocation.arguments, types, strict=True), 1
+            )
+        )
+
+    def _argument(self, query: Statement) -> Value:
+        bound = self._bind(query, _NO_CATALOG, ()).bound
+        assert isinstance(bound, Query), "a SELECT is bound to a query"
+        if bound.tables or not self._services.in_process.can_run(bound.plan):
+            raise not_supported("this expression in EXECUTE")
+        return self._services.in_process.value(bound.plan)
+
     def discarded(self, statement: Statement) -> Discard:
         """What a DISCARD, DEALLOCATE or CLOSE names."""
         bound = self._bind(statement, _NO_CATALOG, ()).bound
@@ -273,9 +296,7 @@ class StatementRunner:
         if request.statement.as_of is not None:
             snapshot = await self._past(request, execution, snapshot)
             as_of = snapshot.ts
-        prepared = self._bind(
-            request.statement, snapshot.catalog, request.declared, ts=snapshot.ts
-        )
+        prepared = self._bind(request.statement, snapshot.catalog, request.declared, ts=snapshot.ts)
         self._check_promise(request, prepared.bound)
         if as_of is None:
             self._look_up(prepared, alone=alone)

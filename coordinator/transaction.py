@@ -69,6 +69,8 @@ class SessionTransaction:
         self._changed_catalog = False
         self.serial = 0
         self.rolled_back_to = 0
+        self.ends = 0
+        self.committed = False
         self.statements = 0
         self.grouped = False
         self.wrote = False
@@ -408,6 +410,8 @@ class SessionTransaction:
         self._forget()
 
     def _end(self, *, committed: bool) -> None:
+        self.ends += 1
+        self.committed = committed
         self._forget()
         self._in_block = False
         self._failed = False

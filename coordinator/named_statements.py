@@ -1,0 +1,124 @@
+"""PREPARE, EXECUTE, DECLARE, FETCH, MOVE as values: statements about statements and portals.
+
+They are read off the syntax tree here and done in `commands.py`, which owns the names.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from pglast import ast
+from pglast.enums import FetchDirection
+
+from sql.errors import not_supported
+from sql.names import type_of
+from sql.parse import Statement, parse
+from sql.syntax import Node, is_a
+from sql.types import SqlType, display
+
+_BINARY, _SCROLL, _HOLD = 1, 2, 32
+
+ALL: Final = 9_223_372_036_854_775_807
+"""FETCH ALL, as the parser counts it."""
+
+# Places below those of AS OF: what is inside must not be taken for the statement by the plan cache.
+_INSIDE: Final = -10
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """PREPARE name (types) AS statement."""
+
+    name: str
+    declared: tuple[SqlType | None, ...]
+    statement: Statement
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """EXECUTE name (arguments)."""
+
+    name: str
+    arguments: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """DECLARE name CURSOR FOR query."""
+
+    name: str
+    statement: Statement
+    scroll: bool
+    hold: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """FETCH and MOVE. `absolute`, `relative`: to one row; else `count` rows, backward if < 0."""
+
+    name: str
+    count: int
+    absolute: bool = False
+    relative: bool = False
+    move: bool = False
+
+
+Named: TypeAlias = Preparation | Invocation | Declaration | Fetch
+
+
+def named_statement(statement: Statement) -> Named | None:
+    """What the statement is, if it is one of these."""
+    node: Node = statement.node
+    if is_a(node, ast.PrepareStmt):
+        declared = tuple(type_of(item) for item in node.argtypes or ())
+        return Preparation(node.name, declared, _inside(statement, node.query))
+    if is_a(node, ast.ExecuteStmt):
+        return Invocation(node.name, tuple(node.params or ()))
+    if is_a(node, ast.DeclareCursorStmt):
+        if node.options & _BINARY:
+            raise not_supported("BINARY cursors")
+        return Declaration(
+            node.portalname,
+            _inside(statement, node.query),
+            scroll=bool(node.options & _SCROLL),
+            hold=bool(node.options & _HOLD),
+        )
+    return _fetch(node) if is_a(node, ast.FetchStmt) else None
+
+
+def _fetch(node: Node) -> Fetch:
+    move = bool(node.ismove)
+    match node.direction:
+        case FetchDirection.FETCH_ABSOLUTE:
+            return Fetch(node.portalname, node.howMany, absolute=True, move=move)
+        case FetchDirection.FETCH_RELATIVE:
+            return Fetch(node.portalname, node.howMany, relative=True, move=move)
+        case FetchDirection.FETCH_BACKWARD:
+            return Fetch(node.portalname, -node.howMany, move=move)
+        case _:
+            return Fetch(node.portalname, node.howMany, move=move)
+
+
+def _inside(statement: Statement, node: Node) -> Statement:
+    return replace(statement, node=node, offset=_INSIDE - statement.offset)
+
+
+def argument_query(statement: Statement, argument: Node, type_: SqlType, place: int) -> Statement:
+    """`SELECT argument::type`, over the expression as it was parsed."""
+    shown = display(type_)
+    (template,) = parse(f"SELECT NULL::{shown}")
+    node: Node = template.node
+    node.targetList[0].val.arg = argument
+    # The text says the type, for the plan cache; places in front of it stay what they are.
+    text = f"{statement.text}\n-- ${place} {shown}"
+    return replace(statement, text=text, node=node, offset=_INSIDE - statement.offset)
+
+
+def values_wanted(name: str, arguments: Sequence[object], wanted: int) -> tuple[str, str] | None:
+    """Message and detail if an EXECUTE has the wrong number of arguments."""
+    if len(arguments) == wanted:
+        return None
+    return (
+        f'wrong number of parameters for prepared statement "{name}"',
+        f"Expected {wanted} parameters but got {len(arguments)}.",
+    )
