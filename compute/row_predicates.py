@@ -62,13 +62,34 @@ class _Part:
     run: Evaluator
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Conjunction:
-    """The parts that can be evaluated, and what follows from them (M2)."""
+    """Conditions of which all must hold, and what follows from them (M2)."""
 
-    parts: tuple[_Part, ...]
+    exprs: Sequence[Expr]
     points: Points | None
-    bounds: Mapping[int, Interval]
+    _bounds: Mapping[int, Interval] | None = None
+    _parts: tuple[_Part, ...] | None = None
+
+    @property
+    def bounds(self) -> Mapping[int, Interval]:
+        """Where values of columns must lie, by ordinal."""
+        if self._bounds is None:
+            bounds: dict[int, Interval] = {}
+            for expr in self.exprs:
+                limit = _limits(expr)
+                if limit is not None:
+                    bounds[limit[0]] = _narrowed(bounds.get(limit[0], (None, None)), limit[1])
+            self._bounds = bounds
+        return self._bounds
+
+    @property
+    def parts(self) -> tuple[_Part, ...]:
+        """Those that can be evaluated; compiled at the first use, which may never come."""
+        if self._parts is None:
+            parts = (_part(expr) for expr in self.exprs)
+            self._parts = tuple(part for part in parts if part is not None)
+        return self._parts
 
 
 class RowPredicate:
@@ -184,24 +205,15 @@ def _filled(expr: Expr, parameters: Sequence[Value]) -> Expr:
 
 
 def _compiled(exprs: Sequence[Expr]) -> _Conjunction:
-    parts: list[_Part] = []
     keys: dict[int, list[Value]] = {}
-    bounds: dict[int, Interval] = {}
     others = 0
     for expr in exprs:
-        part = _part(expr)
-        if part is not None:
-            parts.append(part)
         found = _equal_to(expr)
         if found is not None and found[0] not in keys:
             keys[found[0]] = found[1]
         else:
             others += 1
-        limit = _limits(expr)
-        if limit is not None:
-            at, interval = limit
-            bounds[at] = _narrowed(bounds.get(at, (None, None)), interval)
-    return _Conjunction(tuple(parts), _points(keys, only=not others), bounds)
+    return _Conjunction(exprs, _points(keys, only=not others))
 
 
 def _part(expr: Expr) -> _Part | None:

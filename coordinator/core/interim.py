@@ -44,6 +44,10 @@ INDEXED_ROWS_MAX: Final = 1_000
 INDEXES_MAX: Final = 8
 """Different sets of key columns of one table that are indexed."""
 
+STALE_KEYS_MAX: Final = 1_000
+"""Keys of forgotten commits that an index may hold. Larger: more memory. Smaller: built anew more
+often."""
+
 
 class Verdict(Enum):
     """What a look at the log says about a predicate."""
@@ -128,6 +132,11 @@ class InterimLog:
         """What the entries take in memory."""
         return self._bytes
 
+    @property
+    def is_indexed(self) -> bool:
+        """Whether somebody has asked by key."""
+        return bool(self._indexes)
+
     def __len__(self) -> int:
         return len(self._entries)
 
@@ -155,11 +164,12 @@ class InterimLog:
         del self._times[:count]
         del self._entries[:count]
         self._coarse = [(ts, entry) for ts, entry in self._coarse if ts > upto]
-        # Stale keys do no harm (I3), but must not pile up.
+        # Stale keys do no harm (I3), but must not pile up. What was indexed once will be asked for
+        # again, and is cheapest to index as it comes.
         rows = sum(entry.count for entry in self._entries)
-        self._indexes = {
-            key: index for key, index in self._indexes.items() if len(index) <= 2 * rows + 1_000
-        }
+        for ordinals, index in self._indexes.items():
+            if len(index) > 2 * rows + STALE_KEYS_MAX:
+                self._indexes[ordinals] = self._indexed(ordinals)
 
     def look(self, predicate: ReadPredicate, after: Timestamp, budget: Budget) -> Verdict:
         """Whether a commit with ts > after holds a row that the predicate matches."""
@@ -187,10 +197,14 @@ class InterimLog:
     def _index(self, ordinals: tuple[int, ...]) -> "_Index | None":
         index = self._indexes.get(ordinals)
         if index is None and len(self._indexes) < INDEXES_MAX:
-            index = self._indexes[ordinals] = _Index(ordinals)
-            for ts, entry in zip(self._times, self._entries, strict=True):
-                if not entry.coarse:
-                    index.add(ts, entry)
+            index = self._indexes[ordinals] = self._indexed(ordinals)
+        return index
+
+    def _indexed(self, ordinals: tuple[int, ...]) -> "_Index":
+        index = _Index(ordinals)
+        for ts, entry in zip(self._times, self._entries, strict=True):
+            if not entry.coarse:
+                index.add(ts, entry)
         return index
 
 
@@ -327,7 +341,7 @@ class RecentWrites:
         """Forget what nobody asks about; `oldest`: the least snapshot that is open."""
         for shard, log in list(self._logs.items()):
             log.prune(oldest)
-            if not len(log):
+            if not len(log) and not log.is_indexed:
                 del self._logs[shard]
         self._entries = self._pruned_at = sum(map(len, self._logs.values()))
 
