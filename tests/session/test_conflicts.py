@@ -334,3 +334,42 @@ async def test_explain_verbose_says_what_is_read() -> None:
         ]
         lines = await all_rows(connection, "explain (verbose) select count(*) from t")
         assert ("Reads t: all rows",) in lines
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["the same row", "different rows"])
+@pytest.mark.parametrize("level", LEVELS)
+@on_a_loop
+async def test_rows_are_known_after_their_files_were_rewritten(level: str, *, same: bool) -> None:
+    """Both blocks name rows of files that are gone when they commit."""
+    async with prepared(3, flushed=True) as (stack, (first, second, third)):
+        await third.execute("insert into t values (101, 0, 'x')")
+        await cut(stack, third)
+        await third.execute("delete from t where id = 64")
+        await cut(stack, third)
+        await pair(first, second, level)
+        await first.execute("update t set n = 1 where id = 1")
+        await second.execute(f"update t set n = 2 where id = {1 if same else 101}")
+        before = files(stack)
+        await third.execute("optimize t")
+        assert not before <= files(stack), "nothing was rewritten"
+        await first.execute("commit")
+        await cut(stack, third)
+        await third.execute("optimize t")
+        if same:
+            with pytest.raises(psycopg.errors.SerializationFailure):
+                await second.execute("commit")
+        else:
+            await second.execute("commit")
+        changed = await all_rows(third, "select id, n from t where n > 0 order by id")
+        assert changed == ([(1, 1)] if same else [(1, 1), (101, 2)])
+        assert await all_rows(third, "select count(*), count(distinct id) from t") == [(64, 64)]
+
+
+def files(stack: Stack) -> set[str]:
+    """The files of all tables now."""
+    return {
+        name
+        for state in stack.driver.core.shards.values()
+        if state.versions
+        for name in state.versions[-1].files
+    }
