@@ -428,7 +428,10 @@ class Driver:
         unnamed: frozenset[str] | None = None
         try:
             done = await vacuum_shard(
-                self._store, effect.vacuuming, leading=self._leadership.confirm
+                self._store,
+                effect.vacuuming,
+                leading=self._leadership.confirm,
+                run_blocking=self._run_blocking,
             )
         except Fatal:
             raise

@@ -125,6 +125,9 @@ class _Check:
         if commits and version is None and first > 0:
             return None
         await self._find_vacuumed(commits, version, state)
+        if version is not None:
+            for live in version.files.live_files():
+                await self._check_file(live.file)
         for number in commits:
             if version is not None and number <= version.number:
                 continue
@@ -160,8 +163,6 @@ class _Check:
                 self._error(log_directory(shard), "log entries are missing that it should have")
             self.begins = version.cut
             self.named |= {data_path(shard, name) for name in named_files(state)}
-            for live in version.files.live_files():
-                await self._check_file(live.file)
         return version, state
 
     async def _find_vacuumed(

@@ -43,6 +43,9 @@ async def write_checkpoint(
         await store.create(checkpoint_path(shard, number), content)
     except AlreadyExists:
         return
+    _, checkpoints = await list_log(store, shard)
+    if checkpoints[-1] > number:
+        return
     hint = json.dumps({"version": number, "size": size}).encode()
     await store.delete(last_checkpoint_path(shard))
     await store.create(last_checkpoint_path(shard), hint)

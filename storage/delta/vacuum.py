@@ -14,23 +14,25 @@ INVARIANTS
       last commit and its vectors after its version, and both only ascend.
       A compaction's file is an orphan only if another version follows the one it was made from.
   Y3  what somebody else has put here is not ours to delete: only names of our own patterns go.
-  Y4  log entries go oldest first, and only before a checkpoint that has just been read as a whole:
-      a crash at any point leaves a log that can be read.
+  Y4  files and log entries go only up to a version with a checkpoint that has just been read as a
+      whole, the log first: a restart begins there and misses nothing. A crash at any point leaves a
+      log that can be read.
   Y5  a coordinator that was deposed deletes nothing that the next one has written: between listing
       and deleting it asks whether it still leads.
 """
 
+import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from storage.delta.actions import CommitInfo
 from storage.delta.checkpoint import LogState
 from storage.delta.deletion_vectors import vector_version
-from storage.delta.layout import last_checkpoint_path, log_directory, parse_log_path
+from storage.delta.layout import data_path, last_checkpoint_path, log_directory, parse_log_path
 from storage.delta.log import decode_commit
-from storage.delta.maintenance import log_state
+from storage.delta.maintenance import EncodeBlocking, log_state, write_checkpoint
 from storage.delta.recovery import list_log, read_checkpoint, read_commit
 from storage.delta.table import FILE_RETENTION, LOG_RETENTION, promised_ms
 from storage.errors import Corrupt, ForeignWriter
@@ -95,6 +97,7 @@ async def vacuum_shard(
     vacuuming: Vacuuming,
     *,
     leading: Callable[[], Awaitable[None]] = nobody_else,
+    run_blocking: EncodeBlocking = asyncio.to_thread,
 ) -> Vacuumed:
     """Delete what may go, if `leading` does not raise. May be repeated.
 
@@ -104,8 +107,8 @@ async def vacuum_shard(
     log = LogState() if vacuuming.number < 0 else await log_state(store, shard, vacuuming.number)
     removed = removed_files(log)
     named = named_files(log)
-    horizon_ms = _horizon_ms(vacuuming, log, FILE_RETENTION)
-    expired: list[str] = []
+    horizon_ms = _horizon_ms(vacuuming, log)
+    removable: list[str] = []
     unnamed: set[str] = set()
     for path in await store.list(shard):
         name = path.removeprefix(f"{shard}/")
@@ -113,16 +116,21 @@ async def vacuum_shard(
             continue
         if name in removed:
             if removed[name] <= horizon_ms and name not in named:
-                expired.append(path)
+                removable.append(path)
         elif name not in named and _abandoned(name, vacuuming):
             unnamed.add(name)
-            if name in vacuuming.suspects:
-                expired.append(path)
     # What the next coordinator has written came after this answer, so it is not on the list (Y5).
     await leading()
-    for path in expired:
+    deleted: list[str] = []
+    commits, checkpoints = await list_log(store, shard)
+    wanted = removable or any(number > commits[0] for number in checkpoints)
+    base = await _base(store, shard, commits, horizon_ms, run_blocking) if wanted else None
+    if base is not None:
+        deleted += await _clean_log(store, shard, base)
+        deleted += removable
+    deleted += [data_path(shard, name) for name in sorted(unnamed & vacuuming.suspects)]
+    for path in deleted:
         await store.delete(path)
-    deleted = [*expired, *await _clean_log(store, vacuuming, log)]
     return Vacuumed(tuple(deleted), frozenset(unnamed - vacuuming.suspects))
 
 
@@ -153,9 +161,10 @@ async def _own_log_file(store: ObjectStore, path: str) -> bool:
     return isinstance(info, CommitInfo) and info.meridian is not None
 
 
-def _horizon_ms(vacuuming: Vacuuming, log: LogState, retention: str) -> int:
+def _horizon_ms(vacuuming: Vacuuming, log: LogState) -> int:
     """What was removed at or before this millisecond is nobody's any more (Y1)."""
-    promise = promised_ms({} if log.metadata is None else log.metadata.configuration, retention)
+    configuration = {} if log.metadata is None else log.metadata.configuration
+    promise = max(promised_ms(configuration, kind) for kind in (FILE_RETENTION, LOG_RETENTION))
     least = min(vacuuming.since, vacuuming.frontier - promise * vacuuming.ticks_per_ms)
     return least // vacuuming.ticks_per_ms
 
@@ -196,35 +205,38 @@ def _abandoned(name: str, vacuuming: Vacuuming) -> bool:
     return _STAGED.fullmatch(name) is not None
 
 
-async def _clean_log(store: ObjectStore, vacuuming: Vacuuming, log: LogState) -> list[str]:
-    """Delete what lies before the newest checkpoint that is old enough (Y4)."""
-    shard = vacuuming.shard
-    commits, checkpoints = await list_log(store, shard)
-    first = await _oldest_wanted(
-        store,
-        shard,
-        [c for c in checkpoints if c in commits],
-        _horizon_ms(vacuuming, log, LOG_RETENTION),
-    )
-    if first is None:
-        return []
+async def _base(
+    store: ObjectStore,
+    shard: ShardId,
+    commits: Sequence[int],
+    horizon_ms: int,
+    run_blocking: EncodeBlocking,
+) -> int | None:
+    """The newest version at or before the horizon, with a checkpoint that can be read (Y4)."""
+    # In-commit timestamps ascend: look where the horizon falls.
+    low, high = 0, len(commits)
+    while low < high:
+        middle = (low + high) // 2
+        info = (await read_commit(store, shard, commits[middle]))[0]
+        if isinstance(info, CommitInfo) and info.in_commit_timestamp <= horizon_ms:
+            low = middle + 1
+        else:
+            high = middle
+    if low == 0:
+        return None
+    number = commits[low - 1]
+    await write_checkpoint(store, shard, number, run_blocking=run_blocking)
+    try:
+        await read_checkpoint(store, shard, number)
+    except Corrupt:
+        return None
+    return number
+
+
+async def _clean_log(store: ObjectStore, shard: ShardId, first: int) -> list[str]:
+    """Delete what lies before a checkpoint (Y4)."""
     found = [(parse_log_path(path), path) for path in await store.list(log_directory(shard))]
     old = sorted((known[0], path) for known, path in found if known and known[0] < first)
     for _, path in old:
         await store.delete(path)
     return [path for _, path in old]
-
-
-async def _oldest_wanted(
-    store: ObjectStore, shard: ShardId, checkpoints: list[int], horizon_ms: int
-) -> int | None:
-    """The newest checkpoint at or before the horizon, if it can be read; None: keep everything."""
-    for number in reversed(checkpoints):
-        info = (await read_commit(store, shard, number))[0]
-        if isinstance(info, CommitInfo) and info.in_commit_timestamp <= horizon_ms:
-            try:
-                await read_checkpoint(store, shard, number)
-            except Corrupt:
-                continue
-            return number
-    return None

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from hypothesis import given, settings
@@ -18,6 +19,10 @@ from storage.errors import Indeterminate
 from storage.types import Timestamp, inline_source
 from tests.delta.model import SCHEMA, SHARD, STEP
 from tests.delta.test_flush import STEPS, FlushedModel, delete
+
+
+async def at_once(work: Callable[[], tuple[bytes, int]]) -> tuple[bytes, int]:
+    return work()
 
 
 @dataclass
@@ -37,7 +42,7 @@ class VacuumedModel(FlushedModel):
 
     def vacuum(self) -> None:
         with contextlib.suppress(Indeterminate):
-            done = asyncio.run(vacuum_shard(self.store, self.vacuuming()))
+            done = asyncio.run(vacuum_shard(self.store, self.vacuuming(), run_blocking=at_once))
             self.suspects = done.unnamed
             self.deleted += done.deleted
 
@@ -49,7 +54,7 @@ class VacuumedModel(FlushedModel):
             number=-1 if version is None else version.number,
             cut=Timestamp(-1) if version is None else version.cut,
             since=Timestamp(self.since),
-            frontier=Timestamp(self.now),
+            frontier=Timestamp(self.now + STEP),
             ticks_per_ms=1_000,
             in_use=names_in_use(self.state, self.rewritten, ()),
             suspects=self.suspects,
@@ -87,7 +92,7 @@ def test_vacuum_changes_no_answer(steps: list[list[tuple]]) -> None:
 
 
 def errors(model: VacuumedModel) -> list[str]:
-    present = Timestamp(model.now)
+    present = Timestamp(model.now + STEP)
     record = ShardRecord(SHARD, SCHEMA, Timestamp(0), Timestamp(0), present=present)
     return [str(f) for f in asyncio.run(check_shard(model.store, record)) if f.severity == "error"]
 
@@ -109,7 +114,7 @@ def data_files(model: VacuumedModel) -> set[str]:
 
 
 def vacuumed(model: VacuumedModel, vacuuming: Vacuuming) -> Vacuumed:
-    return asyncio.run(vacuum_shard(model.store, vacuuming))
+    return asyncio.run(vacuum_shard(model.store, vacuuming, run_blocking=at_once))
 
 
 def test_files_of_a_compaction_stay_while_somebody_may_read_before_it() -> None:
