@@ -60,7 +60,9 @@ async def execute_modify(execution: Execution, modify: Modify, tag: str) -> Outc
 
 async def _source(execution: Execution, modify: Modify) -> AsyncIterator[pa.RecordBatch]:
     if not modify.tables and execution.services.in_process.can_run(modify.source):
-        return held(execution.services.in_process.evaluate(execution.run(modify.source, {})))
+        run = execution.run(modify.source, {})
+        schema = stored_schema(modify.table) if modify.kind is ModifyKind.INSERT else None
+        return held(execution.services.in_process.evaluate(run, schema))
     inputs = await execution.views(modify.tables, plan=modify.source)
     return run_plan(execution, modify.source, inputs)
 
@@ -82,7 +84,8 @@ class _Modification:
     async def take(self, batch: pa.RecordBatch) -> None:
         """Take a batch of the source plan's output; its shape is that of `sql/statements.py`."""
         if self._modify.kind is ModifyKind.INSERT:
-            rows = await self._sink.add(batch.columns)
+            same = batch.schema is self._sink.schema or batch.schema.equals(self._sink.schema)
+            rows = await (self._sink.take(batch) if same else self._sink.add(batch.columns))
         else:
             batch = self._claimed(batch)
             if self._modify.kind is ModifyKind.UPDATE:

@@ -44,8 +44,12 @@ class InProcess(Protocol):
         """Whether it has every function of the plan."""
         ...
 
-    def evaluate(self, run: Run) -> pa.Table:
-        """The whole answer. Raises SqlError for what the data did."""
+    def evaluate(self, run: Run, schema: pa.Schema | None = None) -> pa.Table:
+        """The whole answer. Raises SqlError for what the data did.
+
+        `schema`: to be used in place of the plan's; its types are the plan's, NOT NULL is not
+        checked.
+        """
         ...
 
     def value(self, plan: Plan) -> Value:

@@ -75,12 +75,7 @@ class ReferenceInProcess:
         (row,) = execute(plan, {}, ())
         return row[0]
 
-    def value(self, plan: Plan) -> Value:
-        """See InProcess."""
-        (row,) = execute(plan, {}, ())
-        return row[0]
-
-    def evaluate(self, run: Run) -> pa.Table:
+    def evaluate(self, run: Run, schema: pa.Schema | None = None) -> pa.Table:
         """See InProcess."""
         known = self._known.get(id(run.plan))
         rows: Sequence[Row]
@@ -88,13 +83,13 @@ class ReferenceInProcess:
         if known is None or known.plan is not run.plan:
             rows = list(execute(run.plan, run.inputs, run.parameters))
             columns = output_columns(run.plan)
-            schema = batch_schema(columns)
+            wanted = schema or batch_schema(columns)
         else:
             rows = known.rows(run)
-            columns, schema = known.columns, known.schema
+            columns, wanted = known.columns, schema or known.schema
         if not rows:
-            return schema.empty_table()
-        return pa.Table.from_batches([to_batch(rows, columns, schema)])
+            return wanted.empty_table()
+        return pa.Table.from_batches([to_batch(rows, columns, wanted)])
 
 
 def _has_subquery(plan: Plan) -> bool:

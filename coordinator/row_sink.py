@@ -98,7 +98,10 @@ class RowSink:
 
     async def add(self, arrays: Sequence[Column]) -> pa.RecordBatch:
         """Take rows, one array per column of the table. Returns them as the table's batch."""
-        batch = pa.RecordBatch.from_arrays(list(arrays), schema=self._schema)
+        return await self.take(pa.RecordBatch.from_arrays(list(arrays), schema=self._schema))
+
+    async def take(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Take rows that have the table's schema already. Returns them."""
         check_not_null(self._table, batch)
         self.rows += batch.num_rows
         if self._key_ordinals:

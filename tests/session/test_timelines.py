@@ -1,4 +1,4 @@
-"""Timelines as a session sees them: one at a time, each with a time of its own, kept over restarts."""
+"""Timelines as a session sees them: one at a time, each with its own time, kept over restarts."""
 
 import asyncio
 from collections.abc import Callable, Sequence
