@@ -6,7 +6,8 @@ INVARIANTS
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from inspect import Parameter, Signature
 from typing import TypeAlias, cast
 
@@ -14,11 +15,14 @@ import duckdb
 import pyarrow as pa
 
 from compute.local_errors import tagged
+from compute.reference_aggregates import folder
 from compute.reference_arrow import to_array, to_values
 from compute.reference_expressions import Frame, Source, compile_expression
 from sql.emit.duckdb_types import duckdb_type
+from sql.emit.scope import OutsideCall
 from sql.errors import SqlError
-from sql.plan import Call, ColumnId, Plan
+from sql.plan import Aggregate, Call, ColumnId, Plan
+from sql.types import SqlType, Value
 
 _Column: TypeAlias = "pa.ChunkedArray[pa.Scalar[pa.DataType]]"
 _Array: TypeAlias = "pa.Array[pa.Scalar[pa.DataType]]"
@@ -36,7 +40,7 @@ class LocalFunctions:
         self._lock = threading.Lock()
         self._names: set[str] = set()
 
-    def register(self, calls: Mapping[str, Call]) -> None:
+    def register(self, calls: Mapping[str, OutsideCall]) -> None:
         """Make functions known (F1)."""
         if calls.keys() <= self._names:
             return
@@ -46,11 +50,12 @@ class LocalFunctions:
                     self._create(name, call)
                     self._names.add(name)
 
-    def _create(self, name: str, call: Call) -> None:
+    def _create(self, name: str, call: OutsideCall) -> None:
+        listed = "[]" if isinstance(call, Aggregate) else ""
         self._connection.create_function(
             name,
-            evaluator(call),
-            [duckdb_type(arg.type) for arg in call.args],
+            _over_lists(call) if isinstance(call, Aggregate) else evaluator(call),
+            [duckdb_type(arg.type) + listed for arg in call.args],
             duckdb_type(call.type),
             type=cast("duckdb.func.PythonUDFType", "arrow"),
             null_handling=cast("duckdb.func.FunctionNullHandling", "special"),
@@ -65,16 +70,54 @@ def evaluator(call: Call) -> Callable[..., _Array]:
 
     def over_columns(*arrays: _Column) -> _Array:
         values = [to_values(array, type_) for array, type_ in zip(arrays, types, strict=True)]
-        try:
+        with _passing():
             return to_array([evaluate(row) for row in zip(*values, strict=True)], call.type)
-        except SqlError as error:
-            raise _Failed(tagged(error)) from error
 
-    # DuckDB looks for as many parameters as there are types, and would evaluate annotations.
-    over_columns.__annotations__.clear()
-    parameters = [Parameter(f"a{index}", Parameter.POSITIONAL_ONLY) for index in range(len(types))]
-    vars(over_columns)["__signature__"] = Signature(parameters)
-    return over_columns
+    return _described(over_columns, len(types))
+
+
+def _over_lists(call: Aggregate) -> Callable[..., _Array]:
+    """The aggregate as a function of lists of values; it does not see NULLs."""
+    fold = folder(call)
+    assert fold is not None, "the reference evaluator has every aggregate"
+    type_ = call.args[0].type
+
+    def over_lists(array: _Column) -> _Array:
+        with _passing():
+            found = [
+                fold([(value,) for value in values if value is not None])
+                for values in _lists(array, type_)
+            ]
+            return to_array(found, call.type)
+
+    return _described(over_lists, 1)
+
+
+def _lists(array: _Column, type_: SqlType) -> Iterator[Sequence[Value]]:
+    for chunk in array.chunks if isinstance(array, pa.ChunkedArray) else [array]:
+        assert isinstance(chunk, pa.ListArray), "an aggregate takes lists"
+        values = to_values(pa.chunked_array([chunk.flatten()]), type_)
+        first = 0
+        for length in chunk.value_lengths().to_pylist():
+            # NULL is the list of no values.
+            yield values[first : first + (length or 0)]
+            first += length or 0
+
+
+@contextmanager
+def _passing() -> Iterator[None]:
+    try:
+        yield
+    except SqlError as error:
+        raise _Failed(tagged(error)) from error
+
+
+def _described(function: Callable[..., _Array], arity: int) -> Callable[..., _Array]:
+    """DuckDB looks for as many parameters as there are types, and would evaluate annotations."""
+    function.__annotations__.clear()
+    parameters = [Parameter(f"a{index}", Parameter.POSITIONAL_ONLY) for index in range(arity)]
+    vars(function)["__signature__"] = Signature(parameters)
+    return function
 
 
 def _no_subplan(_plan: Plan, _frame: Frame) -> Source:

@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias, cast
 
 import duckdb
 import numpy as np
@@ -83,6 +83,14 @@ class _Table:
     users: int = 0
 
 
+class ArrowStream(Protocol):
+    """Arrow's PyCapsule interface, which the stubs of pyarrow leave untyped."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """A capsule with a stream."""
+        ...
+
+
 class _Stream:
     """Rows as nothing but an Arrow stream, as often as it is asked for (N3)."""
 
@@ -91,7 +99,7 @@ class _Stream:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """See Arrow's PyCapsule interface."""
-        return self._rows.__arrow_c_stream__(requested_schema)
+        return cast("ArrowStream", self._rows).__arrow_c_stream__(requested_schema)
 
 
 @dataclass(slots=True)

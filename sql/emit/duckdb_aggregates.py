@@ -105,6 +105,12 @@ def _string_agg(call: Aggregate, scope: Scope, parts: _Parts) -> str:
     return f"from_hex({found})" if wrapped else found
 
 
+def _reference(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+    """By the reference evaluator, of the list of all values."""
+    values = _with(f"list({scope.emit(call.args[0])})", parts)
+    return reference_over(call, [values], scope)
+
+
 def order_by(keys: Sequence[SortKey], scope: Scope) -> str:
     """ORDER BY keys with their NULL order."""
     return ", ".join(_sort_key(key, scope) for key in keys)
@@ -121,5 +127,6 @@ _SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, _Parts], str]]] = {
     "average": _average,
     "deviation": _deviation,
     "float_total": _float_total,
+    "reference": _reference,
     "string_agg": _string_agg,
 }

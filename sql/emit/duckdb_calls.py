@@ -7,7 +7,7 @@ PostgreSQL, and leaves the rest here.
 
 from collections.abc import Sequence
 
-from sql.emit.scope import Scope
+from sql.emit.scope import OutsideCall, Scope
 from sql.functions import function_by_id
 from sql.plan import Call, ColumnId, ColumnRef
 from sql.types import SqlType
@@ -18,7 +18,7 @@ def reference(call: Call, scope: Scope) -> str:
     return reference_over(call, [scope.emit(arg) for arg in call.args], scope)
 
 
-def reference_over(call: Call, args: Sequence[str], scope: Scope) -> str:
+def reference_over(call: OutsideCall, args: Sequence[str], scope: Scope) -> str:
     """The same with texts of arguments that are there already."""
     return f"{scope.statement.called(call)}({', '.join(args)})"
 

@@ -7,13 +7,14 @@ INVARIANTS
   M2  nesting and text are bounded (54001), because an engine's own parser ends in a stack
       overflow.
   M3  a function that is computed outside of the engine is named after its row and the types of
-      its arguments; those are the columns 0, 1 .. of `Statement.calls`.
+      its arguments; those are the columns 0, 1 .. of `Statement.calls`. An aggregate takes the list
+      of its values, without DISTINCT, FILTER and order.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Final
+from typing import Final, TypeAlias
 
 from sql.errors import SqlError, not_supported
 from sql.plan import (
@@ -75,6 +76,9 @@ class Dialect:
         return f"{self.quote}{name.replace(self.quote, 2 * self.quote)}{self.quote}"
 
 
+OutsideCall: TypeAlias = Call | Aggregate
+
+
 @dataclass(slots=True)
 class Statement:
     """The state of one emission (M1)."""
@@ -83,7 +87,7 @@ class Statement:
     relations: Mapping[RelationId, str]
     parameters: Sequence[Value]
     strings: dict[str, str] = field(default_factory=dict[str, str])
-    calls: dict[str, Call] = field(default_factory=dict[str, Call])
+    calls: dict[str, OutsideCall] = field(default_factory=dict[str, OutsideCall])
     names: int = 0
     depth: int = 0
 
@@ -97,10 +101,12 @@ class Statement:
         name = self.strings.setdefault(value, f"a{len(self.strings) + 1}")
         return self.dialect.string(name)
 
-    def called(self, call: Call) -> str:
+    def called(self, call: OutsideCall) -> str:
         """The name of a function that computes calls of this row with these types (M3)."""
         columns = tuple(ColumnRef(ColumnId(index), arg.type) for index, arg in enumerate(call.args))
         plain = replace(call, args=columns)
+        if isinstance(plain, Aggregate):
+            plain = replace(plain, distinct=False, filter=None, order=())
         name = f"ref_{blake2b(repr(plain).encode(), digest_size=10).hexdigest()}"
         self.calls[name] = plain
         return name

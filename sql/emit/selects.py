@@ -20,11 +20,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from sql.emit.scope import DEPTH_MAX, Dialect, Scope, Statement, too_complex
+from sql.emit.scope import DEPTH_MAX, Dialect, OutsideCall, Scope, Statement, too_complex
 from sql.errors import SqlError
 from sql.plan import (
     BoolOp,
-    Call,
     ColumnId,
     ColumnRef,
     DistinctRows,
@@ -66,7 +65,7 @@ class EmittedQuery:
     text: str
     arguments: Mapping[str, str]
     columns: tuple[PlanColumn, ...]
-    calls: Mapping[str, Call] = field(default_factory=dict[str, Call])
+    calls: Mapping[str, OutsideCall] = field(default_factory=dict[str, OutsideCall])
 
 
 def emit_plan(
