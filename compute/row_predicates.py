@@ -95,7 +95,15 @@ class _Conjunction:
 class RowPredicate:
     """See the module. Equal if conditions, table definition and parameters are."""
 
-    __slots__ = ("_columns", "_compiled", "_conditions", "_hash", "_parameters", "_points")
+    __slots__ = (
+        "_columns",
+        "_compiled",
+        "_conditions",
+        "_hash",
+        "_nbytes",
+        "_parameters",
+        "_points",
+    )
 
     def __init__(
         self, table: Table, conditions: tuple[ReadCondition, ...], parameters: tuple[Value, ...]
@@ -105,7 +113,11 @@ class RowPredicate:
         self._parameters = parameters
         self._compiled: tuple[_Conjunction, ...] | None = None
         self._points: Points | None = None
-        self._hash: int | None = None
+        # Conditions are deep: the constants in them tell predicates apart well enough.
+        constants = [str(c.value) for cond in conditions for c in _constants(cond.all_of)]
+        self._hash = hash((parameters, tuple(constants)))
+        values = sum(len(p) if isinstance(p, str | bytes) else 32 for p in parameters)
+        self._nbytes = 256 + 128 * len(constants) + sum(map(len, constants)) + values
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RowPredicate):
@@ -117,10 +129,6 @@ class RowPredicate:
         )
 
     def __hash__(self) -> int:
-        # Conditions are deep: the constants in them tell predicates apart well enough.
-        if self._hash is None:
-            consts = (str(c.value) for cond in self._conditions for c in _constants(cond.all_of))
-            self._hash = hash((self._parameters, tuple(consts)))
         return self._hash
 
     def __repr__(self) -> str:
@@ -129,8 +137,7 @@ class RowPredicate:
     @property
     def nbytes(self) -> int:
         """See ReadPredicate."""
-        parameters = sum(len(p) if isinstance(p, str | bytes) else 32 for p in self._parameters)
-        return 256 + 128 * sum(len(cond.all_of) for cond in self._conditions) + parameters
+        return self._nbytes
 
     @property
     def look_up(self) -> None:
@@ -179,11 +186,15 @@ class RowPredicate:
 
     def _conjunctions(self) -> tuple[_Conjunction, ...]:
         if self._compiled is None:
-            self._compiled = tuple(
-                _compiled([_filled(e, self._parameters) for e in cond.all_of])
-                for cond in self._conditions
-            )
-            self._points = _common_points([c.points for c in self._compiled])
+            try:
+                compiled = tuple(
+                    _compiled([_filled(e, self._parameters) for e in cond.all_of])
+                    for cond in self._conditions
+                )
+            except Exception:  # P3 of the core's predicates, M1: all rows, then
+                compiled = (_Conjunction((), None),)
+            self._compiled = compiled
+            self._points = _common_points([c.points for c in compiled])
         return self._compiled
 
 
