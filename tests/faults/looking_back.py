@@ -51,7 +51,7 @@ class Historian:
         except asyncpg.PostgresError as error:
             self._account.states[f"{error.sqlstate} AS OF"] += 1
             return
-        answer = sorted(tuple(row) for row in rows)
+        answer = sorted((tuple(row) for row in rows), key=repr)
         before = self._seen.setdefault((ts, table), answer)
         self.compared += before is not answer
         if before != answer:

@@ -19,6 +19,7 @@
    compares the journal with the directory would tell. */
 
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -101,7 +102,13 @@ static int kind_of(const char *path) {
     return strncmp(last, "/stash.db", 9) == 0 ? STASH : WAREHOUSE;
 }
 
-static int kind_of_fd(int fd) { return control && fd >= 0 && fd < FDS ? kinds[fd] : OUTSIDE; }
+static int kind_of_fd(int fd) {
+    struct stat found;
+    if (!control || fd < 0 || fd >= FDS || !kinds[fd]) return OUTSIDE;
+    /* libc has ways of its own to close a descriptor (closedir); then a socket may have got it. */
+    if (fstat(fd, &found) == 0 && (S_ISREG(found.st_mode) || S_ISDIR(found.st_mode))) return kinds[fd];
+    return kinds[fd] = OUTSIDE;
+}
 
 static int look_up(int fd) {
     char link[64], path[PATH_MAX];
@@ -234,6 +241,14 @@ int close(int fd) {
 static int duplicated(int fd, int copy) {
     if (copy >= 0 && copy < FDS && fd >= 0 && fd < FDS) kinds[copy] = kinds[fd];
     return copy;
+}
+
+int closedir(DIR *directory) {
+    static int (*next)(DIR *);
+    int fd = dirfd(directory);
+    if (!next) next = dlsym(RTLD_NEXT, "closedir");
+    if (fd >= 0 && fd < FDS && kinds[fd] && getpid() == own) kinds[fd] = OUTSIDE;
+    return next(directory);
 }
 
 int dup(int fd) { return duplicated(fd, syscall(SYS_dup, fd)); }

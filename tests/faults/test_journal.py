@@ -109,6 +109,19 @@ def test_everything_that_a_program_does_is_replayed(program: Program, tmp_path: 
     assert program.left(Loss.NONE, tmp_path / "left") == _files(program.faults.root)
 
 
+def test_a_number_of_a_closed_file_belongs_to_whoever_gets_it(program: Program) -> None:
+    text = """
+directory = os.open('.', os.O_RDONLY)
+os.listdir(directory); list(os.scandir(directory)); os.close(directory)
+for _ in range(3):
+    _, end = os.pipe()
+    os.write(end, b'x')
+print('written')
+"""
+    program.faults.leave_space(0)
+    assert program.run(text) == "written"
+
+
 def test_a_write_may_arrive_in_part(program: Program, tmp_path: Path) -> None:
     program.run("write('file', b'x' * 4096); sync('.')")
     sizes = set()
