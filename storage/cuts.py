@@ -97,15 +97,16 @@ async def _adopt(
         raise ForeignWriter(f"{plan.log_path} was written by another coordinator")
     await store.sync([plan.log_path])
     after = state.flushed(found)
-    if found.rewritten and found.cut < cut:
-        # Deletes after a compaction name other files than those before it: the two cannot be one.
+    if found.rewritten or not after.dirty_at(cut):
+        # With its own cut, as the log has it: a deposed coordinator may still be adding versions.
         return found
-    if found.cut == cut or not after.dirty_at(cut):
-        # Nothing was committed in (found.cut, cut], so the version holds all writes up to the cut.
-        return replace(found, cut=cut, logged_cut=found.cut)
     # The two versions in the log become one here. Files that came with the first must still be
     # there after the second, even dead ones: readers between the cuts need them (G2).
     rest = await _flush(store, after, cut, keep | {*found.added}, (), run_blocking)
+    if rest.rewritten or not all(name in rest.files for name in found.added):
+        # The second was adopted, too: it knows nothing of `keep`, or names other files in its
+        # deletes than the first. The two cannot be one; the next cut finds the second again.
+        return found
     return replace(
         rest,
         added=(*found.added, *rest.added),

@@ -53,8 +53,7 @@ class Version:
     `added` are the files that the version before had not; `deletes` are the deletes of
     (previous cut, cut] by time, all resolved to files as the version before names them.
     `merged_from` is the first of several versions in the log that this one stands for (`cuts.py`).
-    `rewritten` are the files that a compaction brought: nothing new is in them. `logged_cut` is the
-    cut in the log, if that is an earlier one: nothing was committed between the two.
+    `rewritten` are the files that a compaction brought: nothing new is in them.
     """
 
     number: int
@@ -64,12 +63,6 @@ class Version:
     deletes: tuple[tuple[Timestamp, Deletes], ...] = ()
     merged_from: int | None = None
     rewritten: tuple[Source, ...] = ()
-    logged_cut: Timestamp | None = None
-
-    @property
-    def logged(self) -> Timestamp:
-        """The cut that a restart finds in the log; `txns.py` compares it (T8)."""
-        return self.cut if self.logged_cut is None else self.logged_cut
 
     @property
     def begins_table(self) -> bool:

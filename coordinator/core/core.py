@@ -688,7 +688,7 @@ class Core:
             # Without a version, not even the log is there that its creation promises.
             behind = state.tail[0].ts if state.tail and state.versions else state.created
             applied = min(applied, Timestamp(behind - 1))
-        flushed = {shard: version.logged for shard, version in message.versions.items()}
+        flushed = {shard: version.cut for shard, version in message.versions.items()}
         return [Tidy(applied, flushed), *self._maintenance.flushed(message, now)]
 
     def _stop(self) -> list[Effect]:
