@@ -187,6 +187,8 @@ class Core:
 
     def _recover_dirty(self, now: Timestamp) -> None:
         for shard, state in self._shards.items():
+            if state.versions and not state.versions[0].begins_table:
+                self._holds.begin_at(shard, state.versions[0].cut)
             if state.fenced:
                 self._fenced.add(shard)
             elif state.tail or not state.versions:

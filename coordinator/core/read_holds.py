@@ -63,6 +63,12 @@ class ReadHolds:
         """The least timestamp at which a shard is readable; at or after the timeline's."""
         return self._sinces.get(shard, self._default_since)
 
+    def begin_at(self, shard: ShardId, ts: Timestamp) -> None:
+        """A shard was found readable from `ts` on only, whatever its table's history says: it was
+        shorter when its log was cleaned (H3).
+        """
+        self._sinces[shard] = max(self.since_of(shard), ts)
+
     def holds(self) -> Iterable[Hold]:
         """All holds, for observation."""
         for name, ts in self._named.items():

@@ -1,0 +1,53 @@
+"""A shard that start-up finds with less history than its table asks for."""
+
+import pyarrow as pa
+
+from compute.arrow import table_schema
+from coordinator.core.catalog import VersionedCatalog
+from coordinator.core.core import Core, Recovered
+from coordinator.core.effects import Reply
+from coordinator.core.messages import (
+    Begin,
+    ConnectionId,
+    PutTable,
+    Refused,
+    RequestId,
+    Scan,
+    TakeSnapshot,
+    TransactionId,
+    Views,
+)
+from coordinator.core.settings import CoreSettings
+from sql.catalog import Column, Table
+from sql.types import INT8
+from storage.live_files import FileMap
+from storage.shard import ShardState, Version
+from storage.types import Epoch, ShardId, Timestamp
+
+TABLE = Table(1, "public", "a", "shard_a", (Column("value", INT8),), history_us=10**9)
+SCHEMA: pa.Schema = table_schema(TABLE.columns)
+
+
+def test_it_is_readable_from_what_is_left_of_its_log() -> None:
+    shard = ShardId(TABLE.shard)
+    left = Version(7, Timestamp(90_000), FileMap())
+    state = ShardState(shard, SCHEMA, Timestamp(10_000), versions=(left,))
+    catalog = VersionedCatalog([(Timestamp(10_000), [PutTable(TABLE)])])
+    recovered = Recovered(Epoch(1), Timestamp(100_000), Timestamp(90_000), catalog, {shard: state})
+    core = Core(recovered, CoreSettings(), lambda _table: SCHEMA, Timestamp(100_000))
+    assert isinstance(read_at(core, 1, 90_000), Views)
+    refused = read_at(core, 2, 80_000)
+    assert isinstance(refused, Refused)
+    assert refused.sqlstate == "72000"
+    assert refused.detail is not None
+    assert "90000" in refused.detail
+
+
+def read_at(core: Core, number: int, ts: int) -> object:
+    """What a transaction that reads the table at `ts` is answered."""
+    txn, as_of = TransactionId(number), Timestamp(ts)
+    core.step(Begin(txn, ConnectionId(1)), Timestamp(100_000))
+    core.step(TakeSnapshot(RequestId(number), txn, as_of), Timestamp(100_000))
+    effects = core.step(Scan(RequestId(number), txn, as_of, (TABLE,)), Timestamp(100_000))
+    (value,) = [effect.value for effect in effects if isinstance(effect, Reply)]
+    return value
