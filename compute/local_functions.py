@@ -6,13 +6,14 @@ INVARIANTS
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import Parameter, Signature
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 import duckdb
 import pyarrow as pa
+from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from compute.local_errors import tagged
 from compute.reference_aggregates import folder
@@ -57,8 +58,8 @@ class LocalFunctions:
             _over_lists(call) if isinstance(call, Aggregate) else evaluator(call),
             [duckdb_type(arg.type) + listed for arg in call.args],
             duckdb_type(call.type),
-            type=cast("duckdb.func.PythonUDFType", "arrow"),
-            null_handling=cast("duckdb.func.FunctionNullHandling", "special"),
+            type=PythonUDFType.ARROW,
+            null_handling=FunctionNullHandling.SPECIAL,
         )
 
 
@@ -94,7 +95,7 @@ def _over_lists(call: Aggregate) -> Callable[..., _Array]:
 
 
 def _lists(array: _Column, type_: SqlType) -> Iterator[Sequence[Value]]:
-    for chunk in array.chunks if isinstance(array, pa.ChunkedArray) else [array]:
+    for chunk in array.chunks:
         assert isinstance(chunk, pa.ListArray), "an aggregate takes lists"
         values = to_values(pa.chunked_array([chunk.flatten()]), type_)
         first = 0
@@ -105,7 +106,7 @@ def _lists(array: _Column, type_: SqlType) -> Iterator[Sequence[Value]]:
 
 
 @contextmanager
-def _passing() -> Iterator[None]:
+def _passing() -> Generator[None]:
     try:
         yield
     except SqlError as error:

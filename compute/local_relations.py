@@ -21,7 +21,6 @@ import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -130,15 +129,6 @@ class LocalRelations:
         self._bytes = 0
         self._layouts: OrderedDict[tuple[ShardId, Source], tuple[str, ...]] = OrderedDict()
         self._numbers = itertools.count(1)
-
-    @contextmanager
-    def bound(self) -> Iterator[Bound]:
-        """Relations in use for as long as the context lasts."""
-        bound = Bound()
-        try:
-            yield bound
-        finally:
-            self.release(bound)
 
     def release(self, bound: Bound) -> None:
         """The statement has ended."""
