@@ -21,6 +21,7 @@ from typing import assert_never
 
 import pyarrow as pa
 
+from coordinator.core.buffers import change_buffers, leftovers
 from coordinator.core.catalog import Stale, VersionedCatalog
 from coordinator.core.cutting import Cutting, ceil_to, floor_to
 from coordinator.core.effects import (
@@ -29,7 +30,6 @@ from coordinator.core.effects import (
     FlushCut,
     PersistCeiling,
     PublishCatalog,
-    RemoveStaged,
     Reply,
     Tidy,
 )
@@ -54,7 +54,6 @@ from coordinator.core.messages import (
     GroupCommitted,
     GroupFailed,
     GroupPassed,
-    InlineRows,
     Isolation,
     Leased,
     LookedUp,
@@ -96,7 +95,7 @@ from coordinator.core.read_holds import ReadHolds
 from coordinator.core.settings import CoreSettings
 from coordinator.core.snapshots import Snapshots
 from coordinator.core.timestamps import InputSince, determine
-from coordinator.core.transactions import StagedFiles, Transaction
+from coordinator.core.transactions import Transaction
 from coordinator.core.validation import ValidationCounts, fenced
 from sql.catalog import SYSTEM_TIMELINE, Catalog, Table, Timeline
 from storage.batch import WriteBatch
@@ -287,19 +286,8 @@ class Core:
             case LookedUp(txn=txn, names=names):
                 self._transactions[txn].looked_up(names)
                 return []
-            case Savepoint(txn=txn, number=number):
-                self._transactions[txn].savepoint(number)
-                return []
-            case ReleaseSavepoint(txn=txn, number=number):
-                self._transactions[txn].release(number)
-                return []
-            case RollbackTo(txn=txn, number=number):
-                return _removal(self._transactions[txn].rollback_to(number))
-            case TakeInlineRows(request=request, txn=txn):
-                return [Reply(request, InlineRows(self._transactions[txn].inline_rows()))]
-            case Spilled(txn=txn, files=files):
-                self._transactions[txn].spilled(files)
-                return []
+            case Savepoint() | ReleaseSavepoint() | RollbackTo() | TakeInlineRows() | Spilled():
+                return change_buffers(self._transactions[message.txn], message)
             case Scan():
                 return self._scan(message)
             case WriteRows():
@@ -449,14 +437,12 @@ class Core:
         committed: Mapping[ShardId, WriteBatch] | None = None,
     ) -> list[Effect]:
         """Release what the transaction held (X3, X5), and let those go on who waited for it."""
-        files = set(txn.staged_files())
-        for shard, batch in (committed or {}).items():
-            files -= {(shard, file.name) for file in batch.staged}
         del self._transactions[txn.id]
         self._holds.release(txn.id)
         self._leases.release(txn.id)
         self._snapshots.forget(txn.id)
-        return _removal(tuple(sorted(files))) + self._grant_leases() + self._start_group(now)
+        effects = leftovers(txn, committed or {})
+        return effects + self._grant_leases() + self._start_group(now)
 
     def _disconnected(self, message: Disconnected, now: Timestamp) -> list[Effect]:
         effects: list[Effect] = []
@@ -707,10 +693,6 @@ class Core:
         if self._timeline.manual:
             return [stopped]
         return [PersistCeiling(self._oracle.final_ceiling()), stopped]
-
-
-def _removal(files: StagedFiles) -> list[Effect]:
-    return [RemoveStaged(files)] if files else []
 
 
 def _last_cut(recovered: Recovered, unit: int) -> Timestamp:

@@ -136,9 +136,7 @@ class TakeSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class AdoptSnapshot:
-    """Reply Snapshot: the transaction reads where `exporter` does, which must be open and hold
-    `ts`. Otherwise 22023.
-    """
+    """Reply Snapshot: the transaction reads where `exporter` does, or Refused if that is over."""
 
     request: RequestId
     txn: TransactionId
