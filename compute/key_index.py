@@ -8,9 +8,10 @@
 INVARIANTS
   Z1  a row counts if it is live in the view asked about, whatever the index remembers: that names
       candidates only.
-  Z2  memory is bounded by the tail, and CACHED_BYTES_MAX for columns of files.
+  Z2  memory is bounded by TAIL_ROWS_MAX, and CACHED_BYTES_MAX for columns of files.
 """
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -33,8 +34,8 @@ SMALL_ROWS_MAX: Final = 1_000
 CACHED_BYTES_MAX: Final = 64 << 20
 """Key columns of files. Larger: fewer files read again for keys without an order, such as UUIDs."""
 
-SHARDS_MAX: Final = 1_000
-"""Tables whose tail is remembered by key."""
+TAIL_ROWS_MAX: Final = 500_000
+"""Rows of all tails that are remembered by key; the table asked for least recently goes first."""
 
 
 @dataclass(slots=True)
@@ -45,16 +46,20 @@ class _Tail:
         default_factory=dict[KeyValues, list[tuple[Source, int]]]
     )
     known: set[Source] = field(default_factory=set[Source])
+    count: int = 0
 
 
 class KeyIndex:
-    """See the module. One for a server; calls may come from several threads, one at a time each."""
+    """See the module. One for a server, whose threads share it."""
 
     def __init__(self, read: ReadColumns) -> None:
         self._read = read
         self._tails: OrderedDict[tuple[ShardId, tuple[int, ...]], _Tail] = OrderedDict()
         self._columns: OrderedDict[tuple[Source, tuple[int, ...]], pa.Table] = OrderedDict()
         self._bytes = 0
+        self._tail_rows = 0
+        # Threads that look up keys of several statements change both maps.
+        self._lock = threading.Lock()
 
     def find_in_memory(self, view: ShardView, keys: NewKeys, going: Deletes) -> KeyValues | None:
         """A key that a live inline row has; `going`: rows that do not count any more."""
@@ -91,13 +96,17 @@ class KeyIndex:
         return None
 
     def _tail(self, view: ShardView, keys: NewKeys) -> _Tail:
+        with self._lock:
+            return self._grown_tail(view, keys)
+
+    def _grown_tail(self, view: ShardView, keys: NewKeys) -> _Tail:
         place = (view.shard, keys.key.columns)
         tail = self._tails.get(place)
         if tail is None or len(tail.known) > 2 * len(view.inline) + SMALL_ROWS_MAX:
+            self._forget(place)
             tail = self._tails[place] = _Tail()
         self._tails.move_to_end(place)
-        if len(self._tails) > SHARDS_MAX:
-            self._tails.popitem(last=False)
+        before = tail.count
         for part in view.inline:
             if part.source in tail.known or part.source == OWN:
                 continue
@@ -105,19 +114,32 @@ class KeyIndex:
                 for row, values in enumerate(_keys(part.rows, keys.key.columns)):
                     tail.rows.setdefault(values, []).append((part.source, row))
                 tail.known.add(part.source)
+                tail.count += part.rows.num_rows
+        self._tail_rows += tail.count - before
+        while self._tail_rows > TAIL_ROWS_MAX and len(self._tails) > 1:
+            self._forget(next(iter(self._tails)))
         return tail
+
+    def _forget(self, place: tuple[ShardId, tuple[int, ...]]) -> None:
+        tail = self._tails.pop(place, None)
+        if tail is not None:
+            self._tail_rows -= tail.count
 
     def _file_columns(self, shard: ShardId, file: DataFile, keys: NewKeys) -> pa.Table:
         place = (Source(f"{shard}/{file.name}"), keys.key.columns)
-        rows = self._columns.get(place)
+        with self._lock:
+            rows = self._columns.get(place)
+            if rows is not None:
+                self._columns.move_to_end(place)
         if rows is None:
             names = [keys.table.columns[ordinal].name for ordinal in keys.key.columns]
             rows = self._read(shard, file, names).select(names)
-            self._keep(place, rows)
+            with self._lock:
+                self._keep(place, rows)
         return rows
 
     def _keep(self, place: tuple[Source, tuple[int, ...]], rows: pa.Table) -> None:
-        if rows.nbytes > CACHED_BYTES_MAX // 4:
+        if place in self._columns or rows.nbytes > CACHED_BYTES_MAX // 4:
             return
         self._columns[place] = rows
         self._bytes += rows.nbytes

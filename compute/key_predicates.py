@@ -59,21 +59,18 @@ class NewKeys:
     def __init__(self, table: Table, key: Key, rows: pa.Table) -> None:
         self.table = table
         self.key = key
-        if key.nulls_distinct:
+        if key.nulls_distinct and any(column.null_count for column in rows.columns):
             rows = rows.drop_null()
         self._rows = rows
         self._values: list[KeyValues] | None = None
+        floating = any(table.columns[at].type.name in ("float4", "float8") for at in key.columns)
+        self.is_small = rows.num_rows <= KEYS_MAX and not floating
+        """Whether the keys are looked up as Python values, which NaN cannot be (Y2)."""
 
     @property
     def count(self) -> int:
         """Rows that have a key."""
         return self._rows.num_rows
-
-    @property
-    def is_small(self) -> bool:
-        """Whether the keys are looked up as Python values, which NaN cannot be (Y2)."""
-        floating = any(pa.types.is_floating(type_) for type_ in self._rows.schema.types)
-        return self.count <= KEYS_MAX and not floating
 
     @property
     def columns(self) -> Sequence[Any]:

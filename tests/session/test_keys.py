@@ -1,6 +1,7 @@
 """Primary keys and unique constraints, by every way in which rows come."""
 
 import asyncio
+import random
 from typing import Any
 
 import psycopg
@@ -295,3 +296,70 @@ async def test_delete_and_insert_of_one_key_in_a_block() -> None:
         await connection.execute("update k set a = 3 where id = 1")
         await connection.execute("commit")
         assert await all_rows(connection, "select id, a from k") == [(1, 3)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@on_a_loop
+async def test_random_statements_against_a_model(seed: int) -> None:
+    """Rows wander from own writes to the tail, to files and into rewritten files."""
+    rng = random.Random(seed)
+    core = CoreSettings(cut_commits_max=7)
+    async with running(core=core) as stack, connected(stack, 1) as (connection,):
+        await connection.execute("create table m (a int, b text, n int, primary key (a, b))")
+        rows: dict[tuple[int, str], int] = {}
+        before = dict(rows)
+        in_block = False
+        refusals = 0
+        for number in range(150):
+            if in_block and rng.random() < 0.2:
+                await connection.execute("commit")
+                in_block = False
+            elif not in_block and rng.random() < 0.1:
+                before = dict(rows)
+                await connection.execute("begin")
+                in_block = True
+            if not in_block and number % 40 == 39:
+                await connection.execute("optimize m")
+            text, after = statement_and_effect(rng, rows)
+            if after is not None:
+                rows = after
+                await connection.execute(text)
+                continue
+            refusals += 1
+            with pytest.raises(psycopg.errors.UniqueViolation):
+                await connection.execute(text)
+            if in_block:
+                await connection.execute("rollback")
+                rows, in_block = before, False
+        if in_block:
+            await connection.execute("commit")
+        found = await all_rows(connection, "select a, b, n from m")
+        assert sorted(found) == sorted((a, b, n) for (a, b), n in rows.items())
+        assert refusals > 10, "no duplicate was tried: nothing was shown"
+
+
+Rows = dict[tuple[int, str], int]
+
+
+def statement_and_effect(rng: random.Random, rows: Rows) -> tuple[str, Rows | None]:
+    """A random statement, and the rows after it; None if it makes a duplicate."""
+    keys = [(rng.randrange(6), rng.choice("xyz")) for _ in range(rng.choice((1, 1, 3)))]
+    match rng.randrange(6):
+        case 0 | 1 | 2:
+            values = ", ".join(f"({a}, '{b}', 0)" for a, b in keys)
+            taken = len(set(keys)) < len(keys) or any(key in rows for key in keys)
+            after = None if taken else {**rows, **dict.fromkeys(keys, 0)}
+            return f"insert into m values {values}", after
+        case 3:
+            a, b = keys[0]
+            kept = {key: n for key, n in rows.items() if key != (a, b)}
+            return f"delete from m where a = {a} and b = '{b}'", kept
+        case 4:
+            old, new = keys[0][0], rng.randrange(6)
+            moved = {(new if a == old else a, b): n for (a, b), n in rows.items()}
+            after = moved if len(moved) == len(rows) else None
+            return f"update m set a = {new} where a = {old}", after
+        case _:
+            a, _ = keys[0]
+            counted = {key: n + (key[0] == a) for key, n in rows.items()}
+            return f"update m set n = n + 1 where a = {a}", counted
