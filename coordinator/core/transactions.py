@@ -37,6 +37,13 @@ from storage.types import ShardId, Source, Timestamp
 StagedFiles = tuple[tuple[ShardId, Source], ...]
 """Files of the warehouse that no commit names."""
 
+OLD_BYTES_MAX: Final = 8 << 20
+"""Values of deleted rows that a transaction keeps; beyond, what it deletes conflicts with all that
+others read of its tables. Larger: more memory in each transaction."""
+
+OLD_ROWS_OVERHEAD_BYTES: Final = 1 << 10
+"""What the objects around a few values take."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
@@ -78,6 +85,7 @@ class Transaction:
     """Names that it rests on (A6)."""
     _savepoints: dict[int, _Mark] = field(default_factory=dict[int, _Mark])
     _overlays: int = 0
+    _old_bytes: int = 0
 
     def take_snapshot(self, ts: Timestamp, catalog: Catalog) -> Snapshot:
         """Read at `ts` from now on, its own DDL on top of `catalog`. Raises Stale."""
@@ -120,8 +128,16 @@ class Transaction:
         """Buffer rows (X2); `old`: what is known about rows that it deletes."""
         self.tables[table.oid] = table
         if old is not None:
-            self.replaced.setdefault(ShardId(table.shard), []).append(old)
+            self._remember(ShardId(table.shard), old)
         self.writes.setdefault(ShardId(table.shard), OwnWrites()).add(batch)
+
+    def _remember(self, shard: ShardId, old: OldRows) -> None:
+        self._old_bytes += old.rows.nbytes + OLD_ROWS_OVERHEAD_BYTES
+        if self._old_bytes <= OLD_BYTES_MAX:
+            self.replaced.setdefault(shard, []).append(old)
+        else:
+            # Unknown rows are a reason to be careful with, never a reason to be wrong.
+            self.replaced.clear()
 
     def own(self, shard: ShardId) -> WriteBatch | None:
         """What it has written to a shard so far."""

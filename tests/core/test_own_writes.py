@@ -7,8 +7,12 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap64
 
+from coordinator.core.messages import ConnectionId, Isolation, TransactionId
 from coordinator.core.own_writes import Mark, OwnWrites, final_batch, merge_batches
+from coordinator.core.transactions import OLD_BYTES_MAX, Transaction
+from sql.catalog import Table
 from storage.batch import DataFile, WriteBatch
+from storage.known_rows import KnownRows, OldRows
 from storage.types import OWN, Source
 
 OTHER = Source("@17")
@@ -151,3 +155,17 @@ def test_batches_of_a_group_are_merged_in_order() -> None:
     assert merged.inserts.column("a").to_pylist() == [1, 2]
     assert merged.staged == (file,)
     assert merged.deletes == {OTHER: BitMap64([1, 2])}
+
+
+def test_old_values_are_bounded() -> None:
+    txn = Transaction(
+        TransactionId(1), ConnectionId(1), Isolation.STRICT_SERIALIZABLE, read_only=False
+    )
+    table = Table(1, "public", "t", "shard", ())
+    rows = KnownRows.of(pa.table({"a": list(range(1000))}))
+    for row in range(3000):
+        old = OldRows({OTHER: BitMap64([row])}, rows)
+        txn.write(table, WriteBatch(deletes={OTHER: BitMap64([row])}), old)
+        kept = sum(part.rows.nbytes for parts in txn.replaced.values() for part in parts)
+        assert kept <= OLD_BYTES_MAX
+    assert not txn.replaced
