@@ -100,6 +100,7 @@ from storage.batch import DataFile, ShardView, WriteBatch
 from storage.clock import Clock
 from storage.commit import Commit
 from storage.cuts import flush
+from storage.delta.checksum import Checksums
 from storage.delta.compaction import rewrite_files
 from storage.delta.layout import data_path
 from storage.delta.maintenance import wants_checkpoint, write_checkpoint
@@ -126,6 +127,9 @@ often.
 
 FLUSHES_AT_ONCE: Final = 4
 """Larger: a cut over many tables is faster and takes more threads from queries."""
+
+CHECKSUMS_MAX: Final = 32
+"""Of one cut. Larger: more small files for tables that nobody else may read."""
 
 RESOLVE_PAUSE_S: Final = 0.05
 """Between two looks for the token of a commit whose outcome is unknown."""
@@ -184,6 +188,7 @@ class Driver:
         self._tasks: asyncio.TaskGroup | None = None
         self._stopping = asyncio.Event()
         self._leadership = Leadership(stash, epoch, self._spawn)
+        self._checksums = Checksums()
         self.on_catalog: Callable[[PublishCatalog], None] = _nobody
 
     @property

@@ -34,6 +34,11 @@ def checkpoint_path(shard: ShardId, version: int) -> str:
     return f"{log_directory(shard)}/{version:020}.checkpoint.parquet"
 
 
+def checksum_path(shard: ShardId, version: int) -> str:
+    """The checksum of one version."""
+    return f"{log_directory(shard)}/{version:020}.crc"
+
+
 def last_checkpoint_path(shard: ShardId) -> str:
     """The hint that tells readers where to start."""
     return f"{log_directory(shard)}/_last_checkpoint"

@@ -19,9 +19,13 @@ from pyroaring import BitMap64
 from storage.batch import Deletes, WriteBatch
 from storage.clock import SystemClock
 from storage.cuts import flush
+from storage.delta.checksum import Checksums
+from storage.delta.compaction import CompactionLimits, rewrite_files
 from storage.delta.files import decode_parquet, encode_file
 from storage.delta.layout import data_path
 from storage.delta.maintenance import write_checkpoint
+from storage.delta.vacuum import Vacuuming, names_in_use, vacuum_shard
+from storage.live_files import LiveFile
 from storage.memory import MemoryObjectStore
 from storage.shard import ShardState
 from storage.types import ShardId, Source, Timestamp, inline_source
@@ -154,6 +158,8 @@ class Story:
     state: ShardState = field(init=False)
     answers: dict[int, list[str]] = field(default_factory=dict)
     cuts: dict[int, int] = field(default_factory=dict)
+    rewritten: tuple[LiveFile, ...] = ()
+    checksums: Checksums = field(default_factory=Checksums)
 
     def __post_init__(self) -> None:
         self.now -= self.now % 1_000
@@ -175,10 +181,43 @@ class Story:
 
     def flush(self) -> None:
         self.now += 1_000_000 - self.now % 1_000
-        version = asyncio.run(flush(self.store, self.state, Timestamp(self.now)))
+        version = asyncio.run(
+            flush(self.store, self.state, Timestamp(self.now), rewritten=self.rewritten)
+        )
+        self.rewritten = ()
+        asyncio.run(self.checksums.write(self.store, SHARD, version.number))
         self.state = self.state.flushed(version)
         self.cuts[version.number] = self.now
         self.answers[version.number] = normal(map(plain, self.rows_at(self.now)))
+
+    def compact(self) -> None:
+        """Rewrite all files but the largest; they come with the next flush."""
+        assert self.state.versions
+        files = [live for live in self.state.versions[-1].files.live_files() if not live.dead]
+        sources = sorted(files, key=lambda live: live.file.rows)[:-1]
+        limits = CompactionLimits()
+        self.rewritten = asyncio.run(rewrite_files(self.store, self.state, sources, limits))
+
+    def vacuum(self) -> tuple[str, ...]:
+        """Nobody reads before now, as far as Meridian knows. Returns what was deleted."""
+        state = self.state.pruned(Timestamp(self.now))
+        version = state.versions[-1]
+        done = asyncio.run(
+            vacuum_shard(
+                self.store,
+                Vacuuming(
+                    SHARD,
+                    number=version.number,
+                    cut=version.cut,
+                    since=Timestamp(self.now),
+                    frontier=Timestamp(self.now),
+                    ticks_per_ms=1_000,
+                    in_use=names_in_use(state, (), ()),
+                    suspects=frozenset(),
+                ),
+            )
+        )
+        return done.deleted
 
     def checkpoint(self) -> None:
         asyncio.run(write_checkpoint(self.store, SHARD, self.state.versions[-1].number))
@@ -229,4 +268,12 @@ def tell_story() -> Story:
     story.checkpoint()
     story.commit([row(600)])
     story.flush()
+    story.compact()
+    newest = [live for live in story.state.versions[-1].files.live_files() if not live.dead][-1]
+    story.commit([row(700)], {newest.file.name: BitMap64([0])})
+    story.flush()
+    story.commit([row(800)])
+    story.flush()
+    # The table has promised foreign readers more history than that.
+    assert story.vacuum() == ()
     return story

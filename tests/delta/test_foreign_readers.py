@@ -1,7 +1,7 @@
 """delta-rs, DuckDB and delta-spark read every version and get what our own view shows."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -9,9 +9,22 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder
+from pyroaring import BitMap64
 
+from storage.clock import SystemClock
 from storage.delta.schema import decode_schema
-from tests.delta.foreign import EPOCH, LATE, LONG, SCHEMA, Row, Story, normal, plain, tell_story
+from tests.delta.foreign import (
+    EPOCH,
+    LATE,
+    LONG,
+    SCHEMA,
+    Row,
+    Story,
+    normal,
+    plain,
+    row,
+    tell_story,
+)
 from tests.foreign_readers import ForeignReader, delta_spark_reader, duckdb_reader
 
 FIRST_COLUMNS = "k, b, i2, i4, f4, f8, n9, n18, n38, s, hex(x)"
@@ -89,7 +102,7 @@ def test_the_story_has_every_kind_of_version(written: Written) -> None:
         if live.vector is not None
     }
     assert vectors == {"i", "u"}
-    assert len(written.story.answers) == 8
+    assert len(written.story.answers) == 10
     assert len({len(rows) for rows in written.story.answers.values()}) >= 6
     assert sum(1 for _, count in written.counts if count) >= 10
 
@@ -129,6 +142,44 @@ def test_duckdb_reads_every_version(written: Written, duckdb: ForeignReader) -> 
 def test_duckdb_skips_no_row(written: Written, duckdb: ForeignReader) -> None:
     counts = duckdb.query(counts_query(), {"t": written.path}, {"t": PROBED})
     assert sorted(map(list, counts)) == written.counts
+
+
+@pytest.fixture(scope="module")
+def vacuumed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str], int]:
+    """A table that promises no history: its path, its rows, its newest version."""
+    story = Story(SystemClock().now() - 60_000_000)
+    story.state = replace(story.state, retention_us=0)
+    for first in range(0, 50, 10):
+        source = story.commit([row(k) for k in range(first, first + 10)])
+        story.commit([], {source: BitMap64([0, 1])})
+        story.flush()
+    story.compact()
+    story.commit([row(100)])
+    story.flush()
+    deleted = story.vacuum()
+    assert sum(name.endswith(".parquet") for name in deleted) == 4
+    assert sum(name.endswith(".json") for name in deleted) == 5
+    newest = story.state.versions[-1].number
+    path = story.write_out(tmp_path_factory.mktemp("vacuumed"))
+    return path, story.answers[newest], newest
+
+
+def test_a_compacted_and_vacuumed_table_reads_the_same(
+    vacuumed: tuple[Path, list[str], int], duckdb: ForeignReader
+) -> None:
+    path, rows, _ = vacuumed
+    assert normal(map(plain, query_rust(DeltaTable(path), "SELECT * FROM t"))) == rows
+    assert normal(duckdb.query(f"SELECT {DUCKDB_COLUMNS} FROM t", {"t": path})) == rows
+
+
+@pytest.mark.spark
+def test_delta_spark_reads_a_compacted_and_vacuumed_table(
+    vacuumed: tuple[Path, list[str], int], spark: ForeignReader
+) -> None:
+    path, rows, newest = vacuumed
+    query = f"SELECT {SPARK_COLUMNS} FROM t"
+    assert normal(spark.query(query, {"t": path})) == rows
+    assert normal(spark.query(query, {"t": path}, {"t": newest})) == rows
 
 
 @pytest.fixture(scope="module")
