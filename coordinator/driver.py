@@ -367,9 +367,11 @@ class Driver:
                 except Fatal:
                     raise
                 except ForeignWriter as error:
-                    log.warning("%s; the table is fenced", error)
                     failed[state.shard] = str(error)
-                    foreign.add(state.shard)
+                    # To one who was deposed the next coordinator's version looks foreign.
+                    if await self._still_leading():
+                        log.warning("%s; the table is fenced", error)
+                        foreign.add(state.shard)
                 except (Determinate, Indeterminate) as error:
                     log.warning("shard %s not flushed: %s", state.shard, error)
                     failed[state.shard] = str(error)
@@ -381,6 +383,28 @@ class Driver:
         for shard, version in versions.items():
             if wants_checkpoint(version):
                 await self._checkpoint(shard, version.number)
+        for shard in sorted(versions)[:CHECKSUMS_MAX]:
+            await self._checksum(shard, versions[shard].number)
+
+    async def _checksum(self, shard: ShardId, number: int) -> None:
+        """Nobody waits for it, either."""
+        try:
+            await self._checksums.write(self._store, shard, number)
+        except Fatal:
+            raise
+        except (Determinate, Indeterminate) as error:
+            log.warning("no checksum of shard %s at %s: %s", shard, number, error)
+
+    async def _still_leading(self) -> bool:
+        """False if that is not known now. Raises Fenced."""
+        try:
+            await self._leadership.confirm()
+        except Fenced:
+            raise
+        except StorageError as error:
+            log.warning("leadership not confirmed: %s", error)
+            return False
+        return True
 
     async def _checkpoint(self, shard: ShardId, number: int) -> None:
         """Nobody waits for it, and without it readers only replay more of the log."""
