@@ -261,8 +261,23 @@ class Timelines:
         at_least: bool = False,
     ) -> TimestampExplained:
         """See Coordination."""
-        driver, own = self._place(txn, tables)
-        return driver.explain_timestamp(own, tables, as_of=as_of, at_least=at_least)
+        part = self._parts.get(txn)
+        wanted = list(dict.fromkeys(table.timeline for table in tables))
+        if len(wanted) > 1:
+            raise _mixed(wanted[0], wanted[1])
+        if part is not None and wanted in ([], [part.timeline]):
+            explain = part.driver.explain_timestamp
+            return explain(part.txn, tables, as_of=as_of, at_least=at_least)
+        if wanted in ([], [SYSTEM]):
+            explain = self._system.explain_timestamp
+            return explain(txn, tables, as_of=as_of, at_least=at_least)
+        # As if it were the first to read there: to look is not to join (L1).
+        driver = self._line(wanted[0])
+        own = _begin(driver, self._begun[txn])
+        try:
+            return driver.explain_timestamp(own, tables, as_of=as_of, at_least=at_least)
+        finally:
+            driver.abort(own)
 
     def observe(self) -> Sequence[ObservedTimeline]:
         """See Coordination."""
