@@ -13,6 +13,7 @@ import pytest
 from tests.crash.load import Load
 from tests.failover.coordinators import Coordinator, Shared, sharing
 from tests.history.black_box import check_real_time_set
+from tests.servers import Meridian, meridian
 
 Deposing = Callable[[Coordinator], None]
 
@@ -159,6 +160,25 @@ def test_who_stands_by_takes_over_from_a_coordinator_that_was_killed(shared: Sha
     load.read(other.server.wait_until_ready())
     assert other.server.stop() == 0, other.server.log
     judge(load, shared)
+
+
+def test_a_second_server_stands_by_for_a_data_directory(tmp_path: Path) -> None:
+    """With the stash in SQLite the lock of the directory says who serves it."""
+    load = Load(writers=4, readers=2)
+    with meridian(tmp_path, ("--spark-master", "reference")) as first:
+        load.create(first.dsn)
+        second = Meridian(tmp_path, ("--spark-master", "reference"))
+        try:
+            second.launch("--standby")
+            while "standing by" not in second.log:
+                assert second.is_running
+            load.run_until(first.dsn, 60, first.kill)
+            load.read(second.wait_until_ready())
+            assert second.stop() == 0, second.log
+        finally:
+            second.kill()
+    found = check_real_time_set(load.history())
+    assert not found, "\n".join(map(str, found[:5]))
 
 
 @pytest.mark.slow
