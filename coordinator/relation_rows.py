@@ -139,8 +139,8 @@ def _cuts(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
 def _conflicts(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
     for line in observed:
         found = line.conflicts
-        counts = (found.validated, found.by_predicate, found.by_table, found.by_row, found.avoided)
-        yield (line.timeline.name, *counts)
+        told = (found.by_predicate, found.by_table, found.by_row, found.by_key)
+        yield (line.timeline.name, found.validated, *told, found.avoided)
 
 
 def _shards(

@@ -55,7 +55,8 @@ CUTS: Final = _relation(
 
 CONFLICTS: Final = _relation(
     5, "conflicts",
-    timeline=TEXT, validated=INT8, by_predicate=INT8, by_table=INT8, by_row=INT8, avoided=INT8,
+    timeline=TEXT, validated=INT8, by_predicate=INT8, by_table=INT8, by_row=INT8, by_key=INT8,
+    avoided=INT8,
 )  # fmt: skip
 
 SYSTEM_RELATIONS: Final[Mapping[str, Table]] = {

@@ -48,7 +48,7 @@ async def connected(stack: Stack, count: int) -> AsyncIterator[list[Connection]]
 
 def conflicts(counts: ValidationCounts) -> int:
     """All of them, retried or told."""
-    return counts.by_predicate + counts.by_table + counts.by_row
+    return counts.by_predicate + counts.by_table + counts.by_row + counts.by_key
 
 
 async def all_rows(connection: Connection, text: str) -> list[tuple[Any, ...]]:
