@@ -257,24 +257,29 @@ class Commands:
             outcome=outcome,
             hold=declaration.hold,
         )
-        portal.cursor = Cursor(
-            portal,
-            scroll=declaration.scroll,
-            kept_bytes_max=self._services.limits.returning_bytes_max,
-        )
+        cursor = self._cursor(portal, scroll=declaration.scroll)
         self.portals.open(declaration.name, portal)
-        if declaration.hold:
-            await portal.cursor.keep_all()
+        if declaration.hold and cursor is not None:
+            await cursor.keep_all()
+
+    def _cursor(self, portal: Portal, *, scroll: bool) -> Cursor | None:
+        """A cursor on a portal that has begun; None if it has no rows."""
+        limit = self._services.limits.returning_bytes_max
+        if isinstance(portal.outcome, Rows):
+            portal.cursor = Cursor(portal, scroll=scroll, kept_bytes_max=limit)
+        return portal.cursor
 
     async def _fetch(self, fetch: Fetch) -> Outcome:
         portal = self.portals.cursor(fetch.name)
         if portal is None:
             raise wrong.undefined_cursor(fetch.name)
-        assert portal.cursor is not None, "a cursor was asked for"
-        assert isinstance(portal.outcome, Rows), "a cursor is declared for a query"
-        if portal.cursor.failed:
+        if portal.outcome is None:
+            await self._start(portal, alone=False)
+        cursor = portal.cursor or self._cursor(portal, scroll=False)
+        if cursor is None or cursor.failed:
             raise wrong.finished_portal(fetch.name)
-        batches = portal.cursor.fetch(fetch)
+        assert isinstance(portal.outcome, Rows), "what has rows has a cursor"
+        batches = cursor.fetch(fetch)
         if not fetch.move:
             return Rows(portal.outcome.columns, batches, lambda count: f"FETCH {count}")
         moved = 0

@@ -26,9 +26,8 @@ class Portals:
         return portal
 
     def cursor(self, name: str) -> Portal | None:
-        """The portal of a DECLARE, if there is one of that name."""
-        portal = self._portals.get(name)
-        return portal if portal is not None and portal.cursor is not None else None
+        """The portal that FETCH names: that of a DECLARE, or of a Bind with a name."""
+        return self._portals.get(name)
 
     def check_free(self, name: str) -> None:
         """Raises 42P03 if the name is taken."""

@@ -48,6 +48,11 @@ async def delete_and_fail(connection: asyncpg.Connection) -> None:
         await connection.execute("select 1/0")
 
 
+async def delete_and_fail_within(connection: asyncpg.Connection) -> None:
+    async with connection.transaction():
+        await connection.execute("select 1/0")
+
+
 def test_transactions_and_cursors(dsn: str) -> None:
     async def story(connection: asyncpg.Connection) -> None:
         await connection.execute("create table ac (a int4)")
@@ -61,6 +66,13 @@ def test_transactions_and_cursors(dsn: str) -> None:
         with pytest.raises(asyncpg.DivisionByZeroError):
             await delete_and_fail(connection)
         assert await connection.fetchval("select count(*) from ac") == 3
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            assert await connection.fetchval("show transaction_isolation") == "repeatable read"
+            with pytest.raises(asyncpg.DivisionByZeroError):
+                await delete_and_fail_within(connection)
+            walked = await connection.cursor("select a from ac order by a")
+            assert await walked.forward(1) == 1
+            assert [row["a"] for row in await walked.fetch(5)] == [2, 3]
 
     run(dsn, story)
 

@@ -126,6 +126,68 @@ def _ruin(connection: psycopg.Connection) -> None:
         raise ZeroDivisionError
 
 
+def _insert_and_fail(connection: psycopg.Connection) -> None:
+    with connection.transaction():
+        connection.execute("insert into nested values (2)")
+        connection.execute("select 1/0")
+
+
+def test_transactions_within_transactions(connection: psycopg.Connection) -> None:
+    connection.execute("create table nested (a int4)")
+    with connection.transaction():
+        connection.execute("insert into nested values (1)")
+        with pytest.raises(errors.DivisionByZero):
+            _insert_and_fail(connection)
+        with connection.transaction() as inner:
+            connection.execute("insert into nested values (3)")
+            raise psycopg.Rollback(inner)
+        with connection.transaction(), connection.transaction():
+            connection.execute("insert into nested values (4)")
+    assert connection.execute("select a from nested order by a").fetchall() == [(1,), (4,)]
+
+
+def test_cursors_of_the_server(connection: psycopg.Connection) -> None:
+    connection.execute("create table walked (a int4)")
+    connection.execute("insert into walked values (1), (2), (3), (4), (5)")
+    query = "select a from walked where a > %s order by a"
+    with connection.transaction():
+        with connection.cursor("forward") as cursor:
+            cursor.itersize = 2
+            cursor.execute(query, (1,))
+            assert list(cursor) == [(2,), (3,), (4,), (5,)]
+        with connection.cursor("both", scrollable=True) as cursor:
+            cursor.execute(query, (0,))
+            assert cursor.fetchmany(2) == [(1,), (2,)]
+            cursor.scroll(1)
+            assert cursor.fetchone() == (4,)
+            cursor.scroll(0, mode="absolute")
+            assert cursor.fetchall() == [(1,), (2,), (3,), (4,), (5,)]
+    with connection.cursor("held", withhold=True) as cursor:
+        cursor.execute(query, (3,))
+        connection.execute("delete from walked")
+        assert cursor.fetchall() == [(4,), (5,)]
+
+
+def test_isolation_by_the_driver(dsn: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        shown = {}
+        for level in psycopg.IsolationLevel:
+            connection.isolation_level = level
+            row = connection.execute("show transaction_isolation").fetchone()
+            assert row is not None
+            shown[level.name] = row[0]
+            connection.rollback()
+        assert shown == {
+            "READ_UNCOMMITTED": "read committed",
+            "READ_COMMITTED": "read committed",
+            "REPEATABLE_READ": "repeatable read",
+            "SERIALIZABLE": "strict serializable",
+        }
+        connection.read_only = True
+        with pytest.raises(errors.ReadOnlySqlTransaction):
+            connection.execute("create table never (a int4)")
+
+
 def test_write_conflict_is_a_serialization_failure(dsn: str) -> None:
     with psycopg.connect(dsn) as first, psycopg.connect(dsn, autocommit=True) as second:
         second.execute("create table contended (a int4)")

@@ -101,6 +101,9 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_like_postgresql(name: str, real: str, ours: str) -> None:
     expected = played(real, SCRIPTS[name], user="postgres", database="postgres")
     assert played(ours, SCRIPTS[name]) == expected
+    # PostgreSQL's own default level, where every statement has a snapshot of its own.
+    level = "read committed"
+    assert played(ours, SCRIPTS[name], default_transaction_isolation=level) == expected
 
 
 def test_there_are_many_scripts() -> None:
