@@ -8,6 +8,7 @@ INVARIANTS
 import asyncio
 from dataclasses import dataclass
 
+from coordinator.core.messages import Isolation
 from sql.errors import SqlError
 from tests.history.events import Recorder
 from tests.sim.server import Server
@@ -20,6 +21,14 @@ DEFINITE = ("40001", "58030", "53100")
 
 UNKNOWN = ("57P01", "40003", "08007")
 """The server ends, or does not know itself."""
+
+DEFAULT = Isolation.STRICT_SERIALIZABLE
+WEAK = (
+    DEFAULT,
+    Isolation.SERIALIZABLE,
+    Isolation.REPEATABLE_READ,
+    Isolation.READ_COMMITTED,
+)
 
 PATIENCE_S = 1.5
 
@@ -44,7 +53,7 @@ class Client:
             if not await self.once(server, process, self.workload.plan()):
                 process = self.values.process()
             if rng.random() < 0.35:
-                await self.ask_again(await self.world.server())
+                await self.aside(await self.world.server())
 
     async def once(self, server: Server, process: int, plan: Plan) -> bool:
         """One transaction; False if its outcome is unknown."""
@@ -72,21 +81,29 @@ class Client:
             self.recorder.info(process)
         return certain
 
-    async def ask_again(self, server: Server) -> None:
-        """Time travel beside the history."""
-        session = Session(self.world, server, self.memory, self.values.process())
+    async def aside(self, server: Server) -> None:
+        """Time travel or maintenance, beside the history."""
+        maintain = self.world.random.random() < 0.1
+        weak = self.world.random.choice(WEAK)
+        session = Session(
+            self.world, server, self.memory, self.values.process(), DEFAULT if maintain else weak
+        )
         try:
-            await self.world.ask(server, session.ask_again(), self._patience())
+            work = session.maintain() if maintain else session.ask_again()
+            await self.world.ask(server, work, self._patience())
         except Gone:
             return
         except SqlError as error:
             if error.sqlstate not in (*DEFINITE, *UNKNOWN):
                 self.world.failed(error)
-        except Exception as error:
+        except Exception as error:  # as above
             self.world.failed(error)
 
     def _patience(self) -> float:
         rng = self.world.random
         if rng.random() < self.world.odds.client_gone:
             return rng.random() * 0.03
+        if self.world.stormy.succession:
+            # Who waits for a leader that is cut off does not see what the next one does.
+            return rng.choice((0.04, 0.08, PATIENCE_S))
         return PATIENCE_S

@@ -42,7 +42,7 @@ class Bank:
 
         async def body(session: Session) -> tuple[Operation, ...]:
             for write in writes:
-                session.insert(write.key, (self.OPENING, write.value))
+                await session.insert(write.key, (self.OPENING, write.value))
             return tuple(writes)
 
         return (Plan(tuple(writes), body),)
@@ -94,8 +94,8 @@ class Bank:
             for rows, write, leg, change in moves:
                 session.expect(len(rows) == 1, "bank", f"{write.key} is {rows}")
                 balance = sum(row.position for row in rows)
-                session.insert(write.key, (balance + change, write.value), instead_of=rows)
-                session.insert(leg.key, (change, leg.value))
+                await session.insert(write.key, (balance + change, write.value), instead_of=rows)
+                await session.insert(leg.key, (change, leg.value))
             told = [told_of(session, *pair) for pair in zip(reads, found, strict=True)]
             return (*told, *writes, *legs)
 
@@ -154,7 +154,7 @@ class Skew:
             await session.think()
             other = bool(found[1] and found[1][0].position)
             for write, rows in zip(writes, found, strict=False):
-                session.insert(
+                await session.insert(
                     write.key, (int(bool(turn) or not other), write.value), instead_of=rows
                 )
             return (*(told_of(session, *p) for p in zip(reads, found, strict=True)), *writes)
@@ -220,7 +220,7 @@ class Phantom:
             told = tuple(told_of(session, *pair) for pair in zip(reads, found, strict=True))
             if any(found):
                 return told
-            session.insert(add.key, (0, add.value))
+            await session.insert(add.key, (0, add.value))
             return (*told, add)
 
         return Plan((*reads, add), body)
@@ -232,11 +232,11 @@ class Phantom:
 
         async def body(session: Session) -> tuple[Operation, ...]:
             (rows,) = await session.rows(key)
-            session.insert(key, instead_of=rows)
+            await session.insert(key, instead_of=rows)
             (rest,) = await session.rows(key)
             session.expect(not rest, "own-writes", f"{key} is {rest} after its deletion")
             await session.think()
-            session.insert(key, (0, write.value))
+            await session.insert(key, (0, write.value))
             return (told_of(session, read, rows), write)
 
         return Plan((read, write), body)
@@ -306,7 +306,7 @@ class Counter:
             (rows,) = await session.rows("c_1")
             await session.think()
             count = rows[0].position if rows else 0
-            session.insert("c_1", (count + 1, write.value), instead_of=rows)
+            await session.insert("c_1", (count + 1, write.value), instead_of=rows)
             return (told_of(session, read, rows), write)
 
         return Plan((read, write), body)

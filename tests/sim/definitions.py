@@ -81,8 +81,8 @@ class Definitions:
             table = await session.new_table(f"n{number}")
             await session.define(PutTable(table))
             await session.think()
-            session.insert(f"{table.name}_1", (0, number))
-            session.insert(add.key, (number, add.value))
+            await session.insert(f"{table.name}_1", (0, number))
+            await session.insert(add.key, (number, add.value))
             return (add,)
 
         return Plan((add,), body)
@@ -100,7 +100,7 @@ class Definitions:
                 return told
             await session.define(RemoveTable(table))
             await session.think()
-            session.insert(add.key, (number, add.value))
+            await session.insert(add.key, (number, add.value))
             return (*told, add)
 
         return Plan((*reads, add), body)
@@ -112,7 +112,7 @@ class Definitions:
             (rows,) = await session.rows(LIST)
             table = await session.new_table("swap")
             await session.define(PutTable(table))
-            session.insert("swap_1", *((row.position, row.value) for row in rows))
+            await session.insert("swap_1", *((row.position, row.value) for row in rows))
             await session.think()
             old = session.table("l0")
             await session.define(RemoveTable(old))
@@ -120,7 +120,7 @@ class Definitions:
             (copied,) = await session.rows(LIST)
             same = [row.value for row in copied] == [row.value for row in rows]
             session.expect(same, "own-writes", f"{rows} were copied as {copied}")
-            session.insert(LIST, (len(rows), append.value))
+            await session.insert(LIST, (len(rows), append.value))
             return (told_of(session, read, rows), append)
 
         return Plan((read, append), body)

@@ -102,7 +102,13 @@ class Nemesis:
 
     async def _succession(self) -> None:
         await self._any_of(
-            self._succeed, self._pause, self._pause_and_succeed, self._cut_off, self._slow
+            self._succeed,
+            self._pause,
+            self._pause_and_succeed,
+            self._cut_off,
+            self._cut_off_and_succeed,
+            self._cut_off_and_succeed,
+            self._slow,
         )
 
     async def _succeed(self) -> None:
@@ -132,16 +138,25 @@ class Nemesis:
     async def _succeed_and_wait(self) -> None:
         await self._wait(20)
         await self._succeed()
-        await self._wait(300)
+        newest = self._world.servers[-1]
+        while not newest.is_up and not newest.over.done():
+            await self._wait(20)
+        await self._wait(250)
 
     async def _cut_off(self) -> None:
-        server = self._victim()
-        if server is None:
+        await self._alone(self._wait(150))
+
+    async def _cut_off_and_succeed(self) -> None:
+        """The old leader cannot hear that it is deposed, and clients still reach it."""
+        await self._alone(self._succeed_and_wait())
+
+    async def _alone(self, meanwhile: Coroutine[None, None, None]) -> None:
+        alive = [server for server in self._world.servers if server.is_up]
+        if not alive:
+            meanwhile.close()
             return
+        server = alive[-1]
         self._world.note(f"server {server.number} is cut off from the stash")
         server.cut_off = True
-        if self._random.random() < 0.6:
-            await self._succeed_and_wait()
-        else:
-            await self._wait(150)
+        await meanwhile
         server.cut_off = False

@@ -7,7 +7,7 @@
 A key of a history is `<table>_<key>`: `l0_2` is key 2 of table `l0`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,9 +15,11 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 from compute.arrow import table_schema
+from coordinator.core.predicates import ReadPredicate
 from sql.catalog import Column, Table
 from sql.types import INT8
-from storage.batch import ShardView, WriteBatch
+from storage.batch import DataFile, ShardView, WriteBatch
+from storage.known_rows import KnownRows, OldRows, Points
 from storage.memory import MemoryObjectStore
 from storage.types import Source
 from tests.history.events import Key
@@ -57,16 +59,52 @@ def number_of(key: Key) -> int:
 
 def insertion(rows: Sequence[Content], deleted: Iterable[Row] = ()) -> WriteBatch:
     """A batch that inserts and deletes."""
+    return WriteBatch(arrow(rows) if rows else None, deletes=deletes_of(deleted))
+
+
+def deletes_of(rows: Iterable[Row]) -> dict[Source, BitMap64]:
+    """Rows by their identities."""
     deletes: dict[Source, BitMap64] = {}
-    for row in deleted:
+    for row in rows:
         deletes.setdefault(row.source, BitMap64()).add(row.index)
-    return WriteBatch(arrow(rows) if rows else None, deletes=deletes)
+    return deletes
 
 
 def arrow(rows: Sequence[Content]) -> pa.Table:
     """Rows with the schema of the tables."""
     columns = [pa.array(column, pa.int64()) for column in zip(*rows, strict=True)]
     return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+
+@dataclass(frozen=True)
+class KeyRead(ReadPredicate):
+    """A scan that depends on the rows of some keys only."""
+
+    numbers: frozenset[int]
+
+    @property
+    def nbytes(self) -> int:
+        return 64 * len(self.numbers)
+
+    @property
+    def points(self) -> Points | None:
+        return Points((0,), frozenset((number,) for number in self.numbers), only=True)
+
+    def matches(self, rows: KnownRows) -> bool:
+        return 0 not in rows.columns or not self.numbers.isdisjoint(rows.values(0))
+
+    def may_match_file(self, file: DataFile) -> bool:
+        return True
+
+    def describe(self) -> str:
+        return f"key in {sorted(self.numbers)}"
+
+
+def old_rows(rows: Sequence[Row], ordinals: Collection[int]) -> OldRows:
+    """Rows that are about to be deleted, as far as somebody has read their columns."""
+    contents = [(row.key, row.position, row.value) for row in rows]
+    columns = {ordinal: arrow(contents).column(ordinal) for ordinal in ordinals}
+    return OldRows(deletes_of(rows), KnownRows(len(rows), columns))
 
 
 class Reader:

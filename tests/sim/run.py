@@ -182,10 +182,11 @@ class _Run:
         for _ in range(4):
             client = self._client()
             await client.once(leader, self._values.process(), self._workload.read_all())
-            await client.ask_again(leader)
+            await client.aside(leader)
         await self._stop(await world.leader())
 
     async def _stop(self, leader: Server) -> None:
         self._world.end(leader)
+        self._world.since = leader.driver.core.since
         await self._world.ask(leader, leader.driver.stop(), END_S)
         await asyncio.wait({leader.over})

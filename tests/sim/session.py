@@ -10,21 +10,34 @@ INVARIANTS
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coordinator.core.messages import (
     CatalogChange,
     ConnectionId,
+    Isolation,
     PutTable,
     RemoveTable,
     Snapshot,
 )
 from sql.catalog import Table
 from sql.errors import SqlError
+from storage.batch import DataFile
+from storage.delta.files import encode_file
 from storage.types import Timestamp
 from tests.history.events import Key, Operation, Read, ReadList, ReadSet
 from tests.history.replay import Answer as JudgedAnswer
-from tests.sim.rows import COLUMNS, Row, insertion, number_of, table_of
+from tests.sim.rows import (
+    COLUMNS,
+    Content,
+    KeyRead,
+    Row,
+    arrow,
+    insertion,
+    number_of,
+    old_rows,
+    table_of,
+)
 from tests.sim.server import Server
 from tests.sim.world import World
 
@@ -92,13 +105,23 @@ def read_of(key: Key, values: Sequence[int]) -> Operation:
     return kind(key, tuple(values))
 
 
+NOBODYS = -1
+"""A value that no transaction ever commits."""
+
 Body = Callable[["Session"], Awaitable[tuple[Operation, ...]]]
 
 
 class Session:
     """See the module. One object for each transaction."""
 
-    def __init__(self, world: World, server: Server, memory: Memory, owner: int) -> None:
+    def __init__(
+        self,
+        world: World,
+        server: Server,
+        memory: Memory,
+        owner: int,
+        isolation: Isolation = Isolation.STRICT_SERIALIZABLE,
+    ) -> None:
         self.world = world
         self.random = world.random
         self.asked_to_commit = False
@@ -107,7 +130,9 @@ class Session:
         self._memory = memory
         self._owner = ConnectionId(owner)
         self._written: set[str] = set()
-        self._txn = self._driver.begin(self._owner)
+        self._savepoints = 0
+        self._staged: list[DataFile] = []
+        self._txn = self._driver.begin(self._owner, isolation=isolation)
         self._snapshot: Snapshot | None = None
 
     async def run(self, body: Body) -> Result:
@@ -145,12 +170,47 @@ class Session:
         """The rows of some keys, read in one scan, in the order of their positions."""
         return await self._rows_at(self.snapshot, keys)
 
-    def insert(self, key: Key, *rows: tuple[int, int], instead_of: Sequence[Row] = ()) -> None:
+    async def insert(
+        self, key: Key, *rows: tuple[int, int], instead_of: Sequence[Row] = ()
+    ) -> None:
         """Write rows (position, value) of a key, and delete others."""
-        name = table_of(key)
+        if self.random.random() < 0.08:
+            self._change_your_mind(key, instead_of)
         content = [(number_of(key), position, value) for position, value in rows]
+        if content and self.random.random() < 0.08:
+            await self._write_staged(key, content, instead_of)
+        else:
+            self._write(key, content, instead_of)
+
+    async def _write_staged(
+        self, key: Key, content: Sequence[Content], instead_of: Sequence[Row]
+    ) -> None:
+        """As a large INSERT does: a file of its own, made durable before the commit names it."""
+        name = table_of(key)
+        file = encode_file(arrow(content), f"staged-{self._owner}-{len(self._staged)}")
+        self._staged.append(file.file)
+        place = f"{self.table(name).shard}/{file.file.name}"
         self._written.add(name)
-        self._driver.write(self._txn, self.table(name), insertion(content, instead_of))
+        self.world.store.write_unsynced(place, file.content)
+        await asyncio.sleep(self.random.random() * 0.01)
+        await self.world.store.sync([place])
+        batch = replace(insertion([], instead_of), staged=(file.file,))
+        self._driver.write(self._txn, self.table(name), batch)
+
+    def _write(self, key: Key, content: Sequence[Content], instead_of: Sequence[Row]) -> None:
+        name = table_of(key)
+        self._written.add(name)
+        # What an UPDATE has read of the rows that it replaces: everything, less, or nothing.
+        known = self.random.choice(((0, 1, 2), (0,), (1,), ()))
+        old = old_rows(instead_of, known) if instead_of and known else None
+        self._driver.write(self._txn, self.table(name), insertion(content, instead_of), old)
+
+    def _change_your_mind(self, key: Key, instead_of: Sequence[Row]) -> None:
+        """Write something, and ROLLBACK TO a savepoint."""
+        self._savepoints += 1
+        self._driver.savepoint(self._txn, self._savepoints)
+        self._write(key, [(number_of(key), 0, NOBODYS)], instead_of)
+        self._driver.rollback_to(self._txn, self._savepoints)
 
     async def define(self, *changes: CatalogChange) -> None:
         """DDL."""
@@ -174,16 +234,22 @@ class Session:
     # --- time travel -------------------------------------------------------------------------
 
     async def ask_again(self) -> None:
-        """An old answer, AS OF its timestamp, or a new one AS OF the clock (H1)."""
+        """An old answer, AS OF its timestamp, or a new one AS OF the clock or as it comes (H1).
+
+        What comes at a weak isolation level may be old, but it is true at its timestamp.
+        """
+        chosen = self._memory.choose()
+        if chosen is None:
+            return
+        ts, key = chosen
         try:
-            chosen = self._memory.choose()
-            if chosen is not None and self.random.random() < 0.7:
-                ts, key = chosen
-            elif chosen is not None:
-                ts, key = self._now(), chosen[1]
-            else:
-                return
-            await self._ask(ts, key)
+            match self.random.randrange(5):
+                case 0:
+                    await self._ask(self._now(), key)
+                case 1:
+                    await self._ask(None, key)
+                case _:
+                    await self._ask(ts, key)
         except SqlError as error:
             if error.sqlstate not in ("72000", "22023"):
                 raise
@@ -194,10 +260,11 @@ class Session:
         """About the time; a commit may just be happening there."""
         return Timestamp(self._clock.now() - self.random.randrange(20_000))
 
-    async def _ask(self, ts: Timestamp, key: Key) -> None:
-        snapshot = await self._driver.snapshot(self._txn, as_of=ts)
-        if snapshot.ts != ts:
-            self.world.found("as-of", f"asked AS OF {ts}, answered at {snapshot.ts}")
+    async def _ask(self, asked: Timestamp | None, key: Key) -> None:
+        snapshot = await self._driver.snapshot(self._txn, as_of=asked)
+        ts = snapshot.ts
+        if asked not in (None, ts):
+            self.world.found("as-of", f"asked AS OF {asked}, answered at {ts}")
         if ("public", table_of(key)) not in snapshot.catalog.tables:
             self._memory.keep(ts, key, None)
             return
@@ -208,7 +275,8 @@ class Session:
     async def _rows_at(self, snapshot: Snapshot, keys: Sequence[Key]) -> list[list[Row]]:
         names = list(dict.fromkeys(table_of(key) for key in keys))
         tables = [snapshot.catalog.tables["public", name] for name in names]
-        views = await self._driver.scan(self._txn, snapshot.ts, tables)
+        predicates = [self._predicate(name, keys) for name in names]
+        views = await self._driver.scan(self._txn, snapshot.ts, tables, predicates)
         store = self.world.store
         found = {
             name: self.world.reader.rows(view, store)
@@ -223,3 +291,24 @@ class Session:
                 answer = tuple((row.position, row.value) for row in rows)
                 self._memory.keep(snapshot.ts, key, answer)
         return answers
+
+    def _predicate(self, name: str, keys: Sequence[Key]) -> KeyRead | None:
+        """What the scan of a table depends on; None: on all of it."""
+        if not self.world.is_precise:
+            return None
+        return KeyRead(frozenset(number_of(key) for key in keys if table_of(key) == name))
+
+    # --- maintenance -------------------------------------------------------------------------
+
+    async def maintain(self) -> None:
+        """OPTIMIZE or VACUUM, while others work."""
+        try:
+            await self.look()
+            tables = list(self.snapshot.catalog.tables.values())
+            if self.random.random() < 0.6:
+                await self._driver.optimize(self.random.sample(tables, 1))
+            else:
+                await self._driver.vacuum(None)
+            self.world.tally.maintained += 1
+        finally:
+            self._driver.disconnected(self._owner)

@@ -105,14 +105,14 @@ async def perform(session: Session, operation: Operation) -> Operation:
     """One operation; what was told."""
     key = operation.key
     if isinstance(operation, Add):
-        session.insert(key, (0, operation.value))
+        await session.insert(key, (0, operation.value))
         return operation
     (rows,) = await session.rows(key)
     match operation:
         case Write(value=value):
-            session.insert(key, (0, value), instead_of=rows)
+            await session.insert(key, (0, value), instead_of=rows)
         case Append(value=value):
-            session.insert(key, (len(rows), value))
+            await session.insert(key, (len(rows), value))
     return told_of(session, operation, rows)
 
 

@@ -25,6 +25,7 @@ from typing import Any, TypeVar
 
 from storage.errors import Determinate, Fatal, Indeterminate
 from storage.memory import MemoryObjectStore, MemoryStash
+from storage.types import Timestamp
 from tests.history.events import Finding
 from tests.sim.faults import FaultyObjectStore, FaultyStash, Late, TwoStepStore
 from tests.sim.odds import CALM, Odds, draw_settings
@@ -56,6 +57,7 @@ class Tally:
     fenced: int = 0
     late: int = 0
     asked_again: int = 0
+    maintained: int = 0
 
 
 class World:
@@ -64,6 +66,10 @@ class World:
     def __init__(self, seed: int | str, odds: Odds) -> None:
         self.random = random.Random(seed)
         self.settings = draw_settings(self.random)
+        self.is_precise = self.random.random() < 0.7
+        """Whether scans say what they depend on (precision locking)."""
+        self.is_checked = self.random.random() < 0.4
+        """Whether all files are read again at the end, as by `meridian check`."""
         self.odds = CALM
         self.stormy = odds
         self.stash = MemoryStash()
@@ -76,6 +82,8 @@ class World:
         self.full = False
         self.slow_shard: int | None = None
         self._clocks = [WallClock(), WallClock()]
+        self.since = Timestamp(0)
+        """Of the last server: what foreign readers see before it may be gone."""
         self._ended = False
         self._linked: set[str] = set()
 
@@ -140,7 +148,7 @@ class World:
         while True:
             up = [server for server in self.servers if server.is_up]
             if up:
-                return up[-1] if self.random.random() < 0.6 else self.random.choice(up)
+                return up[-1] if self.random.random() < 0.4 else self.random.choice(up)
             await asyncio.sleep(0.004)
 
     async def leader(self) -> Server:
@@ -189,13 +197,14 @@ class World:
 
     async def _fault(self, server: Server, operation: str) -> None:
         odds, rng = self.odds, self.random
-        await asyncio.sleep(rng.random() * odds.latency_ms_max * server.slowness / 1_000)
+        before = operation.startswith("before")
+        if before or rng.random() < 0.4:
+            await asyncio.sleep(rng.random() * odds.latency_ms_max * server.slowness / 1_000)
         if rng.random() < odds.clock_step:
             server.clock.offset_us += rng.randint(-odds.clock_step_us, odds.clock_step_us)
         if rng.random() < odds.crash:
             await self._strike(server, operation)
         self.note(f"{server.number} {operation}")
-        before = operation.startswith("before")
         if "stash" in operation:
             await self._fault_of_line(server, operation, before=before)
         if before and rng.random() < odds.lost_request:
