@@ -15,7 +15,6 @@ from compute.reference_expressions import Row
 from compute.reference_work import work
 from sql.plan import Plan, PlanColumn, Subquery, Values, output_columns
 from sql.types import Value
-from sql.types import Value
 
 _REMEMBERED_MAX: Final = 2_000
 
