@@ -20,13 +20,12 @@ Nothing here decides; the core does. Nothing here knows SQL.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
-from typing import Final, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from typing import Final, TypeVar
 
 import pyarrow as pa
 
 from coordinator.coordination import RequestRefused
-from coordinator.core.catalog import COLLECTION, compacted
 from coordinator.core.core import Core
 from coordinator.core.effects import (
     CommitGroup,
@@ -55,8 +54,6 @@ from coordinator.core.messages import (
     ConnectionId,
     CutFlushed,
     Disconnected,
-    FilesRewritten,
-    Forgotten,
     GroupCommitted,
     GroupFailed,
     GroupPassed,
@@ -87,7 +84,6 @@ from coordinator.core.messages import (
     Tidied,
     TransactionId,
     Vacuum,
-    Vacuumed,
     Views,
     WriteRows,
 )
@@ -95,30 +91,23 @@ from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.errors import admin_shutdown, storage_failure
 from coordinator.leadership import Leadership
+from coordinator.maintaining import Maintaining, RunBlocking
 from sql.catalog import SYSTEM_TIMELINE, LookUp, Table
 from storage.batch import DataFile, ShardView, WriteBatch
 from storage.clock import Clock
 from storage.commit import Commit
 from storage.cuts import flush
-from storage.delta.checksum import Checksums
-from storage.delta.compaction import rewrite_files
-from storage.delta.layout import data_path
-from storage.delta.maintenance import wants_checkpoint, write_checkpoint
-from storage.delta.vacuum import remove_table, vacuum_shard
 from storage.errors import Determinate, Fatal, Fenced, ForeignWriter, Indeterminate, StorageError
 from storage.known_rows import OldRows
-from storage.live_files import LiveFile
 from storage.object_store import ObjectStore
 from storage.shard import ShardState, Version
-from storage.stash import Put, Stash, Write
+from storage.stash import Put, Stash
 from storage.txns import TimestampPassed, TxnsShard
 from storage.types import Epoch, ShardId, Timestamp
 
 log = logging.getLogger("meridian.driver")
 
 ORACLE: Final = "oracle"
-OIDS: Final = "oids"
-NEXT_OID: Final = "next"
 SYSTEM: Final = SYSTEM_TIMELINE.name
 TICK_S: Final = 0.05
 """Larger: later cuts and later AS OF in the near future. Smaller: an idle server that wakes more
@@ -128,22 +117,11 @@ often.
 FLUSHES_AT_ONCE: Final = 4
 """Larger: a cut over many tables is faster and takes more threads from queries."""
 
-CHECKSUMS_MAX: Final = 32
-"""Of one cut. Larger: more small files for tables that nobody else may read."""
-
 RESOLVE_PAUSE_S: Final = 0.05
 """Between two looks for the token of a commit whose outcome is unknown."""
 
 R = TypeVar("R", bound=ReplyValue)
 T = TypeVar("T")
-
-
-class RunBlocking(Protocol):
-    """Runs a function that takes a while, off the loop; the simulation runs it on the spot."""
-
-    async def __call__(self, work: Callable[[], T], /) -> T:
-        """Wait for the result of `work`."""
-        ...
 
 
 async def in_thread(work: Callable[[], T], /) -> T:
@@ -188,7 +166,14 @@ class Driver:
         self._tasks: asyncio.TaskGroup | None = None
         self._stopping = asyncio.Event()
         self._leadership = Leadership(stash, epoch, self._spawn)
-        self._checksums = Checksums()
+        self._maintaining = Maintaining(
+            store,
+            stash,
+            txns,
+            run_blocking,
+            self._leadership.confirm,
+            keeps_catalog=core.timeline == SYSTEM_TIMELINE,
+        )
         self.on_catalog: Callable[[PublishCatalog], None] = _nobody
 
     @property
@@ -266,13 +251,13 @@ class Driver:
             case Tidy():
                 self._spawn(self._tidy(effect))
             case RewriteFiles():
-                self._spawn(self._rewrite(effect))
+                self._spawn(self._then(self._maintaining.rewrite(effect)))
             case ForgetShards():
-                self._spawn(self._forget_shards(effect))
+                self._spawn(self._then(self._maintaining.forget(effect)))
             case VacuumShard():
-                self._spawn(self._vacuum_shard(effect))
+                self._spawn(self._then(self._maintaining.vacuum(effect)))
             case RemoveStaged():
-                self._spawn(self._remove_staged(effect))
+                self._spawn(self._maintaining.remove_staged(effect))
 
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
         assert self._tasks is not None, "D2: effects run only while `run` does"
@@ -380,20 +365,7 @@ class Driver:
             for state in effect.states:
                 tasks.create_task(flush_one(state))
         self._handle(CutFlushed(cut, versions, failed, foreign))
-        for shard, version in versions.items():
-            if wants_checkpoint(version):
-                await self._checkpoint(shard, version.number)
-        for shard in sorted(versions)[:CHECKSUMS_MAX]:
-            await self._checksum(shard, versions[shard].number)
-
-    async def _checksum(self, shard: ShardId, number: int) -> None:
-        """Nobody waits for it, either."""
-        try:
-            await self._checksums.write(self._store, shard, number)
-        except Fatal:
-            raise
-        except (Determinate, Indeterminate) as error:
-            log.warning("no checksum of shard %s at %s: %s", shard, number, error)
+        await self._maintaining.after_flush(versions)
 
     async def _still_leading(self) -> bool:
         """False if that is not known now. Raises Fenced."""
@@ -406,80 +378,8 @@ class Driver:
             return False
         return True
 
-    async def _checkpoint(self, shard: ShardId, number: int) -> None:
-        """Nobody waits for it, and without it readers only replay more of the log."""
-        try:
-            await write_checkpoint(self._store, shard, number, run_blocking=self._run_blocking)
-        except Fatal:
-            raise
-        except (Determinate, Indeterminate) as error:
-            log.warning("no checkpoint of shard %s at %s: %s", shard, number, error)
-
-    async def _rewrite(self, effect: RewriteFiles) -> None:
-        files: tuple[LiveFile, ...] | None = None
-        try:
-            files = await rewrite_files(
-                self._store,
-                effect.state,
-                effect.sources,
-                effect.limits,
-                run_blocking=self._run_blocking,
-            )
-        except Fatal:
-            raise
-        except (Determinate, Indeterminate) as error:
-            log.warning("shard %s not compacted: %s", effect.state.shard, error)
-        self._handle(FilesRewritten(files))
-
-    async def _forget_shards(self, effect: ForgetShards) -> None:
-        done = False
-        try:
-            await self._txns.forget(effect.shards, await self._catalog_writes(effect))
-            for shard in sorted(effect.shards):
-                await remove_table(self._store, shard)
-            await self._txns.cleared(effect.shards)
-            done = True
-        except Fatal:
-            raise
-        except (Determinate, Indeterminate) as error:
-            log.warning("dropped tables not removed: %s", error)
-        self._handle(Forgotten(done))
-
-    async def _catalog_writes(self, effect: ForgetShards) -> Sequence[Write]:
-        """What compacts the catalog; DDL that commits meanwhile is younger and stays as it is."""
-        if self._core.timeline != SYSTEM_TIMELINE:
-            return ()
-        records = await self._stash.scan(COLLECTION)
-        oid = Put(OIDS, NEXT_OID, effect.next_oid.to_bytes(8, "big"))
-        return [*compacted(records, effect.catalog_since), oid]
-
-    async def _vacuum_shard(self, effect: VacuumShard) -> None:
-        unnamed: frozenset[str] | None = None
-        try:
-            done = await vacuum_shard(
-                self._store,
-                effect.vacuuming,
-                leading=self._leadership.confirm,
-                run_blocking=self._run_blocking,
-            )
-        except Fatal:
-            raise
-        except (Determinate, Indeterminate) as error:
-            log.warning("shard %s not vacuumed: %s", effect.vacuuming.shard, error)
-        else:
-            unnamed = done.unnamed
-            if done.deleted:
-                log.info("shard %s: %s files deleted", effect.vacuuming.shard, len(done.deleted))
-        self._handle(Vacuumed(unnamed))
-
-    async def _remove_staged(self, staged: RemoveStaged) -> None:
-        for shard, name in staged.files:
-            try:
-                await self._store.delete(data_path(shard, name))
-            except Fatal:
-                raise
-            except StorageError as error:
-                log.warning("staged file %s/%s not removed: %s", shard, name, error)
+    async def _then(self, work: Awaitable[Message]) -> None:
+        self._handle(await work)
 
     async def _tidy(self, tidy: Tidy) -> None:
         try:

@@ -29,7 +29,8 @@ from coordinator.core.core import FIRST_OID, Core, Recovered
 from coordinator.core.messages import CatalogChange, PutTable, RemoveTable
 from coordinator.core.read_holds import ReadHolds
 from coordinator.core.settings import CoreSettings
-from coordinator.driver import NEXT_OID, OIDS, ORACLE, Driver, RunBlocking, in_thread
+from coordinator.driver import ORACLE, Driver, in_thread
+from coordinator.maintaining import NEXT_OID, OIDS, RunBlocking
 from coordinator.timelines import Timelines
 from sql.catalog import SYSTEM_TIMELINE, Catalog, Table, Timeline
 from storage.batch import WriteBatch

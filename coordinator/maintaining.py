@@ -1,0 +1,157 @@
+"""Effects that look after files: checkpoints, checksums, compaction, vacuum, dropped tables.
+
+    core ── RewriteFiles, VacuumShard, ForgetShards, RemoveStaged ──▶ work ──▶ completion
+    flush ──▶ checkpoint, checksum: nobody waits for them
+
+INVARIANTS
+  D4  no commit and no read waits for any of it; what fails is logged and told, and changes nothing
+      but space. A fatal storage failure and Fenced end the process as everywhere (D3).
+
+Part of the driver (`driver.py`), which runs these as tasks.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeVar
+
+from coordinator.core.catalog import COLLECTION, compacted
+from coordinator.core.effects import ForgetShards, RemoveStaged, RewriteFiles, VacuumShard
+from coordinator.core.messages import FilesRewritten, Forgotten, Vacuumed
+from storage.delta.checksum import Checksums
+from storage.delta.compaction import rewrite_files
+from storage.delta.layout import data_path
+from storage.delta.maintenance import wants_checkpoint, write_checkpoint
+from storage.delta.vacuum import remove_table, vacuum_shard
+from storage.errors import Determinate, Fatal, Indeterminate, StorageError
+from storage.live_files import LiveFile
+from storage.object_store import ObjectStore
+from storage.shard import Version
+from storage.stash import Put, Stash, Write
+from storage.txns import TxnsShard
+from storage.types import ShardId
+
+log = logging.getLogger("meridian.maintenance")
+
+OIDS: Final = "oids"
+NEXT_OID: Final = "next"
+
+CHECKSUMS_MAX: Final = 32
+"""Of one cut. Larger: more small files for tables that nobody else may read."""
+
+T = TypeVar("T")
+
+
+class RunBlocking(Protocol):
+    """Runs a function that takes a while, off the loop; the simulation runs it on the spot."""
+
+    async def __call__(self, work: Callable[[], T], /) -> T:
+        """Wait for the result of `work`."""
+        ...
+
+
+@dataclass(slots=True)
+class Maintaining:
+    """See the module. `leading` raises if another coordinator has taken over."""
+
+    store: ObjectStore
+    stash: Stash
+    txns: TxnsShard
+    run_blocking: RunBlocking
+    leading: Callable[[], Awaitable[None]]
+    keeps_catalog: bool
+    _checksums: Checksums = field(default_factory=Checksums)
+
+    async def after_flush(self, versions: Mapping[ShardId, Version]) -> None:
+        """Checkpoints and checksums of new versions: without them readers only replay more."""
+        for shard, version in versions.items():
+            if wants_checkpoint(version):
+                await self._checkpoint(shard, version.number)
+        for shard in sorted(versions)[:CHECKSUMS_MAX]:
+            await self._checksum(shard, versions[shard].number)
+
+    async def _checkpoint(self, shard: ShardId, number: int) -> None:
+        try:
+            await write_checkpoint(self.store, shard, number, run_blocking=self.run_blocking)
+        except Fatal:
+            raise
+        except (Determinate, Indeterminate) as error:
+            log.warning("no checkpoint of shard %s at %s: %s", shard, number, error)
+
+    async def _checksum(self, shard: ShardId, number: int) -> None:
+        try:
+            await self._checksums.write(self.store, shard, number)
+        except Fatal:
+            raise
+        except (Determinate, Indeterminate) as error:
+            log.warning("no checksum of shard %s at %s: %s", shard, number, error)
+
+    async def rewrite(self, effect: RewriteFiles) -> FilesRewritten:
+        """Compact."""
+        files: tuple[LiveFile, ...] | None = None
+        try:
+            files = await rewrite_files(
+                self.store,
+                effect.state,
+                effect.sources,
+                effect.limits,
+                run_blocking=self.run_blocking,
+            )
+        except Fatal:
+            raise
+        except (Determinate, Indeterminate) as error:
+            log.warning("shard %s not compacted: %s", effect.state.shard, error)
+        return FilesRewritten(files)
+
+    async def vacuum(self, effect: VacuumShard) -> Vacuumed:
+        """Delete files that nobody can read any more."""
+        unnamed: frozenset[str] | None = None
+        try:
+            done = await vacuum_shard(
+                self.store,
+                effect.vacuuming,
+                leading=self.leading,
+                run_blocking=self.run_blocking,
+            )
+        except Fatal:
+            raise
+        except (Determinate, Indeterminate) as error:
+            log.warning("shard %s not vacuumed: %s", effect.vacuuming.shard, error)
+        else:
+            unnamed = done.unnamed
+            if done.deleted:
+                log.info("shard %s: %s files deleted", effect.vacuuming.shard, len(done.deleted))
+        return Vacuumed(unnamed)
+
+    async def forget(self, effect: ForgetShards) -> Forgotten:
+        """Forget dropped tables, then delete their files (T9)."""
+        done = False
+        try:
+            await self.txns.forget(effect.shards, await self._catalog_writes(effect))
+            for shard in sorted(effect.shards):
+                await remove_table(self.store, shard)
+            await self.txns.cleared(effect.shards)
+            done = True
+        except Fatal:
+            raise
+        except (Determinate, Indeterminate) as error:
+            log.warning("dropped tables not removed: %s", error)
+        return Forgotten(done)
+
+    async def _catalog_writes(self, effect: ForgetShards) -> Sequence[Write]:
+        """What compacts the catalog; DDL that commits meanwhile is younger and stays as it is."""
+        if not self.keeps_catalog:
+            return ()
+        records = await self.stash.scan(COLLECTION)
+        oid = Put(OIDS, NEXT_OID, effect.next_oid.to_bytes(8, "big"))
+        return [*compacted(records, effect.catalog_since), oid]
+
+    async def remove_staged(self, staged: RemoveStaged) -> None:
+        """Delete files that no commit names; what is left over is an orphan."""
+        for shard, name in staged.files:
+            try:
+                await self.store.delete(data_path(shard, name))
+            except Fatal:
+                raise
+            except StorageError as error:
+                log.warning("staged file %s/%s not removed: %s", shard, name, error)
