@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from storage.errors import Determinate, Indeterminate, NotFound
+from storage.errors import Determinate, Fatal, Indeterminate, NotFound
 from storage.memory import MemoryObjectStore, MemoryStash
-from storage.stash import Put
-from tests.sim.faults import FaultyObjectStore, FaultyStash
+from storage.stash import Delete, Put
+from tests.sim.faults import FaultyObjectStore, FaultyStash, Late, TwoStepStore
 
 
 class Faults:
@@ -99,5 +99,47 @@ def test_the_object_store_fails_where_it_is_told_to() -> None:
         with pytest.raises(Indeterminate, match="reply"):
             await store.create("t/0", b"")
         assert await store.read("t/0") == b""
+
+    asyncio.run(story())
+
+
+def test_a_late_request_arrives_after_reads_and_before_the_next_transaction() -> None:
+    async def story() -> list[list[str]]:
+        stash = FaultyStash(
+            MemoryStash(), Faults(before_stash_transact=Late("on its way", seconds=0.01))
+        )
+        epoch = await stash.fence()
+        seen: list[list[str]] = []
+        with pytest.raises(Indeterminate):
+            await stash.transact(epoch, [Put("c", "late", b"1")])
+        seen.append(list(await stash.scan("c")))
+        await stash.transact(epoch, [Put("c", "next", b"1"), Delete("c", "late")])
+        seen.append(list(await stash.scan("c")))
+        return seen
+
+    assert asyncio.run(story()) == [[], ["next"]]
+
+
+def test_an_object_is_there_before_it_is_durable() -> None:
+    async def story() -> None:
+        inner, linked = MemoryObjectStore(), set[str]()
+
+        async def die(name: str) -> None:
+            if name == "t/1":
+                raise Fatal("no")
+
+        store = TwoStepStore(inner, die, linked)
+        with pytest.raises(Fatal):
+            await store.create("t/1", b"1")
+        assert await store.read("t/1") == b"1"
+        with pytest.raises(NotFound):
+            await inner.crash().read("t/1")
+        # A directory that is synced for another name keeps this one, too.
+        revived = TwoStepStore(MemoryObjectStore(), die, set())
+        with pytest.raises(Fatal):
+            await revived.create("t/1", b"1")
+        await revived.create("t/2", b"2")
+        assert await revived.list("t") == ["t/1", "t/2"]
+        assert await revived._inner.crash().read("t/1") == b"1"
 
     asyncio.run(story())
