@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from tests.faults.clients import Account
+from tests.faults.clients import ANSWER_SECONDS_MAX, Account
 from tests.faults.preload import Faults, Kind
 from tests.servers import Meridian
 
@@ -91,9 +91,8 @@ async def pause(target: Target) -> None:
 
 async def kill_jvm(target: Target) -> None:
     """kill -9 of the JVM alone: the server stays, and starts another one."""
-    before = set(children(target.server.pid))
-    assert before, "the server has a JVM"
-    for child in before:
+    await _until(target, lambda: bool(children(target.server.pid)))
+    for child in children(target.server.pid):
         os.kill(child, signal.SIGKILL)
     await target.progress(5)
     assert target.server.is_running, target.server.log
@@ -148,9 +147,14 @@ async def _refusing(target: Target, arm: Callable[[], None]) -> None:
     before = target.faults.refused
     arm()
     target.make_cuts_due()
-    while target.faults.refused == before:
-        assert target.server.is_running, target.server.log
-        await asyncio.sleep(0.02)
+    await _until(target, lambda: target.faults.refused > before)
+
+
+async def _until(target: Target, reached: Callable[[], bool]) -> None:
+    async with asyncio.timeout(ANSWER_SECONDS_MAX):
+        while not reached():
+            assert target.server.is_running, target.server.log
+            await asyncio.sleep(0.02)
 
 
 def children(pid: int) -> list[int]:
