@@ -4,8 +4,6 @@ What it promises as every stash does is in `tests/conformance/test_stash.py`.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
 from typing import cast
 
 import asyncpg
@@ -16,109 +14,26 @@ from storage import postgres_tables, stash_postgres
 from storage.errors import (
     Corrupt,
     Determinate,
-    Fenced,
     Indeterminate,
-    Locked,
     NewerFormat,
     RequireFailed,
-    StorageError,
 )
-from storage.postgres_lease import FREE_S, HELD_S, LeaderWatch, Sign
 from storage.postgres_link import UnfitServer
 from storage.stash import Put, Require
 from storage.stash_postgres import PostgresStash
-from storage.types import Epoch
 from tests.proxy import proxy
-from tests.servers import Postgres, fresh_database, postgres_server
-
-Story = Callable[[PostgresStash, str], Awaitable[None]]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Postgres]:
-    with postgres_server() as running:
-        yield running
-
-
-@pytest.fixture
-def dsn(server: Postgres) -> str:
-    return fresh_database(server.dsn)
-
-
-def tell(story: Story, dsn: str) -> None:
-    async def whole() -> None:
-        stash = await PostgresStash.open(dsn)
-        try:
-            await story(stash, dsn)
-        finally:
-            await stash.close()
-
-    asyncio.run(whole())
-
-
-async def put(stash: PostgresStash, epoch: Epoch, key: str, value: bytes) -> None:
-    await stash.transact(epoch, [Put("c", key, value)])
-
-
-async def outcome(work: Awaitable[object]) -> type[BaseException] | None:
-    try:
-        await work
-    except StorageError as error:
-        return type(error)
-    return None
-
-
-@asynccontextmanager
-async def blocked(dsn: str, sql: str) -> AsyncIterator[Callable[[], Awaitable[None]]]:
-    """Locks held by somebody else; the value lets go of them."""
-    blocker = await asyncpg.connect(dsn)
-    try:
-        await blocker.execute(f"BEGIN; {sql}")
-
-        async def release() -> None:
-            await blocker.execute("COMMIT")
-
-        yield release
-    finally:
-        await blocker.close()
-
-
-async def backends(dsn: str, name: str, *, waiting: int = 0) -> list[int]:
-    """The processes that serve our connections of a name, once so many wait for a lock."""
-    administrator = await asyncpg.connect(dsn)
-    try:
-        while True:
-            rows = await administrator.fetch(
-                "SELECT pid, wait_event_type = 'Lock' AS waits FROM pg_stat_activity"
-                " WHERE application_name = $1 AND datname = current_database()",
-                name,
-            )
-            if sum(bool(row["waits"]) for row in rows) >= waiting:
-                return [row["pid"] for row in rows]
-    finally:
-        await administrator.close()
-
-
-async def until(there: Callable[[], bool]) -> None:
-    """Let the loop run until something has happened."""
-    while not there():  # noqa: ASYNC110 - nobody tells us
-        await asyncio.sleep(0)
-
-
-async def terminate(dsn: str, pids: list[int]) -> None:
-    administrator = await asyncpg.connect(dsn)
-    try:
-        await administrator.fetch(
-            "SELECT pg_terminate_backend(p, 10000) FROM unnest($1::int[]) p", pids
-        )
-    finally:
-        await administrator.close()
-
-
-# The key must be there: a lock on the whole table would be met before the statement begins.
-A_WAITS = "SELECT FROM meridian.entries WHERE key = 'a' FOR UPDATE"
-EPOCH_WAITS = "SELECT FROM meridian.stash FOR UPDATE"
-
+from tests.servers import Postgres, fresh_database
+from tests.storage.postgres_scene import (
+    A_WAITS,
+    EPOCH_WAITS,
+    backends,
+    blocked,
+    outcome,
+    put,
+    tell,
+    terminate,
+    until,
+)
 
 # --- lost connections ----------------------------------------------------------------------------
 
@@ -270,165 +185,6 @@ def test_no_answer_in_time_is_unknown_for_a_write_and_a_failure_for_a_question(
                 await far.close()
 
     tell(story, dsn)
-
-
-# --- taking over ---------------------------------------------------------------------------------
-
-
-def test_a_take_over_waits_for_the_transaction_under_way(dsn: str) -> None:
-    async def story(stash: PostgresStash, dsn: str) -> None:
-        old = await stash.fence()
-        await put(stash, old, "a", b"older")
-        other = await PostgresStash.open(dsn)
-        try:
-            async with blocked(dsn, A_WAITS) as release, asyncio.TaskGroup() as tasks:
-                under_way = tasks.create_task(outcome(put(stash, old, "a", b"old")))
-                await backends(dsn, "meridian stash", waiting=1)
-                taking = tasks.create_task(other.fence())
-                await backends(dsn, "meridian stash", waiting=2)
-                assert not taking.done()
-                await release()
-                assert await under_way is None
-                assert await taking == old + 1
-            assert await other.read("c", "a") == b"old"
-            assert await outcome(put(stash, old, "a", b"late")) is Fenced
-            assert await outcome(stash.confirm(old)) is Fenced
-        finally:
-            await other.close()
-
-    tell(story, dsn)
-
-
-def test_a_transaction_that_waits_for_a_take_over_is_fenced(dsn: str) -> None:
-    async def story(stash: PostgresStash, dsn: str) -> None:
-        old = await stash.fence()
-        await put(stash, old, "a", b"old")
-        taking = "UPDATE meridian.stash SET epoch = epoch + 1, session = 1"
-        async with blocked(dsn, taking) as release, asyncio.TaskGroup() as tasks:
-            late = tasks.create_task(outcome(put(stash, old, "a", b"late")))
-            await backends(dsn, "meridian stash", waiting=1)
-            await release()
-            assert await late is Fenced
-        assert await stash.read("c", "a") == b"old"
-
-    tell(story, dsn)
-
-
-def test_of_two_who_stand_by_one_takes_over_from_a_leader_that_is_gone(dsn: str) -> None:
-    async def story(leader: PostgresStash, dsn: str) -> None:
-        first = await leader.fence()
-        await until_led(leader)
-        waiting = [await PostgresStash.open(dsn) for _ in range(2)]
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                takers = [tasks.create_task(stash.stand_by()) for stash in waiting]
-                await backends(dsn, "meridian watch")
-                await leader.confirm(first)
-                assert not any(taker.done() for taker in takers)
-                await leader.close()
-                await asyncio.wait(takers, return_when=asyncio.FIRST_COMPLETED)
-                done = [taker.done() for taker in takers]
-                assert sum(done) == 1
-                new = waiting[done.index(True)]
-                await new.confirm(Epoch(first + 1))
-                second = await new.fence()
-                assert second == first + 2
-                for taker in takers:
-                    taker.cancel()
-            await new.confirm(second)
-        finally:
-            for stash in waiting:
-                await stash.close()
-
-    tell(story, dsn)
-
-
-def test_a_leader_takes_its_lock_again(dsn: str) -> None:
-    async def story(leader: PostgresStash, dsn: str) -> None:
-        await leader.fence()
-        for _ in range(3):
-            await until_led(leader)
-            await terminate(dsn, await backends(dsn, "meridian lease"))
-        await until_led(leader)
-
-    tell(story, dsn)
-
-
-async def until_led(stash: PostgresStash) -> None:
-    """Wait until the leader's lock is seen."""
-    while await outcome(stash.refuse_if_led()) is not Locked:
-        pass
-
-
-def test_a_new_leader_takes_the_lock_from_one_that_only_seems_to_live(dsn: str) -> None:
-    """A paused process, or one behind a cut network: its connection stays, with the lock."""
-
-    async def story(leader: PostgresStash, dsn: str) -> None:
-        old = await leader.fence()
-        await until_led(leader)
-        (held_by,) = await backends(dsn, "meridian lease")
-        # It does not beat any more, and lets go of nothing.
-        assert leader._lease._beating is not None
-        leader._lease._beating.cancel()
-        other = await PostgresStash.open(dsn)
-        try:
-            new = await other.fence()
-            while held_by in await backends(dsn, "meridian lease"):
-                pass
-            await until_led(other)
-            await other.confirm(new)
-            assert await outcome(leader.confirm(old)) is Fenced
-        finally:
-            await other.close()
-
-    tell(story, dsn)
-
-
-def test_who_only_looks_is_told_that_somebody_leads(dsn: str) -> None:
-    async def story(leader: PostgresStash, dsn: str) -> None:
-        await leader.refuse_if_led()
-        await leader.fence()
-        other = await PostgresStash.open(dsn, make=False)
-        try:
-            await until_led(other)
-        finally:
-            await other.close()
-
-    tell(story, dsn)
-
-
-def sign(epoch: int, beat: int, *, held: bool) -> Sign:
-    return Sign(Epoch(epoch), beat, held)
-
-
-def test_a_leader_is_gone_after_a_silence() -> None:
-    watch = LeaderWatch()
-    assert not watch.is_vacant(sign(1, 1, held=True), 100.0)
-    assert not watch.is_vacant(sign(1, 1, held=False), 100.0 + FREE_S - 0.01)
-    assert watch.is_vacant(sign(1, 1, held=False), 100.0 + FREE_S)
-
-
-def test_a_lock_buys_time_but_not_for_ever() -> None:
-    watch = LeaderWatch()
-    assert not watch.is_vacant(sign(1, 1, held=True), 100.0)
-    assert not watch.is_vacant(sign(1, 1, held=True), 100.0 + HELD_S - 0.01)
-    assert watch.is_vacant(sign(1, 1, held=True), 100.0 + HELD_S)
-
-
-@pytest.mark.parametrize("alive", [sign(1, 2, held=False), sign(2, 1, held=False)])
-def test_a_beat_or_another_leader_begins_the_silence_anew(alive: Sign) -> None:
-    watch = LeaderWatch()
-    assert not watch.is_vacant(sign(1, 1, held=True), 100.0)
-    assert not watch.is_vacant(alive, 100.0 + 2 * HELD_S)
-    assert not watch.is_vacant(alive, 100.0 + 2 * HELD_S + FREE_S - 0.01)
-    assert watch.is_vacant(alive, 100.0 + 2 * HELD_S + FREE_S)
-
-
-def test_a_watcher_that_saw_nothing_for_a_while_begins_anew() -> None:
-    watch = LeaderWatch()
-    assert not watch.is_vacant(sign(1, 1, held=False), 100.0)
-    watch.blinded()
-    assert not watch.is_vacant(sign(1, 1, held=False), 100.0 + HELD_S)
 
 
 # --- what is found -------------------------------------------------------------------------------
