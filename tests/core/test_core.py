@@ -14,6 +14,7 @@ from coordinator.core.effects import (
     FlushCut,
     PersistCeiling,
     PublishCatalog,
+    RemoveStaged,
     Reply,
     Tidy,
 )
@@ -38,7 +39,10 @@ from coordinator.core.messages import (
     PutTable,
     Refused,
     RemoveTable,
+    ReleaseSavepoint,
     RequestId,
+    RollbackTo,
+    Savepoint,
     Scan,
     ShutDown,
     Snapshot,
@@ -119,6 +123,11 @@ class Story:
                 return self.cut(names, arguments)
             case "tidied":
                 return Tidied(Timestamp(int(names[0])))
+            case "savepoint" | "release" | "rollback_to":
+                kind = {"savepoint": Savepoint, "release": ReleaseSavepoint}.get(
+                    command, RollbackTo
+                )
+                return kind(TransactionId(int(names[0])), int(names[1]))
             case _:
                 return self.transaction(command, TransactionId(int(names[0])), names, arguments)
 
@@ -221,6 +230,8 @@ class Story:
             case FlushCut(cut=cut, states=states):
                 names = ",".join(state.shard.removeprefix("shard_") for state in states)
                 return f"flush {names} @{cut}"
+            case RemoveStaged(files=files):
+                return f"remove {','.join(name for _, name in files)}"
             case Tidy(cut=cut, flushed=flushed):
                 names = ",".join(shard.removeprefix("shard_") for shard in sorted(flushed))
                 return f"tidy @{cut} flushed {names or '-'}"
