@@ -59,6 +59,7 @@ class NewKeys:
     def __init__(self, table: Table, key: Key, rows: pa.Table) -> None:
         self.table = table
         self.key = key
+        self._all = rows
         if key.nulls_distinct and any(column.null_count for column in rows.columns):
             rows = rows.drop_null()
         self._rows = rows
@@ -71,6 +72,15 @@ class NewKeys:
     def count(self) -> int:
         """Rows that have a key."""
         return self._rows.num_rows
+
+    @property
+    def rows(self) -> int:
+        """Rows, also those without a key."""
+        return self._all.num_rows
+
+    def of_row(self, row: int) -> "NewKeys":
+        """The key of one row."""
+        return NewKeys(self.table, self.key, self._all.slice(row, 1))
 
     @property
     def columns(self) -> Sequence[Any]:

@@ -12,17 +12,21 @@ INVARIANTS
 """
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 
 from compute.key_predicates import KeyValues, NewKeys, key_text
 from coordinator.execution import Execution
-from sql.catalog import Key, Table
+from sql.catalog import Table
 from sql.errors import SqlError
 from storage.batch import Deletes, ShardView
 from storage.types import ShardId
+
+IN_ORDER_MAX: Final = 100
+"""Rows of a statement that fails which are checked one by one, to name the first violation."""
 
 ON_LOOP_MAX: Final = 1_000
 """New keys that are looked up on the loop. Larger: longer stalls. Smaller: more threads."""
@@ -51,16 +55,42 @@ async def check_keys(
     predicates = [new.predicate() for new in keys]
     coordination, txn = execution.services.coordination, execution.transaction.id
     views = await coordination.scan(txn, ts, [table] * len(keys), predicates)
-    for new, view in zip(keys, views, strict=True):
-        taken = await _taken(execution, view, new, going)
+    checks = [_Check(new, view) for new, view in zip(keys, views, strict=True)]
+    for check in checks:
+        taken = await _taken(execution, check, going)
         if taken is not None:
-            raise duplicate_key(table, new.key, taken)
+            raise await _first(execution, checks, going) or duplicate_key(check.new, taken)
 
 
-async def _taken(
-    execution: Execution, view: ShardView, new: NewKeys, going: Deletes
-) -> KeyValues | None:
-    index = execution.services.key_index
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """One constraint: the keys that are new, and where they must not be."""
+
+    new: NewKeys
+    view: ShardView
+
+
+async def _first(execution: Execution, checks: Sequence[_Check], going: Deletes) -> SqlError | None:
+    """The violation that PostgreSQL would find first: row by row, constraint by constraint."""
+    rows = max(check.new.rows for check in checks)
+    if len(checks) == 1 or rows > IN_ORDER_MAX:
+        return None
+    seen: list[set[KeyValues]] = [set() for _ in checks]
+    for row in range(rows):
+        for check, before in zip(checks, seen, strict=True):
+            one = check.new.of_row(row)
+            if not one.count:
+                continue
+            (values,) = one.values
+            if values in before or await _taken(execution, _Check(one, check.view), going):
+                return duplicate_key(one, values)
+            before.add(values)
+    return None
+
+
+async def _taken(execution: Execution, check: _Check, going: Deletes) -> KeyValues | None:
+    """A key that two of the new rows have, or one of them and a row that is there."""
+    index, new, view = execution.services.key_index, check.new, check.view
     if new.count <= ON_LOOP_MAX:
         taken = new.repeated() or index.find_in_memory(view, new, going)
     else:
@@ -76,8 +106,9 @@ async def _taken(
     return await asyncio.to_thread(index.find_in_files, shard, files, new, going)
 
 
-def duplicate_key(table: Table, key: Key, values: KeyValues) -> SqlError:
+def duplicate_key(new: NewKeys, values: KeyValues) -> SqlError:
     """23505."""
+    table, key = new.table, new.key
     return SqlError(
         "23505",
         f'duplicate key value violates unique constraint "{key.name}"',

@@ -192,9 +192,15 @@ def _column(binding: Binding, table: str, node: Node, keys: list[KeyNode]) -> Co
         message = (
             f'conflicting NULL/NOT NULL declarations for column "{node.colname}" of table "{table}"'
         )
-        raise SqlError("42601", message, at(node.location))
+        raise SqlError("42601", message, at(_last_null(node).location))
     value: Value = None if default is None else default.value
     return Column(node.colname, type_, bool(not_null), default is not None, value)
+
+
+def _last_null(node: Node) -> Node:
+    """The later one of NULL and PRIMARY KEY."""
+    kinds = (ConstrType.CONSTR_NULL, ConstrType.CONSTR_PRIMARY)
+    return [item for item in node.constraints if item.contype in kinds][-1]
 
 
 def _default(binding: Binding, column: Column, node: Node) -> Const:
