@@ -73,7 +73,17 @@ async def open_storage(settings: Settings) -> Storage:
     except BaseException:
         directory.close()
         raise
-    return await _with_store(settings, directory, stash)
+    storage = await _with_store(settings, directory, stash)
+    if settings.standby and isinstance(stash, PostgresStash):
+        # Last: what cannot start must not take over.
+        log.info("standing by")
+        try:
+            await stash.stand_by()
+        except BaseException:
+            await storage.close()
+            raise
+        log.info("taking over")
+    return storage
 
 
 async def open_storage_to_look(settings: Settings) -> Storage:
@@ -124,16 +134,7 @@ async def _open_stash(settings: Settings, directory: DataDirectory) -> SqliteSta
     if not settings.shares_stash:
         path = local_path(settings.stash, "sqlite") or directory.stash
         return await _when_free(lambda: SqliteStash.open(path), settings)
-    stash = await PostgresStash.open(settings.stash)
-    if settings.standby:
-        log.info("standing by")
-        try:
-            await stash.stand_by()
-        except BaseException:
-            await stash.close()
-            raise
-        log.info("taking over")
-    return stash
+    return await PostgresStash.open(settings.stash)
 
 
 async def _when_free(take: Callable[[], Awaitable[Opened]], settings: Settings) -> Opened:
