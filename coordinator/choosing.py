@@ -16,7 +16,7 @@ from typing import Final
 
 from compute.executor import EngineUnavailable, Executor
 from compute.local_support import refusal
-from compute.scan import bytes_of
+from compute.scan import bytes_of, rows_of
 from coordinator.execution import Execution
 from sql.plan import Plan, RelationId
 from storage.batch import ShardView
@@ -69,7 +69,8 @@ def _automatic(
         return Choice(None, "auto: a few rows in memory")
     if services.local is None or services.local is services.engine:
         return Choice(services.engine, "auto: the only engine of this server")
-    refused = refusal(plan, execution.parameters)
+    rows = sum(map(rows_of, inputs.values()))
+    refused = refusal(plan, execution.parameters, rows)
     if refused is not None:
         return Choice(services.engine, f"auto: {refused}")
     if sum(map(bytes_of, inputs.values())) > limits.local_bytes_max:

@@ -11,10 +11,11 @@ from typing import Final
 
 from sql.emit.duckdb_calls import call_of, reference_over
 from sql.emit.duckdb_expressions import described
+from sql.emit.duckdb_numbers import quotient
 from sql.emit.duckdb_types import duckdb_type, error, unsupported
 from sql.emit.scope import Scope
 from sql.plan import Aggregate, SortKey
-from sql.types import NUMERIC
+from sql.types import NUMERIC, computed_numeric
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +57,12 @@ def _average(call: Aggregate, scope: Scope, parts: _Parts) -> str:
     scale = type_.scale if type_.name == "numeric" else 0
     total = _with(f"sum(cast({x} as decimal(38,{scale})))", parts)
     count = _with(f"count({x})", parts)
-    wide = duckdb_type(NUMERIC)
-    quotient = call_of("numeric / numeric", (NUMERIC, NUMERIC), NUMERIC)
+    # PostgreSQL's and Spark's sums are exact too: the division is the only rounding.
+    types = (computed_numeric(38, scale or 0, trim=True), computed_numeric(19, 0, trim=True))
+    division = call_of("numeric / numeric", types, NUMERIC)
     # count is 0 only where sum is NULL, and a division by zero would come first.
-    args = (f"cast({total} as {wide})", f"cast(nullif({count}, 0) as {wide})")
-    return reference_over(quotient, args, scope)
+    divisor = f"cast(nullif({count}, 0) as {duckdb_type(types[1])})"
+    return quotient(division, (total, divisor), (total, types[0]), scope)
 
 
 def _float_total(call: Aggregate, scope: Scope, parts: _Parts) -> str:

@@ -14,7 +14,8 @@ from sql.types import SqlType
 
 
 def reference(call: Call, scope: Scope) -> str:
-    """The call by the reference evaluator."""
+    """The call by the reference evaluator, for every row."""
+    scope.statement.row_by_row = True
     return reference_over(call, [scope.emit(arg) for arg in call.args], scope)
 
 

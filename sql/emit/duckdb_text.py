@@ -62,12 +62,24 @@ def _text_of(call: Call, scope: Scope) -> str:
         if call.args[0].type.name == "bytea":
             plain = f"case when {scope.emit(call.args[0])} is not null then {plain} end"
         return _cut(plain, call.type)
+    x = scope.emit(call.args[0])
+    if call.args[0].type.name == "float8":
+        return _float_text(call, x, scope)
     if call.args[0].type.name not in ("date", "timestamp"):
         return reference(call, scope)
-    x = scope.emit(call.args[0])
     text = _cut(f"cast({x} as varchar)", call.type)
     other = reference_over(call, [x], scope)
     return f"case when year({x}) between 1 and 9999 then {text} else {other} end"
+
+
+def _float_text(call: Call, x: str, scope: Scope) -> str:
+    """The shortest digits on both, not so for float4; DuckDB writes whole numbers with `.0`."""
+    text = f"cast({x} as varchar)"
+    plain = f"case when {text} like '%.0' then left({text}, length({text}) - 2) else {text} end"
+    # From 1e15 on PostgreSQL writes an exponent.
+    usual = f"abs({x}) >= cast('0.0001' as double) and abs({x}) < 1000000000000000"
+    other = reference_over(call, [x], scope)
+    return f"case when {usual} or {x} = 0 then {_cut(plain, call.type)} else {other} end"
 
 
 def _text_to_text(call: Call, scope: Scope) -> str:

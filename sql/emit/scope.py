@@ -88,6 +88,8 @@ class Statement:
     parameters: Sequence[Value]
     strings: dict[str, str] = field(default_factory=dict[str, str])
     calls: dict[str, OutsideCall] = field(default_factory=dict[str, OutsideCall])
+    row_by_row: bool = False
+    """Whether one of the calls is made for every row, not only for those that need it."""
     names: int = 0
     depth: int = 0
 

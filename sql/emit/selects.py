@@ -59,13 +59,15 @@ subqueries.
 class EmittedQuery:
     """A statement and its arguments by name; all of them are strings.
 
-    `calls`: the functions that are computed outside of the engine, by their names in the text.
+    `calls`: the functions that are computed outside of the engine, by their names in the text;
+    `row_by_row`: one of them is called for every row.
     """
 
     text: str
     arguments: Mapping[str, str]
     columns: tuple[PlanColumn, ...]
     calls: Mapping[str, OutsideCall] = field(default_factory=dict[str, OutsideCall])
+    row_by_row: bool = False
 
 
 def emit_plan(
@@ -85,7 +87,7 @@ def emit_plan(
     _check_intervals(columns, statement, "an interval as a result")
     text = _render(_select(plan, _scope(statement, {})), columns)
     arguments = {name: value for value, name in statement.strings.items()}
-    return EmittedQuery(text, arguments, columns, statement.calls)
+    return EmittedQuery(text, arguments, columns, statement.calls, statement.row_by_row)
 
 
 def _check_intervals(columns: Sequence[PlanColumn], statement: Statement, what: str) -> None:

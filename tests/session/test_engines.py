@@ -61,6 +61,14 @@ def test_explain_says_which_engine_and_why(server: Any, connection: Connection) 
     refused = "select b ~ '(?=x)' from t"
     line = "Engine: reference (auto: this regular expression on the local engine is not supported)"
     assert engine_of(connection, refused) == line
+    connection.execute("create table if not exists many_rows (a numeric)")
+    connection.execute("insert into many_rows values (1), (2), (3), (4), (5), (6), (7), (8)")
+    for _ in range(4):
+        connection.execute("insert into many_rows select x.a from many_rows x, pairs, pairs p")
+    assert engine_of(connection, "select sum(a) from many_rows").startswith("Engine: local")
+    assert engine_of(connection, "select sqrt(a) from many_rows") == (
+        "Engine: reference (auto: functions that the local engine computes row by row)"
+    )
     connection.execute("create table if not exists few (a int)")
     few = engine_of(connection, "select a from few")
     assert few == "Engine: reference (auto: a few rows in memory)"
