@@ -24,7 +24,7 @@ from sql.catalog import Table
 from sql.errors import SqlError
 from storage.batch import DataFile
 from storage.delta.files import encode_file
-from storage.types import Timestamp
+from storage.types import Source, Timestamp
 from tests.history.events import Key, Operation, Read, ReadList, ReadSet
 from tests.history.replay import Answer as JudgedAnswer
 from tests.sim.rows import (
@@ -187,14 +187,17 @@ class Session:
     ) -> None:
         """As a large INSERT does: a file of its own, made durable before the commit names it."""
         name = table_of(key)
-        file = encode_file(arrow(content), f"staged-{self._owner}-{len(self._staged)}")
-        self._staged.append(file.file)
-        place = f"{self.table(name).shard}/{file.file.name}"
+        encoded = encode_file(arrow(content), "part")
+        # Named as engines name theirs, so that vacuum takes it for one (Y3).
+        number = Source(f"part-{self._owner:024x}-{len(self._staged):05d}.parquet")
+        file = replace(encoded.file, name=number)
+        self._staged.append(file)
+        place = f"{self.table(name).shard}/{file.name}"
         self._written.add(name)
-        self.world.store.write_unsynced(place, file.content)
+        self.world.store.write_unsynced(place, encoded.content)
         await asyncio.sleep(self.random.random() * 0.01)
         await self.world.store.sync([place])
-        batch = replace(insertion([], instead_of), staged=(file.file,))
+        batch = replace(insertion([], instead_of), staged=(file,))
         self._driver.write(self._txn, self.table(name), batch)
 
     def _write(self, key: Key, content: Sequence[Content], instead_of: Sequence[Row]) -> None:
