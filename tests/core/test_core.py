@@ -7,7 +7,7 @@ import pytest
 
 from compute.arrow import table_schema
 from coordinator.core.catalog import VersionedCatalog
-from coordinator.core.core import Core, Recovered
+from coordinator.core.core import Core
 from coordinator.core.effects import (
     CommitGroup,
     Effect,
@@ -56,6 +56,7 @@ from coordinator.core.messages import (
     Views,
 )
 from coordinator.core.settings import CoreSettings
+from coordinator.core.state import Recovered
 from sql.catalog import Catalog, Table
 from storage.batch import ShardView
 from storage.live_files import FileMap

@@ -12,7 +12,7 @@ from coordinator.core.catalog import (
     decode_changes,
     encode_changes,
 )
-from coordinator.core.core import Core, Recovered
+from coordinator.core.core import Core
 from coordinator.core.effects import CommitGroup, PersistCeiling, Reply
 from coordinator.core.messages import (
     Begin,
@@ -43,6 +43,7 @@ from coordinator.core.messages import (
     TransactionId,
 )
 from coordinator.core.settings import CoreSettings
+from coordinator.core.state import Recovered
 from sql.catalog import Catalog, LookUp, ReadHold, Table, Timeline
 from storage.types import Epoch, Timestamp
 from tests.core.validated import COLUMNS, written

@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from compute.arrow import table_schema
 from coordinator.core.catalog import VersionedCatalog
-from coordinator.core.core import Core, Recovered
+from coordinator.core.core import Core
 from coordinator.core.effects import Reply
 from coordinator.core.messages import (
     Begin,
@@ -18,6 +18,7 @@ from coordinator.core.messages import (
     Views,
 )
 from coordinator.core.settings import CoreSettings
+from coordinator.core.state import Recovered
 from sql.catalog import Column, Table
 from sql.types import INT8
 from storage.live_files import FileMap

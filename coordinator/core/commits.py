@@ -1,0 +1,225 @@
+"""Committing: from a request to the group's reply, and the end of transactions.
+
+    CommitTransaction ─▶ queue ─▶ gathered, validated ─▶ CommitGroup ─▶ GroupCommitted ─▶ replies
+                                          └ refused                  └▶ GroupPassed, GroupFailed
+
+Functions over the core's state; the invariants are those of `group_commit.py` and `core.py`.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from coordinator.core.buffers import leftovers
+from coordinator.core.catalog import VersionedCatalog
+from coordinator.core.effects import (
+    CommitGroup,
+    Effect,
+    PersistCeiling,
+    PublishCatalog,
+    Reply,
+)
+from coordinator.core.group_commit import Gathered, Pending
+from coordinator.core.messages import (
+    CatalogPublished,
+    Committed,
+    CommitTransaction,
+    Disconnected,
+    GroupFailed,
+    GroupPassed,
+    Leased,
+    PutTable,
+    RemoveTable,
+    TransactionId,
+)
+from coordinator.core.state import CoreState, refuse
+from coordinator.core.transactions import Transaction
+from sql.catalog import SYSTEM_TIMELINE
+from storage.batch import WriteBatch
+from storage.shard import ShardState
+from storage.types import ShardId, Timestamp, Token
+
+
+def commit(core: CoreState, message: CommitTransaction, now: Timestamp) -> list[Effect]:
+    """Queue a transaction for a group; one that has written nothing is answered at once."""
+    txn = core.transactions[message.txn]
+    if not txn.is_write():
+        ts = txn.snapshot.ts if txn.snapshot is not None else core.oracle.read_ts()
+        return [Reply(message.request, Committed(ts)), *end(core, txn, now)]
+    if len(core.groups) >= core.settings.queue_max:
+        refusal = refuse(message.request, "53000", "too many transactions wait to commit")
+        return [refusal, *end(core, txn, now)]
+    txn.committing = True
+    core.groups.enqueue(Pending(message.request, txn, core.leases.ticket()))
+    return start_group(core, now)
+
+
+def start_group(core: CoreState, now: Timestamp) -> list[Effect]:
+    """Launch the next group if none is in flight and a timestamp is to be had (G1)."""
+    if core.groups.in_flight is not None or not len(core.groups):
+        return []
+    gathered = core.groups.gather(core.catalog.current, core.shards, core.leases)
+    effects: list[Effect] = []
+    if gathered.members:
+        ts = core.oracle.write_ts(_write_clock(core, gathered.members, now))
+        if ts is None:
+            core.groups.put_back(gathered.members)
+        else:
+            core.commits += 1
+            token = Token(f"{core.epoch}-{core.commits}")
+            group = gathered.at(ts, token, _to_register(core, gathered))
+            core.groups.launch(group)
+            effects.append(CommitGroup(group.commit))
+    for pending, refused in gathered.refused:
+        effects.append(Reply(pending.request, refused))
+        effects += end(core, pending.txn, now)
+    return effects + persist_ceiling(core, now)
+
+
+def _to_register(core: CoreState, gathered: Gathered) -> tuple[ShardId, ...]:
+    """Shards that the txns shard hears of for the first time (T6)."""
+    created = {
+        ShardId(change.table.shard)
+        for change in gathered.changes
+        if isinstance(change, PutTable) and change.table.timeline == core.timeline.name
+    }
+    # A table that the same transaction drops again never comes to be.
+    created -= {ShardId(c.table.shard) for c in gathered.changes if isinstance(c, RemoveTable)}
+    return tuple(sorted((created | gathered.batches.keys()) - core.registered))
+
+
+def _write_clock(core: CoreState, members: Sequence[Pending], now: Timestamp) -> Timestamp:
+    """What a write timestamp must reach: the clock, or the farthest ADVANCE of the group."""
+    if not core.timeline.manual:
+        return now
+    return Timestamp(max(member.txn.advance_to or 0 for member in members))
+
+
+def group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effect]:
+    """The group is durable: apply it, then tell its members (G3)."""
+    group = core.groups.landed(token)
+    ts = group.commit.ts
+    core.oracle.apply_write(ts)
+    core.registered.update(group.commit.registers)
+    _create_shards(core, group.changes, ts, now)
+    effects: list[Effect] = []
+    if group.changes:
+        core.catalog.put(ts, group.catalog)
+        core.maintenance.catalog_changed(len(group.changes))
+        core.holds.defined(group.catalog)
+        effects.append(PublishCatalog(group.changes, group.catalog))
+    for shard, batch in group.commit.batches.items():
+        before = core.shards[shard]
+        after = before.committed(ts, batch)
+        core.shards[shard] = after
+        core.groups.writes.committed(before, ts, group.interim[shard])
+        added = after.tail_bytes - before.tail_bytes
+        core.cutting.wrote(shard, after, added=added, now=now)
+    effects += [Reply(member.request, Committed(ts)) for member in group.members]
+    for member in group.members:
+        effects += end(core, member.txn, now, group.commit.batches)
+    _forget_writes(core)
+    return effects
+
+
+def group_passed(core: CoreState, message: GroupPassed) -> list[Effect]:
+    """The group was not written: its members go again, at a later timestamp (G4)."""
+    group = core.groups.landed(message.token)
+    core.oracle.skip_to(message.upper)
+    core.groups.put_back(group.members)
+    return []
+
+
+def group_failed(core: CoreState, message: GroupFailed, now: Timestamp) -> list[Effect]:
+    """The group was not written, and will not be: its members hear why."""
+    group = core.groups.landed(message.token)
+    effects: list[Effect] = []
+    for member in group.members:
+        effects.append(refuse(member.request, message.sqlstate, message.reason))
+        effects += end(core, member.txn, now)
+    return effects
+
+
+def _forget_writes(core: CoreState) -> None:
+    """Drop what validation needs to know of commits that no open snapshot is before."""
+    if core.groups.writes.wants_pruning:
+        found = (txn.oldest_read for txn in core.transactions.values())
+        open_at = [ts for ts in found if ts is not None]
+        core.groups.writes.prune(min(open_at, default=core.oracle.read_ts()))
+
+
+def catalog_published(core: CoreState, message: CatalogPublished, now: Timestamp) -> list[Effect]:
+    """DDL of the system timeline: other timelines follow it (R5)."""
+    core.catalog = VersionedCatalog.only(message.catalog)
+    core.holds.defined(message.catalog)
+    _create_shards(core, message.changes, core.oracle.read_ts(), now)
+    return []
+
+
+def _create_shards(
+    core: CoreState, changes: tuple[object, ...], ts: Timestamp, now: Timestamp
+) -> None:
+    removed = {ShardId(c.table.shard) for c in changes if isinstance(c, RemoveTable)}
+    for shard in removed & core.shards.keys():
+        # In another timeline a transaction of this very timestamp may still know the table.
+        own = core.timeline == SYSTEM_TIMELINE
+        core.maintenance.dropped(shard, ts if own else Timestamp(ts + 1))
+    for change in changes:
+        if isinstance(change, PutTable) and change.table.shard in removed:
+            continue
+        if isinstance(change, PutTable) and change.table.timeline == core.timeline.name:
+            shard = ShardId(change.table.shard)
+            if shard not in core.shards:
+                schema = core.schema_of(change.table)
+                history_us = change.table.history_us
+                state = ShardState(
+                    shard,
+                    schema,
+                    ts,
+                    ticks_per_ms=core.unit,
+                    retention_us=history_us or core.settings.history_us,
+                )
+                core.shards[shard] = state
+                core.cutting.wrote(shard, state, added=0, now=now)
+
+
+def abort(core: CoreState, txn_id: TransactionId, now: Timestamp) -> list[Effect]:
+    """Drop a transaction, unless it is committing already."""
+    txn = core.transactions.get(txn_id)
+    if txn is None or txn.committing:
+        return []
+    return end(core, txn, now)
+
+
+def disconnected(core: CoreState, message: Disconnected, now: Timestamp) -> list[Effect]:
+    """Drop everything that a connection left behind."""
+    effects: list[Effect] = []
+    for txn in list(core.transactions.values()):
+        if txn.owner == message.owner:
+            effects += abort(core, txn.id, now)
+    return effects
+
+
+def end(
+    core: CoreState,
+    txn: Transaction,
+    now: Timestamp,
+    committed: Mapping[ShardId, WriteBatch] | None = None,
+) -> list[Effect]:
+    """Release what the transaction held (X3, X5), and let those go on who waited for it."""
+    del core.transactions[txn.id]
+    core.holds.release(txn.id)
+    core.leases.release(txn.id)
+    core.snapshots.forget(txn.id)
+    effects = leftovers(txn, committed or {})
+    return effects + grant_leases(core) + start_group(core, now)
+
+
+def grant_leases(core: CoreState) -> list[Effect]:
+    """Tell those whose lease has become free."""
+    granted = core.leases.grant(core.groups.writes_ahead)
+    return [Reply(request, Leased()) for request in granted]
+
+
+def persist_ceiling(core: CoreState, now: Timestamp) -> list[Effect]:
+    """Ask for a higher ceiling if it is needed."""
+    ceiling = core.oracle.wanted_ceiling(now)
+    return [] if ceiling is None or core.stopped else [PersistCeiling(ceiling)]

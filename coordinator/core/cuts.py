@@ -1,0 +1,84 @@
+"""Making cuts: which shards, at which timestamp, and what is known when they are flushed.
+
+Functions over the core's state; the invariants (C1 ..) are those of `cutting.py`.
+"""
+
+from dataclasses import replace
+
+from coordinator.core.cutting import ceil_to, floor_to
+from coordinator.core.effects import (
+    Effect,
+    FlushCut,
+    Tidy,
+)
+from coordinator.core.messages import (
+    CutFlushed,
+)
+from coordinator.core.state import CoreState
+from storage.types import Timestamp
+
+
+def cut(core: CoreState, now: Timestamp) -> list[Effect]:
+    """Begin a cut if one is due (C5)."""
+    stopping = core.stopping is not None and bool(core.cutting.dirty_since)
+    if core.cutting.in_flight is not None or not (stopping or core.cutting.due(now)):
+        return []
+    cut = _choose_cut(core)
+    if cut is None:
+        return []
+    dirty = sorted(core.cutting.dirty_since)
+    landing = {shard: core.maintenance.landing(shard, cut) for shard in dirty}
+    shards = [s for s in dirty if landing[s] or core.shards[s].dirty_at(cut)]
+    for shard in dirty:
+        if not core.shards[shard].dirty and not core.maintenance.awaits_cut(shard):
+            # Asked for while its flush was under way: that flush was all there was to do.
+            core.cutting.clean(shard)
+    if not shards:
+        return []
+    core.cutting.begin(cut, shards)
+    core.catalog.prune(core.advance_since(now))
+    for shard in shards:
+        core.shards[shard] = core.shards[shard].pruned(core.holds.since_of(shard))
+    states = tuple(core.shards[shard] for shard in shards)
+    return [FlushCut(cut, states, {s: landing[s] for s in shards if landing[s]})]
+
+
+def _choose_cut(core: CoreState) -> Timestamp | None:
+    """The newest millisecond below which nothing is on its way (C4); None: try again later."""
+    read_ts, last = core.oracle.read_ts(), core.cutting.last_cut
+    if core.timeline.manual:
+        # Time does not move for the sake of a cut: it may have to come again (C1).
+        return read_ts if read_ts >= last else None
+    # A shard that could not be flushed is tried again, also if nothing is written.
+    cut = max(ceil_to(read_ts, core.unit), Timestamp(last + core.unit))
+    if core.groups.in_flight is not None or not core.oracle.ensure_at_least(cut):
+        cut = floor_to(read_ts, core.unit)
+    return cut if cut > last else None
+
+
+def cut_flushed(core: CoreState, message: CutFlushed, now: Timestamp) -> list[Effect]:
+    """Take what was flushed, and have tidied what every shard has."""
+    for shard, version in message.versions.items():
+        state = core.shards[shard].flushed(version)
+        core.shards[shard] = state
+        if state.tail:
+            # A cut may be ahead of the clock, and an age below zero would be due at once.
+            since = min(message.cut, now)
+            core.cutting.wrote(shard, state, added=state.tail_bytes, now=since)
+    applied = message.cut
+    for shard in message.foreign:
+        core.shards[shard] = replace(core.shards[shard], fenced=True)
+        core.fenced.add(shard)
+    # An attempt before may have reached an earlier cut only.
+    late = {s for s in message.versions if core.shards[s].dirty_at(message.cut)}
+    for shard in {*message.failed, *late, *core.fenced} & core.shards.keys():
+        state = core.shards[shard]
+        if core.stopping is None and not state.fenced:
+            core.cutting.failed(shard, now)
+        if not state.dirty_at(message.cut):
+            continue
+        # Without a version, not even the log is there that its creation promises.
+        behind = state.tail[0].ts if state.tail and state.versions else state.created
+        applied = min(applied, Timestamp(behind - 1))
+    flushed = {shard: version.cut for shard, version in message.versions.items()}
+    return [Tidy(applied, flushed), *core.maintenance.flushed(message, now)]

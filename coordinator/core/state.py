@@ -1,0 +1,140 @@
+"""What a core knows: all its parts, put together once, changed only inside `core.step`."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from coordinator.core.catalog import VersionedCatalog
+from coordinator.core.cutting import Cutting, floor_to
+from coordinator.core.effects import Reply
+from coordinator.core.group_commit import GroupCommit
+from coordinator.core.leases import WriteLeases
+from coordinator.core.maintenance import Maintenance
+from coordinator.core.messages import (
+    Refused,
+    RefusedReason,
+    RequestId,
+    TransactionId,
+)
+from coordinator.core.oracle import Oracle
+from coordinator.core.read_holds import ReadHolds
+from coordinator.core.settings import CoreSettings
+from coordinator.core.snapshots import Snapshots
+from coordinator.core.transactions import Transaction
+from sql.catalog import SYSTEM_TIMELINE, Catalog, Table, Timeline
+from storage.shard import TICKS_PER_MS, ShardState
+from storage.types import Epoch, ShardId, Timestamp
+
+FIRST_OID = 16_384
+"""PostgreSQL's first oid for objects of users."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What start-up found: the catalog's history and every shard up to its last commit."""
+
+    epoch: Epoch
+    ceiling: Timestamp
+    applied: Timestamp
+    catalog: VersionedCatalog
+    shards: Mapping[ShardId, ShardState]
+    next_oid: int = FIRST_OID
+    timeline: Timeline = SYSTEM_TIMELINE
+    registered: frozenset[ShardId] | None = None
+    """Shards that the txns shard knows; None: all of `shards`."""
+    dropped: Mapping[ShardId, Timestamp] = field(default_factory=dict[ShardId, Timestamp])
+    """Shards that have no table any more, since when, until they are forgotten."""
+
+
+class CoreState:
+    """The parts, as the modules of the core share them (R1)."""
+
+    def __init__(
+        self,
+        recovered: Recovered,
+        settings: CoreSettings,
+        schema_of: Callable[[Table], pa.Schema],
+        now: Timestamp,
+    ) -> None:
+        self.settings = settings
+        self.schema_of = schema_of
+        self.epoch = recovered.epoch
+        self.timeline = recovered.timeline
+        self.unit = 1 if recovered.timeline.manual else TICKS_PER_MS
+        self.next_oid = recovered.next_oid
+        self.commits = 0
+        self.shards = dict(recovered.shards)
+        self.catalog = recovered.catalog
+        self.oracle = Oracle(
+            ceiling=recovered.ceiling,
+            step_us=settings.ceiling_step_us,
+            clockless=recovered.timeline.manual,
+        )
+        self.holds = ReadHolds(
+            self.catalog.current,
+            frontier=self.oracle.read_ts(),
+            history_us=settings.history_us,
+            timeline=recovered.timeline.name,
+        )
+        known = recovered.registered
+        self.registered = set(recovered.shards if known is None else known)
+        self.groups = GroupCommit(group_max=settings.group_max, bytes_max=settings.group_bytes_max)
+        self.snapshots = Snapshots(
+            recovered.timeline,
+            settings,
+            self.oracle,
+            self.holds,
+            self.groups,
+            self.catalog_at,
+        )
+        self.leases = WriteLeases()
+        self.cutting = Cutting(settings, _last_cut(recovered, self.unit), self.unit)
+        self.transactions: dict[TransactionId, Transaction] = {}
+        self.maintenance = Maintenance(
+            settings,
+            self.shards,
+            self.transactions,
+            self.cutting,
+            self.oracle.read_ts,
+            self.advance_since,
+            self.holds.since_of,
+            lambda: self.next_oid,
+            recovered.dropped,
+        )
+        # What these hold in the txns shard stays there: Delta will not have it.
+        self.fenced: set[ShardId] = set()
+        self.stopping: RequestId | None = None
+        self.stopped = False
+        self._recover_dirty(now)
+
+    def _recover_dirty(self, now: Timestamp) -> None:
+        for shard, state in self.shards.items():
+            if state.versions and not state.versions[0].begins_table:
+                self.holds.begin_at(shard, state.versions[0].cut)
+            if state.fenced:
+                self.fenced.add(shard)
+            elif state.tail or not state.versions:
+                self.cutting.wrote(shard, state, added=state.tail_bytes, now=now)
+
+    def catalog_at(self, ts: Timestamp) -> Catalog:
+        """The catalog true at a timestamp."""
+        return self.catalog.at(ts)
+
+    def advance_since(self, now: Timestamp) -> Timestamp:
+        """Move every since as far as it may; the timeline's."""
+        # An idle timeline is readable up to now, and its history grows old all the same.
+        present = self.oracle.read_ts()
+        frontier = present if self.timeline.manual else max(present, now)
+        return self.holds.advance(frontier, present=present)
+
+
+def _last_cut(recovered: Recovered, unit: int) -> Timestamp:
+    """No cut before was later: a shard may have been flushed at one that was never tidied."""
+    flushed = (state.cut for state in recovered.shards.values() if state.cut is not None)
+    return max((floor_to(recovered.applied, unit), *flushed))
+
+
+def refuse(request: RequestId, sqlstate: str, message: str, detail: str | None = None) -> Reply:
+    """An answer that says no, for another reason than a conflict."""
+    return Reply(request, Refused(RefusedReason.OTHER, sqlstate, message, detail))
