@@ -413,7 +413,8 @@ def _no_such_date(year: int, month: int, day: int) -> SqlError:
 def make_timestamp(year: int, month: int, day: int, hour: int, minute: int, second: float) -> int:
     """Seconds up to 60; 24:00:00 is the next midnight."""
     days = make_date(year, month, day)
-    micros = round(second * 1_000_000) if math.isfinite(second) else -1
+    # Also false for NaN; the product of larger ones may be infinite.
+    micros = round(second * 1_000_000) if abs(second) < 100 else -1
     whole = (hour * 60 + minute) * 60 * _SECOND + micros
     ordinary = 0 <= hour <= 24 and 0 <= minute < 60 and 0 <= micros <= 60 * _SECOND
     if not ordinary or whole > MICROS_PER_DAY:

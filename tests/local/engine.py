@@ -15,10 +15,11 @@ from pyroaring import BitMap64
 from compute.executor import Run
 from compute.local import LocalExecutor
 from compute.local_database import LocalSettings
+from compute.reference_arrow import to_values
 from sql.bind import BindContext, bind
 from sql.catalog import Catalog, Column, Table
 from sql.parse import parse
-from sql.plan import Plan, RelationId
+from sql.plan import Plan, RelationId, output_columns
 from sql.statements import Query
 from sql.types import SqlType, Value
 from storage.batch import DataFile, FileSlice, InlineSlice, ShardView
@@ -41,6 +42,22 @@ class Engine:
         """All rows."""
         inputs: Mapping[RelationId, ShardView] = {} if view is None else {T: view}
         return asyncio.run(rows_of(self.executor.run(Run(plan, inputs, parameters))))
+
+    def values(self, plan: Plan) -> list[tuple[Value, ...]]:
+        """The rows of a plan without inputs, as our values."""
+
+        async def read() -> list[tuple[Value, ...]]:
+            found: list[tuple[Value, ...]] = []
+            types = [column.type for column in output_columns(plan)]
+            async for batch in self.executor.run(Run(plan, {})):
+                columns = [
+                    to_values(pa.chunked_array([column]), type_)
+                    for column, type_ in zip(batch.columns, types, strict=True)
+                ]
+                found += zip(*columns, strict=True)
+            return found
+
+        return asyncio.run(read())
 
 
 @contextmanager
