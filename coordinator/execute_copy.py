@@ -78,7 +78,7 @@ async def execute_copy_in(execution: Execution, copy: CopyIn, stream: CopyStream
     try:
         await _receive(copy, execution.variables.timezone, stream, sink)
         batch = await sink.finish()
-        await check_keys(execution, copy.table, sink.keyed, {})
+        await check_keys(execution, copy.table, sink.keyed)
     except BaseException:
         await sink.discard()
         raise

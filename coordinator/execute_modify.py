@@ -12,7 +12,7 @@ INVARIANTS
       is bounded, and never made durable.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Final
 
 import numpy as np
@@ -21,7 +21,7 @@ from pyroaring import BitMap64
 
 from coordinator.execute_query import run_plan
 from coordinator.execution import Done, Execution, ExecutionLimits, Outcome, Rows, held
-from coordinator.key_check import check_keys
+from coordinator.key_check import Going, check_keys
 from coordinator.row_sink import RowSink, stored_schema
 from coordinator.spilling import write_rows
 from sql.errors import SqlError
@@ -41,11 +41,15 @@ async def execute_modify(execution: Execution, modify: Modify, tag: str) -> Outc
     sink = RowSink(modify.table, execution.services.spool, inline_bytes_max=limits.inline_bytes_max)
     work = _Modification(execution, modify, sink)
     try:
-        async for rows in await _source(execution, modify):
+        inputs = await execution.views(modify.tables, plan=modify.source)
+        async for rows in _source(execution, modify, inputs):
             await work.take(rows)
         batch = await sink.finish(work.deletes)
-        assigned = modify.old if modify.kind is ModifyKind.UPDATE else None
-        await check_keys(execution, modify.table, sink.keyed, work.deletes, assigned=assigned)
+        if modify.kind is ModifyKind.INSERT:
+            await check_keys(execution, modify.table, sink.keyed)
+        elif modify.kind is ModifyKind.UPDATE:
+            going = Going(inputs[RelationId(modify.table.shard)], work.deletes, modify.old)
+            await check_keys(execution, modify.table, sink.keyed, going)
     except BaseException:
         await sink.discard()
         raise
@@ -58,12 +62,13 @@ async def execute_modify(execution: Execution, modify: Modify, tag: str) -> Outc
     return Rows(modify.columns, held(answer), lambda _count: complete)
 
 
-async def _source(execution: Execution, modify: Modify) -> AsyncIterator[pa.RecordBatch]:
+def _source(
+    execution: Execution, modify: Modify, inputs: Mapping[RelationId, ShardView]
+) -> AsyncIterator[pa.RecordBatch]:
     if not modify.tables and execution.services.in_process.can_run(modify.source):
         run = execution.run(modify.source, {})
         schema = stored_schema(modify.table) if modify.kind is ModifyKind.INSERT else None
         return held(execution.services.in_process.evaluate(run, schema))
-    inputs = await execution.views(modify.tables, plan=modify.source)
     return run_plan(execution, modify.source, inputs)
 
 

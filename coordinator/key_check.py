@@ -13,7 +13,7 @@ INVARIANTS
 
 import asyncio
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
@@ -32,21 +32,25 @@ ON_LOOP_MAX: Final = 1_000
 """New keys that are looked up on the loop. Larger: longer stalls. Smaller: more threads."""
 
 
+@dataclass(frozen=True, slots=True)
+class Going:
+    """Rows that an UPDATE replaces, as `view` names them; `assigned`: ordinals of its columns."""
+
+    view: ShardView
+    rows: Deletes
+    assigned: Collection[int]
+
+
 async def check_keys(
-    execution: Execution,
-    table: Table,
-    keyed: pa.Table | None,
-    going: Deletes,
-    *,
-    assigned: Collection[int] | None = None,
+    execution: Execution, table: Table, keyed: pa.Table | None, going: Going | None = None
 ) -> None:
-    """Raises 23505 (N1). `keyed`: the key columns of the new rows; `assigned`: None for all."""
+    """Raises 23505 (N1). `keyed`: the key columns of the new rows."""
     if keyed is None or not keyed.num_rows:
         return
     found = [
         NewKeys(table, key, keyed.select([table.columns[ordinal].name for ordinal in key.columns]))
         for key in table.keys
-        if assigned is None or not set(key.columns).isdisjoint(assigned)
+        if going is None or not set(key.columns).isdisjoint(going.assigned)
     ]
     keys = [new for new in found if new.count]
     if not keys:
@@ -55,22 +59,27 @@ async def check_keys(
     predicates = [new.predicate() for new in keys]
     coordination, txn = execution.services.coordination, execution.transaction.id
     views = await coordination.scan(txn, ts, [table] * len(keys), predicates)
-    checks = [_Check(new, view) for new, view in zip(keys, views, strict=True)]
+    if going is not None:
+        # A cut may have come since: the same rows, by other names.
+        views = [going.view] * len(keys)
+    gone = {} if going is None else going.rows
+    checks = [_Check(new, view, gone) for new, view in zip(keys, views, strict=True)]
     for check in checks:
-        taken = await _taken(execution, check, going)
+        taken = await _taken(execution, check)
         if taken is not None:
-            raise await _first(execution, checks, going) or duplicate_key(check.new, taken)
+            raise await _first(execution, checks) or duplicate_key(check.new, taken)
 
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """One constraint: the keys that are new, and where they must not be."""
+    """One constraint: the keys that are new, and the rows that must not have them, but for some."""
 
     new: NewKeys
     view: ShardView
+    going: Deletes
 
 
-async def _first(execution: Execution, checks: Sequence[_Check], going: Deletes) -> SqlError | None:
+async def _first(execution: Execution, checks: Sequence[_Check]) -> SqlError | None:
     """The violation that PostgreSQL would find first: row by row, constraint by constraint."""
     rows = max(check.new.rows for check in checks)
     if len(checks) == 1 or rows > IN_ORDER_MAX:
@@ -82,15 +91,16 @@ async def _first(execution: Execution, checks: Sequence[_Check], going: Deletes)
             if not one.count:
                 continue
             (values,) = one.values
-            if values in before or await _taken(execution, _Check(one, check.view), going):
+            if values in before or await _taken(execution, replace(check, new=one)):
                 return duplicate_key(one, values)
             before.add(values)
     return None
 
 
-async def _taken(execution: Execution, check: _Check, going: Deletes) -> KeyValues | None:
+async def _taken(execution: Execution, check: _Check) -> KeyValues | None:
     """A key that two of the new rows have, or one of them and a row that is there."""
     index, new, view = execution.services.key_index, check.new, check.view
+    going = check.going
     if new.count <= ON_LOOP_MAX:
         taken = new.repeated() or index.find_in_memory(view, new, going)
     else:

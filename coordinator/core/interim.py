@@ -320,6 +320,8 @@ class RecentWrites:
         """See GoneRows."""
         gone = self._gone.get(state.shard)
         if gone is None:
+            if len(self._gone) >= SHARDS_MAX:
+                self._gone.clear()
             gone = self._gone[state.shard] = GoneRows()
         return gone.any_gone(state, deletes)
 
@@ -345,6 +347,10 @@ class RecentWrites:
                 del self._logs[shard]
         self._entries = self._pruned_at = sum(map(len, self._logs.values()))
 
+
+SHARDS_MAX: Final = 10_000
+"""Shards whose deleted rows are remembered, some of them dropped long ago; found again if need be.
+"""
 
 PRUNE_ENTRIES: Final = 256
 """Larger: memory of commits that nobody asks about. Smaller: more looks at all transactions."""

@@ -2,11 +2,15 @@
 
 import asyncio
 import random
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import psycopg
+import pyarrow as pa
 import pytest
 
+from compute.executor import Run
+from compute.reference import ReferenceExecutor
 from coordinator.core.settings import CoreSettings
 from coordinator.execution import ExecutionLimits
 from tests.session.stack import running
@@ -363,3 +367,39 @@ def statement_and_effect(rng: random.Random, rows: Rows) -> tuple[str, Rows | No
             a, _ = keys[0]
             counted = {key: n + (key[0] == a) for key, n in rows.items()}
             return f"update m set n = n + 1 where a = {a}", counted
+
+
+class Interrupted(ReferenceExecutor):
+    """An engine that lets something happen before each of its runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before: Callable[[], Awaitable[None]] | None = None
+
+    async def run(self, run: Run) -> AsyncIterator[pa.RecordBatch]:
+        if self.before is not None:
+            await self.before()
+        async for batch in super().run(run):
+            yield batch
+
+
+@on_a_loop
+async def test_a_cut_while_an_update_runs_renames_the_rows_that_go() -> None:
+    """The rows that make room are named as they were when the statement read them."""
+    engine, limits = Interrupted(), ExecutionLimits(auto_rows_max=0)
+    core = CoreSettings(cut_commits_max=3)
+    async with running(core=core, engine=engine, limits=limits) as stack:
+        async with connected(stack, 2) as (connection, other):
+            await connection.execute(FRESH)
+            await connection.execute("insert into k values (1), (2)")
+            await connection.execute("insert into k values (3)")
+
+            async def cut_now() -> None:
+                engine.before = None
+                await other.execute("insert into k values (100)")
+                await cut(stack, other)
+
+            engine.before = cut_now
+            await connection.execute("update k set id = id + 0 where id < 50")
+            assert engine.before is None, "nothing happened in between"
+        assert stack.driver.core.validation.by_key == 0
