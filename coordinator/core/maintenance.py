@@ -211,7 +211,7 @@ class Maintenance:
             return ()
         if job.request is not None:
             limits = limits.on_request()
-        return choose_files(state.versions[-1].files.live_files(), limits)
+        return choose_files([*state.versions[-1].files.live_files()], limits)
 
     def _ended(self, job: _Job) -> list[Effect]:
         """A job is over; answer the request if that was the last one it waited for."""

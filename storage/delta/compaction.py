@@ -17,7 +17,7 @@ Not here: when, and of which shard (the coordinator); how it lands (`flush_plan.
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
@@ -63,31 +63,61 @@ class CompactionLimits:
     output_bytes: int = 64 * _MEBIBYTE
     """A rewritten file that has come so far takes no further source."""
 
+    tiered: bool = True
+    """Only small files of similar size together: a row is rewritten a few times while its file
+    grows, not with every flush."""
+
     def on_request(self) -> "CompactionLimits":
         """For OPTIMIZE: whatever makes fewer files or drops rows."""
-        return replace(self, files_min=2, deleted_share=0.0)
+        return replace(self, files_min=2, deleted_share=0.0, tiered=False)
 
 
-def choose_files(files: Iterable[LiveFile], limits: CompactionLimits) -> tuple[LiveFile, ...]:
-    """The files of a version to rewrite now; none if it is not worth it."""
-    chosen: list[LiveFile] = []
-    small, heavy, total = 0, 0, 0
+def choose_files(files: Sequence[LiveFile], limits: CompactionLimits) -> tuple[LiveFile, ...]:
+    """The files of a version to rewrite now, in order; none if it is not worth it."""
+    small: list[LiveFile] = []
+    heavy: list[LiveFile] = []
     for live in files:
         # A file without a live row leaves the table with the next flush anyway.
         if live.dead or live.file.size_bytes > limits.file_bytes_max:
             continue
-        share = len(live.deleted) / live.file.rows
-        is_small = live.file.size_bytes * (1 - share) < limits.small_bytes
-        is_heavy = bool(live.deleted) and share >= limits.deleted_share
-        if not is_small and not is_heavy:
-            continue
-        if chosen and total + live.file.size_bytes > limits.input_bytes_max:
-            break
-        chosen.append(live)
+        if live.deleted and len(live.deleted) >= limits.deleted_share * live.file.rows:
+            heavy.append(live)
+        elif _live_bytes(live) < limits.small_bytes:
+            small.append(live)
+    if limits.tiered:
+        small = _of_similar_size(small, limits.files_min)
+    chosen = heavy + (small if len(small) + len(heavy) >= limits.files_min else [])
+    names = {live.file.name for live in chosen}
+    return _within([live for live in files if live.file.name in names], limits.input_bytes_max)
+
+
+def _live_bytes(live: LiveFile) -> float:
+    return live.file.size_bytes * (1 - len(live.deleted) / live.file.rows)
+
+
+def _of_similar_size(small: list[LiveFile], files_min: int) -> list[LiveFile]:
+    """The smallest files of which none is larger than twice the smaller ones together."""
+    taken: list[LiveFile] = []
+    total = 0.0
+    for live in sorted(small, key=_live_bytes):
+        size = _live_bytes(live)
+        if taken and size > 2 * total:
+            if len(taken) >= files_min:
+                return taken
+            taken, total = [], 0.0
+        taken.append(live)
+        total += size
+    return taken
+
+
+def _within(chosen: list[LiveFile], bytes_max: int) -> tuple[LiveFile, ...]:
+    """As many as fit; one always does."""
+    total = 0
+    for number, live in enumerate(chosen):
         total += live.file.size_bytes
-        small += is_small
-        heavy += is_heavy
-    return tuple(chosen) if heavy or small >= limits.files_min else ()
+        if number and total > bytes_max:
+            return tuple(chosen[:number])
+    return tuple(chosen)
 
 
 async def rewrite_files(
