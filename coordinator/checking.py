@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from compute.arrow import table_schema
+from coordinator.committing import ORACLE, SYSTEM
 from coordinator.config import Settings, SettingsError
 from coordinator.core.catalog import COLLECTION, decode_changes
-from coordinator.driver import ORACLE, SYSTEM
 from coordinator.opening import Storage, open_storage_to_look
 from coordinator.startup import known_shards
 from storage.check import Finding, ShardRecord, check_shard

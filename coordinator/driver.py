@@ -25,6 +25,7 @@ from typing import Final, TypeVar
 
 import pyarrow as pa
 
+from coordinator.committing import Committing
 from coordinator.coordination import RequestRefused
 from coordinator.core.core import Core
 from coordinator.core.effects import (
@@ -46,17 +47,11 @@ from coordinator.core.messages import (
     Advance,
     Begin,
     CatalogChange,
-    CeilingFailed,
-    CeilingPersisted,
     ChangeCatalog,
     Committed,
     CommitTransaction,
     ConnectionId,
-    CutFlushed,
     Disconnected,
-    GroupCommitted,
-    GroupFailed,
-    GroupPassed,
     InlineRows,
     Isolation,
     Leased,
@@ -81,7 +76,6 @@ from coordinator.core.messages import (
     TakeLease,
     TakeSnapshot,
     Tick,
-    Tidied,
     TransactionId,
     Vacuum,
     Views,
@@ -95,30 +89,19 @@ from coordinator.maintaining import Maintaining, RunBlocking
 from sql.catalog import SYSTEM_TIMELINE, LookUp, Table
 from storage.batch import DataFile, ShardView, WriteBatch
 from storage.clock import Clock
-from storage.commit import Commit
-from storage.cuts import flush
-from storage.errors import Determinate, Fatal, Fenced, ForeignWriter, Indeterminate, StorageError
+from storage.errors import StorageError
 from storage.known_rows import OldRows
 from storage.object_store import ObjectStore
-from storage.shard import ShardState, Version
-from storage.stash import Put, Stash
-from storage.txns import TimestampPassed, TxnsShard
+from storage.stash import Stash
+from storage.txns import TxnsShard
 from storage.types import Epoch, ShardId, Timestamp
 
 log = logging.getLogger("meridian.driver")
 
-ORACLE: Final = "oracle"
-SYSTEM: Final = SYSTEM_TIMELINE.name
 TICK_S: Final = 0.05
 """Larger: later cuts and later AS OF in the near future. Smaller: an idle server that wakes more
 often.
 """
-
-FLUSHES_AT_ONCE: Final = 4
-"""Larger: a cut over many tables is faster and takes more threads from queries."""
-
-RESOLVE_PAUSE_S: Final = 0.05
-"""Between two looks for the token of a commit whose outcome is unknown."""
 
 R = TypeVar("R", bound=ReplyValue)
 T = TypeVar("T")
@@ -151,11 +134,6 @@ class Driver:
     ) -> None:
         self._core = core
         self._clock = clock
-        self._stash = stash
-        self._txns = txns
-        self._store = store
-        self._epoch = epoch
-        self._run_blocking = run_blocking
         self._inbox: deque[Message] = deque()
         self._handling = False
         self._failure: Exception | None = None
@@ -166,6 +144,9 @@ class Driver:
         self._tasks: asyncio.TaskGroup | None = None
         self._stopping = asyncio.Event()
         self._leadership = Leadership(stash, epoch, self._spawn)
+        self._committing = Committing(
+            core.timeline.name, stash, txns, store, epoch, run_blocking, self._leadership.confirm
+        )
         self._maintaining = Maintaining(
             store,
             stash,
@@ -243,13 +224,13 @@ class Driver:
             case PublishCatalog():
                 self.on_catalog(effect)
             case PersistCeiling():
-                self._spawn(self._persist_ceiling(effect.ceiling))
+                self._spawn(self._then(self._committing.persist_ceiling(effect.ceiling)))
             case CommitGroup():
-                self._spawn(self._commit_group(effect.commit))
+                self._spawn(self._then(self._committing.commit_group(effect.commit)))
             case FlushCut():
                 self._spawn(self._flush_cut(effect))
             case Tidy():
-                self._spawn(self._tidy(effect))
+                self._spawn(self._then(self._committing.tidy(effect)))
             case RewriteFiles():
                 self._spawn(self._then(self._maintaining.rewrite(effect)))
             case ForgetShards():
@@ -273,122 +254,13 @@ class Driver:
             self._over = True
             raise
 
-    # --- effects -----------------------------------------------------------------------------
-
-    async def _persist_ceiling(self, ceiling: Timestamp) -> None:
-        record = Put(ORACLE, self._core.timeline.name, ceiling.to_bytes(8, "big"))
-        try:
-            await self._stash.transact(self._epoch, [record])
-        except Fatal:
-            raise
-        except Determinate as error:
-            log.warning("ceiling not persisted: %s", error)
-            await asyncio.sleep(RESOLVE_PAUSE_S)
-            self._handle(CeilingFailed(ceiling))
-        except Indeterminate as error:
-            # A ceiling that may be there is no ceiling: writing it again does no harm.
-            log.warning("ceiling may not be persisted: %s", error)
-            await asyncio.sleep(RESOLVE_PAUSE_S)
-            self._handle(CeilingFailed(ceiling))
-        else:
-            self._handle(CeilingPersisted(ceiling))
-
-    async def _commit_group(self, commit: Commit) -> None:
-        try:
-            await self._txns.commit_at(commit)
-        except Fatal:
-            raise
-        except TimestampPassed as passed:
-            self._handle(GroupPassed(commit.token, passed.upper))
-        except Determinate as error:
-            self._failed(commit, error)
-        except Indeterminate as error:
-            log.warning("outcome of commit %s unknown: %s", commit.token, error)
-            await self._resolve(commit, error)
-        else:
-            self._handle(GroupCommitted(commit.token))
-
-    async def _resolve(self, commit: Commit, cause: StorageError) -> None:
-        """Look the token up until the stash answers; nobody is told anything before (D2)."""
-        while True:
-            try:
-                found = await self._txns.find(commit.token)
-            except (Fenced, Fatal):
-                raise
-            except StorageError as error:
-                log.warning("commit %s still unknown: %s", commit.token, error)
-                await asyncio.sleep(RESOLVE_PAUSE_S)
-                continue
-            if found is None:
-                # Now it is known: the commit did not happen and, on this stash, never will.
-                certain = Determinate(str(cause))
-                certain.__cause__ = cause
-                self._failed(commit, certain)
-            else:
-                self._handle(GroupCommitted(commit.token))
-            return
-
-    def _failed(self, commit: Commit, error: StorageError) -> None:
-        failure = storage_failure(error)
-        self._handle(GroupFailed(commit.token, failure.sqlstate, failure.message))
-
-    async def _flush_cut(self, effect: FlushCut) -> None:
-        cut = effect.cut
-        versions: dict[ShardId, Version] = {}
-        failed: dict[ShardId, str] = {}
-        foreign: set[ShardId] = set()
-        limit = asyncio.Semaphore(FLUSHES_AT_ONCE)
-
-        async def flush_one(state: ShardState) -> None:
-            async with limit:
-                try:
-                    versions[state.shard] = await flush(
-                        self._store,
-                        state,
-                        cut,
-                        rewritten=effect.rewritten.get(state.shard, ()),
-                        run_blocking=self._run_blocking,
-                    )
-                except Fatal:
-                    raise
-                except ForeignWriter as error:
-                    failed[state.shard] = str(error)
-                    # To one who was deposed the next coordinator's version looks foreign.
-                    if await self._still_leading():
-                        log.warning("%s; the table is fenced", error)
-                        foreign.add(state.shard)
-                except (Determinate, Indeterminate) as error:
-                    log.warning("shard %s not flushed: %s", state.shard, error)
-                    failed[state.shard] = str(error)
-
-        async with asyncio.TaskGroup() as tasks:
-            for state in effect.states:
-                tasks.create_task(flush_one(state))
-        self._handle(CutFlushed(cut, versions, failed, foreign))
-        await self._maintaining.after_flush(versions)
-
-    async def _still_leading(self) -> bool:
-        """False if that is not known now. Raises Fenced."""
-        try:
-            await self._leadership.confirm()
-        except Fenced:
-            raise
-        except StorageError as error:
-            log.warning("leadership not confirmed: %s", error)
-            return False
-        return True
-
     async def _then(self, work: Awaitable[Message]) -> None:
         self._handle(await work)
 
-    async def _tidy(self, tidy: Tidy) -> None:
-        try:
-            await self._txns.tidy(tidy.cut, tidy.flushed)
-        except Fatal:
-            raise
-        except (Determinate, Indeterminate) as error:
-            log.warning("cut %s not tidied: %s", tidy.cut, error)
-        self._handle(Tidied(tidy.cut))
+    async def _flush_cut(self, effect: FlushCut) -> None:
+        flushed = await self._committing.flush_cut(effect)
+        self._handle(flushed)
+        await self._maintaining.after_flush(flushed.versions)
 
     # --- what sessions call ------------------------------------------------------------------
 

@@ -24,13 +24,14 @@ from typing import Final
 
 import pyarrow as pa
 
+from coordinator.committing import ORACLE
 from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes
 from coordinator.core.core import Core
 from coordinator.core.messages import CatalogChange, PutTable, RemoveTable
 from coordinator.core.read_holds import ReadHolds
 from coordinator.core.settings import CoreSettings
 from coordinator.core.state import FIRST_OID, Recovered
-from coordinator.driver import ORACLE, Driver, in_thread
+from coordinator.driver import Driver, in_thread
 from coordinator.maintaining import NEXT_OID, OIDS, RunBlocking
 from coordinator.timelines import Timelines
 from sql.catalog import SYSTEM_TIMELINE, Catalog, Table, Timeline
