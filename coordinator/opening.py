@@ -12,14 +12,17 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from coordinator.config import Settings, SettingsError
 from storage.errors import Locked
 from storage.layout import DataDirectory
 from storage.local_store import LocalObjectStore
-from storage.stash_postgres import PostgresStash
 from storage.stash_sqlite import SqliteStash
+
+if TYPE_CHECKING:
+    # Its driver takes long to import, and a stash in SQLite does without (E3 of `main.py`).
+    from storage.stash_postgres import PostgresStash
 
 log = logging.getLogger("meridian.opening")
 
@@ -27,6 +30,8 @@ LOCK_PAUSE_S: Final = 0.1
 """Between two looks at a lock that somebody else holds."""
 
 Opened = TypeVar("Opened")
+
+AnyStash: TypeAlias = "SqliteStash | PostgresStash"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,7 @@ class Storage:
     """
 
     lock: DataDirectory | None
-    stash: SqliteStash | PostgresStash
+    stash: AnyStash
     store: LocalObjectStore
     warehouse: Path
 
@@ -74,7 +79,7 @@ async def open_storage(settings: Settings) -> Storage:
         directory.close()
         raise
     storage = await _with_store(settings, directory, stash)
-    if settings.standby and isinstance(stash, PostgresStash):
+    if settings.standby and not isinstance(stash, SqliteStash):
         # Last: what cannot start must not take over.
         log.info("standing by")
         try:
@@ -90,6 +95,8 @@ async def open_storage_to_look(settings: Settings) -> Storage:
     """Open what is there, for a look. Raises SettingsError, StorageError (Locked: it is served)."""
     _check_places(settings)
     if settings.shares_stash:
+        from storage.stash_postgres import PostgresStash
+
         shared = await PostgresStash.open(settings.stash, make=False)
         try:
             await shared.refuse_if_led()
@@ -113,7 +120,7 @@ def _check_places(settings: Settings) -> None:
 
 
 async def _with_store(
-    settings: Settings, directory: DataDirectory | None, stash: SqliteStash | PostgresStash
+    settings: Settings, directory: DataDirectory | None, stash: AnyStash
 ) -> Storage:
     root = local_path(settings.warehouse, "file")
     if root is None:
@@ -130,10 +137,12 @@ async def _with_store(
     return Storage(directory, stash, store, root)
 
 
-async def _open_stash(settings: Settings, directory: DataDirectory) -> SqliteStash | PostgresStash:
+async def _open_stash(settings: Settings, directory: DataDirectory) -> AnyStash:
     if not settings.shares_stash:
         path = local_path(settings.stash, "sqlite") or directory.stash
         return await _when_free(lambda: SqliteStash.open(path), settings)
+    from storage.stash_postgres import PostgresStash
+
     return await PostgresStash.open(settings.stash)
 
 
