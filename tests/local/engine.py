@@ -43,13 +43,14 @@ class Engine:
         inputs: Mapping[RelationId, ShardView] = {} if view is None else {T: view}
         return asyncio.run(rows_of(self.executor.run(Run(plan, inputs, parameters))))
 
-    def values(self, plan: Plan) -> list[tuple[Value, ...]]:
-        """The rows of a plan without inputs, as our values."""
+    def values(self, plan: Plan, view: ShardView | None = None) -> list[tuple[Value, ...]]:
+        """All rows, as our values."""
+        inputs: Mapping[RelationId, ShardView] = {} if view is None else {T: view}
 
         async def read() -> list[tuple[Value, ...]]:
             found: list[tuple[Value, ...]] = []
             types = [column.type for column in output_columns(plan)]
-            async for batch in self.executor.run(Run(plan, {})):
+            async for batch in self.executor.run(Run(plan, inputs)):
                 columns = [
                     to_values(pa.chunked_array([column]), type_)
                     for column, type_ in zip(batch.columns, types, strict=True)
