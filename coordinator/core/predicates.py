@@ -23,7 +23,7 @@ PREDICATES_MAX: Final = 1_000
 """Of one transaction and table. Larger: more work to validate it. Smaller: long transactions that
 read by key conflict with every write to the table."""
 
-PREDICATE_BYTES_MAX: Final = 1 << 18
+PREDICATE_BYTES_MAX: Final = 1 << 20
 """Of one transaction and table."""
 
 KEYS_MAX: Final = 200_000
