@@ -104,6 +104,7 @@ _BEGINNINGS: Final[Sequence[tuple[re.Pattern[str], Callable[["re.Match[str]", st
             r"Syntax Error: Like pattern must not end",
             _error("22025", "LIKE pattern must not end with escape character"),
         ),
+        (r"Not implemented Error: ", _error("0A000", "not supported on the local engine")),
         (r"Out of Memory Error: ", _error("53200", "out of memory")),
         (r"IO Error: .*No space left", _error("53100", "could not write temporary file")),
         (

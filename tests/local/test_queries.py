@@ -87,6 +87,57 @@ QUERIES = [
     "select k from t where k is distinct from n and s is not distinct from null",
     "select v.a, count(t.k) from (values (1, 'a'), (2, null), (9, 'z')) v(a, b)"
     " left join t on t.k = v.a group by v.a",
+    # Correlated in every place.
+    "select a.k, (select sum(b.n) from t b where b.k = a.k and b.n > (select avg(c.n) from t"
+    " c where c.s = a.s)) from t a",
+    "select a.k, (select count(*) from (select b.n from t b where b.k = a.k union select c.k"
+    " from t c where c.n = a.n) x) from t a",
+    "select a.k, (select n from t b where b.k = a.k order by n limit 1 offset 1) from t a",
+    "select a.k from t a join t b on a.k = b.n and a.n = (select max(c.n) from t c where c.k"
+    " = b.k)",
+    "select a.k from t a left join t b on a.k = b.n and exists (select 1 from t c where c.k"
+    " = a.k and c.n = b.n)",
+    "select a.k, l.x from t a left join lateral (select b.n as x from t b where b.k = a.k) l"
+    " on l.x > a.n",
+    "select a.k, l.x, m.y from t a, lateral (select max(n) as x from t b where b.k=a.k) l,"
+    " lateral (select count(*) as y from t c where c.n = l.x) m",
+    "select a.k, (select count(*) from t b where b.k in (select c.n from t c where c.s = a.s"
+    " and c.d > b.d)) from t a",
+    "select a.k, a.k in (select b.n from t b where b.s = a.s), a.k not in (select b.n from t"
+    " b where b.s = a.s) from t a",
+    "select a.k, (a.k, a.n) in (select b.n, b.k from t b where b.s = a.s) from t a",
+    "select k, sum(n) from t a group by k having sum(n) > (select avg(b.n) * 3 from t b"
+    " where b.k = a.k)",
+    "select k, (select max(s) from t b where b.n = sum(a.n)) from t a group by k",
+    "select (select sum(a.n + b.n) from t b) from t a where a.k = 1",
+    "select a.n, x.c from t a cross join (select count(*) as c from t b where b.n > 3) x",
+    "select * from (select k from t order by n limit 3) a, (select s from t order by n desc"
+    " limit 2) b",
+    "select a.k from t a full join t b on a.k < b.n and a.n > b.k",
+    "select a.k from t a full join t b on a.s = b.s or a.k = b.k",
+    "select (select (select (select max(d.n) from t d where d.k = a.k) from t c limit 1)"
+    " from t b limit 1) from t a",
+    "select k from t order by (select max(n) from t b where b.k = t.k), k, n, p limit 5",
+    "select case when k > 2 then (select max(n) from t b where b.k = a.k) else (select"
+    " min(n) from t c) end from t a",
+    "select count(*) from t a, lateral (values (a.k), (a.n)) v(x) where v.x > 2",
+    "select a.k, (select string_agg(s, ',' order by s) from t b where b.k = a.k) from t a",
+    "select a.k, (select count(distinct b.s) filter (where b.n > a.n) from t b) from t a",
+    "select exists (select 1 from t b where b.k = a.k limit 0), exists(select count(*) from"
+    " t b where b.k = a.k and false) from t a",
+    "select a.k from t a where a.k = coalesce((select b.k from t b where b.n = a.n and b.k >"
+    " 100), a.k)",
+    "select k from t where exists (select 1 from t b left join t c on b.k = c.n and c.s ="
+    " t.s where b.n = t.k and c.k is null)",
+    "select t.k, (select max(u.n) from (select b.n, b.k from t b where b.s = t.s) u join"
+    " (select c.k from t c where c.n = t.n) w on u.k = w.k) from t",
+    "select 'x', null, 1 from t order by 1, 2, 3",
+    "select k, 'c' as c from t group by k, c order by c, k",
+    "select 5 as five, count(*) from t group by five",
+    "select k from t where 1 = 1 order by 'a'::text, k",
+    "select null::int as z, k from t group by 1, 2",
+    "select sum(x) from (select 1 as x from t limit all offset 2) y",
+    "select k, n from t union all select 1, 2 order by 1 nulls first, 2 desc limit 4",
 ]
 
 
