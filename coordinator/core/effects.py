@@ -11,8 +11,8 @@ from coordinator.core.messages import CatalogChange, ReplyValue, RequestId
 from coordinator.core.transactions import StagedFiles
 from sql.catalog import Catalog
 from storage.commit import Commit
-from storage.delta.compaction import CompactionLimits
-from storage.delta.vacuum import Vacuuming
+from storage.delta.compaction_plan import CompactionLimits
+from storage.delta.vacuum_plan import Vacuuming
 from storage.live_files import LiveFile
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp

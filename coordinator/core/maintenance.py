@@ -42,8 +42,8 @@ from coordinator.core.messages import (
 from coordinator.core.settings import CoreSettings
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import fenced
-from storage.delta.compaction import choose_files
-from storage.delta.vacuum import Vacuuming, names_in_use
+from storage.delta.compaction_plan import choose_files
+from storage.delta.vacuum_plan import Vacuuming, names_in_use
 from storage.live_files import LiveFile
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp

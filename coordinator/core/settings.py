@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from storage.delta.compaction import CompactionLimits
+from storage.delta.compaction_plan import CompactionLimits
 
 
 @dataclass(frozen=True, slots=True)

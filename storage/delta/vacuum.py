@@ -23,7 +23,7 @@ INVARIANTS
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,11 +35,10 @@ from storage.delta.log import decode_commit
 from storage.delta.maintenance import EncodeBlocking, log_state, write_checkpoint
 from storage.delta.recovery import list_log, read_checkpoint, read_commit
 from storage.delta.table import FILE_RETENTION, LOG_RETENTION, promised_ms
+from storage.delta.vacuum_plan import Vacuuming
 from storage.errors import Corrupt, ForeignWriter
-from storage.live_files import LiveFile
 from storage.object_store import ObjectStore
-from storage.shard import ShardState
-from storage.types import ShardId, Timestamp
+from storage.types import ShardId
 
 _FLUSHED: Final = re.compile(r"part-(\d{1,20})-[0-9a-f]{16}\.parquet")
 _REWRITTEN: Final = re.compile(r"part-c(\d{1,20})-[0-9a-f]{16}\.parquet")
@@ -49,43 +48,11 @@ _STAGED: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Vacuuming:
-    """What is vacuumed: the shard as it is, and who uses what. Names are relative to the table."""
-
-    shard: ShardId
-    number: int
-    """The newest version; -1: there is none."""
-    cut: Timestamp
-    since: Timestamp
-    frontier: Timestamp
-    ticks_per_ms: int
-    in_use: frozenset[str]
-    suspects: frozenset[str]
-    """Orphans that may go, if they still are."""
-
-
-@dataclass(frozen=True, slots=True)
 class Vacuumed:
     """What came of it: deleted objects, and orphans that are left."""
 
     deleted: tuple[str, ...]
     unnamed: frozenset[str]
-
-
-def names_in_use(
-    state: ShardState, rewritten: Iterable[LiveFile], staged: Iterable[str]
-) -> frozenset[str]:
-    """The files of a table that somebody may still read or commit."""
-    names: set[str] = {*staged}
-    for version in state.versions:
-        for live in version.files.live_files():
-            names.add(live.file.name)
-            if live.vector is not None and live.vector.storage_type == "u":
-                names.add(live.vector.file_name)
-    for commit in state.tail:
-        names.update(file.name for file in commit.batch.staged)
-    names.update(live.file.name for live in rewritten)
-    return frozenset(names)
 
 
 async def nobody_else() -> None:

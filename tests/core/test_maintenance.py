@@ -19,7 +19,7 @@ from coordinator.startup import recover
 from sql.catalog import Column, Table
 from sql.types import INT8
 from storage.batch import ShardView, WriteBatch
-from storage.delta.compaction import CompactionLimits
+from storage.delta.compaction_plan import CompactionLimits
 from storage.delta.layout import commit_path
 from storage.memory import MemoryObjectStore, MemoryStash
 from storage.types import ShardId, Source, Timestamp

@@ -20,11 +20,13 @@ from storage.batch import Deletes, WriteBatch
 from storage.clock import SystemClock
 from storage.cuts import flush
 from storage.delta.checksum import Checksums
-from storage.delta.compaction import CompactionLimits, rewrite_files
+from storage.delta.compaction import rewrite_files
+from storage.delta.compaction_plan import CompactionLimits
 from storage.delta.files import decode_parquet, encode_file
 from storage.delta.layout import data_path
 from storage.delta.maintenance import write_checkpoint
-from storage.delta.vacuum import Vacuuming, names_in_use, vacuum_shard
+from storage.delta.vacuum import vacuum_shard
+from storage.delta.vacuum_plan import Vacuuming, names_in_use
 from storage.live_files import LiveFile
 from storage.memory import MemoryObjectStore
 from storage.shard import ShardState

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from pyroaring import BitMap64
 
 from storage.batch import DataFile
-from storage.delta.compaction import CompactionLimits, choose_files, rewrite_files
+from storage.delta.compaction import rewrite_files
+from storage.delta.compaction_plan import CompactionLimits, choose_files
 from storage.delta.files import ROW_GROUP_ROWS, decode_parquet
 from storage.delta.layout import data_path
 from storage.live_files import LiveFile, Runs

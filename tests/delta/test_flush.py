@@ -15,7 +15,8 @@ from pyroaring import BitMap64
 from storage.batch import DataFile, Deletes, WriteBatch
 from storage.cuts import flush
 from storage.delta.checkpoint import decode_checkpoint
-from storage.delta.compaction import CompactionLimits, rewrite_files
+from storage.delta.compaction import rewrite_files
+from storage.delta.compaction_plan import CompactionLimits
 from storage.delta.deletion_vectors import INLINE_BYTES_MAX
 from storage.delta.files import decode_parquet, encode_file
 from storage.delta.flush_plan import FlushPlan

@@ -29,7 +29,7 @@ from sql.catalog import Column, Table
 from sql.types import INT8
 from storage.batch import ShardView, WriteBatch
 from storage.clock import SystemClock
-from storage.delta.compaction import CompactionLimits
+from storage.delta.compaction_plan import CompactionLimits
 from storage.local_store import LocalObjectStore
 from storage.memory import MemoryStash
 from storage.types import Source

@@ -14,7 +14,8 @@ from storage.check import ShardRecord, check_shard
 from storage.delta.layout import checkpoint_path, commit_path, data_path
 from storage.delta.maintenance import write_checkpoint
 from storage.delta.recovery import list_log
-from storage.delta.vacuum import Vacuumed, Vacuuming, names_in_use, vacuum_shard
+from storage.delta.vacuum import Vacuumed, vacuum_shard
+from storage.delta.vacuum_plan import Vacuuming, names_in_use
 from storage.errors import Indeterminate
 from storage.types import Timestamp, inline_source
 from tests.delta.model import SCHEMA, SHARD, STEP

@@ -8,7 +8,6 @@ import random
 from dataclasses import dataclass, replace
 
 from coordinator.core.settings import CoreSettings
-from storage.delta.compaction import CompactionLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +84,8 @@ def draw_settings(rng: random.Random) -> CoreSettings:
         cut_age_us=rng.choice((15_000, 60_000, 120_000)),
         cut_commits_max=rng.choice((4, 25)),
         group_max=rng.choice((1, 3, 8)),
-        compaction=CompactionLimits(files_min=rng.choice((2, 3, 8)), deleted_share=rng.random()),
+        compaction=replace(
+            defaults.compaction, files_min=rng.choice((2, 3, 8)), deleted_share=rng.random()
+        ),
         vacuum_age_us=rng.choice((50_000, 600_000_000)),
     )
