@@ -20,7 +20,7 @@ Nothing here decides; the core does. Nothing here knows SQL.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Final, TypeVar
 
 import pyarrow as pa
@@ -224,38 +224,37 @@ class Driver:
             case PublishCatalog():
                 self.on_catalog(effect)
             case PersistCeiling():
-                self._spawn(self._then(self._committing.persist_ceiling(effect.ceiling)))
+                self._spawn(self._committing.persist_ceiling(effect.ceiling))
             case CommitGroup():
-                self._spawn(self._then(self._committing.commit_group(effect.commit)))
+                self._spawn(self._committing.commit_group(effect.commit))
             case FlushCut():
                 self._spawn(self._flush_cut(effect))
             case Tidy():
-                self._spawn(self._then(self._committing.tidy(effect)))
+                self._spawn(self._committing.tidy(effect))
             case RewriteFiles():
-                self._spawn(self._then(self._maintaining.rewrite(effect)))
+                self._spawn(self._maintaining.rewrite(effect))
             case ForgetShards():
-                self._spawn(self._then(self._maintaining.forget(effect)))
+                self._spawn(self._maintaining.forget(effect))
             case VacuumShard():
-                self._spawn(self._then(self._maintaining.vacuum(effect)))
+                self._spawn(self._maintaining.vacuum(effect))
             case RemoveStaged():
                 self._spawn(self._maintaining.remove_staged(effect))
 
-    def _spawn(self, work: Coroutine[object, object, None]) -> None:
+    def _spawn(self, work: Coroutine[object, object, Message | None]) -> None:
         assert self._tasks is not None, "D2: effects run only while `run` does"
         task = self._tasks.create_task(self._effect(work))
         # Cancelled before its first step, it would never come to await `work`.
         task.add_done_callback(lambda _: work.close())
 
-    async def _effect(self, work: Coroutine[object, object, None]) -> None:
+    async def _effect(self, work: Coroutine[object, object, Message | None]) -> None:
         try:
-            await work
+            message = await work
+            if message is not None:
+                self._handle(message)
         except BaseException:
             # `run` is about to end with it, and takes nothing on any more (D3).
             self._over = True
             raise
-
-    async def _then(self, work: Awaitable[Message]) -> None:
-        self._handle(await work)
 
     async def _flush_cut(self, effect: FlushCut) -> None:
         flushed = await self._committing.flush_cut(effect)

@@ -57,7 +57,8 @@ class Client:
 
     async def once(self, server: Server, process: int, plan: Plan) -> bool:
         """One transaction; False if its outcome is unknown."""
-        session = Session(self.world, server, self.memory, self.values.process())
+        owner = self.values.process()
+        session = Session(self.world, server, self.memory, owner, plan.isolation)
         self.recorder.invoke(process, *plan.operations)
         try:
             result: Result = await self.world.ask(server, session.run(plan.body), self._patience())
@@ -103,7 +104,7 @@ class Client:
         rng = self.world.random
         if rng.random() < self.world.odds.client_gone:
             return rng.random() * 0.03
-        if self.world.stormy.succession:
+        if self.world.odds.succession:
             # Who waits for a leader that is cut off does not see what the next one does.
             return rng.choice((0.04, 0.08, PATIENCE_S))
         return PATIENCE_S

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from coordinator.core.messages import Isolation
 from tests.history.events import (
     Add,
     Append,
@@ -52,6 +53,7 @@ class Plan:
 
     operations: tuple[Operation, ...]
     body: Body
+    isolation: Isolation = Isolation.STRICT_SERIALIZABLE
 
 
 class Workload(Protocol):
