@@ -20,7 +20,7 @@ Not here: which files are worth rewriting (`storage/delta/compaction.py`), which
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -64,11 +64,14 @@ class _Work(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """Something to do with a shard. `request`: who waits for it, if anybody."""
+    """Something to do with a shard. `request`: who waits for it, if anybody. `flushed`: what was in
+    memory when it was asked for is in files now.
+    """
 
     work: _Work
     shard: ShardId
     request: RequestId | None = None
+    flushed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +162,7 @@ class Maintenance:
         jobs = self._parked.pop(shard, [])
         if done:
             return [effect for job in jobs for effect in self._ended(job)]
-        self._queue.extendleft(jobs)
+        self._queue.extendleft(replace(job, flushed=True) for job in jobs)
         return []
 
     def _look(self, shard: ShardId, now: Timestamp) -> None:
@@ -194,7 +197,8 @@ class Maintenance:
         return effects
 
     def _compact(self, job: _Job, state: ShardState, now: Timestamp) -> list[Effect]:
-        if job.request is not None and (state.dirty or job.shard in self._rewritten):
+        unflushed = state.dirty and not job.flushed
+        if job.request is not None and (unflushed or job.shard in self._rewritten):
             # First what is in memory becomes files, and earlier work lands.
             self._parked.setdefault(job.shard, []).append(job)
             self._cutting.wanted(job.shard, now)

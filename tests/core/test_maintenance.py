@@ -198,6 +198,32 @@ def test_a_transaction_that_read_before_a_compaction_deletes_the_right_row() -> 
     story(told)
 
 
+def test_optimize_ends_while_others_go_on_writing() -> None:
+    async def told(world: World) -> None:
+        async with world.server() as driver:
+            table = await create(driver, "t")
+            for value in range(3):
+                await insert(driver, table, value)
+                await flushed(driver, table)
+
+            stop = asyncio.Event()
+
+            async def writer() -> None:
+                while not stop.is_set():
+                    await insert(driver, table, 9)
+
+            async with asyncio.TaskGroup() as tasks:
+                for _ in range(4):
+                    tasks.create_task(writer())
+                await asyncio.wait_for(driver.optimize([table]), 60)
+                stop.set()
+            files = driver.core.shards[ShardId(table.shard)].versions[-1].files
+            assert any(live.moved for live in files.live_files())
+            assert (await read(world, driver, table))[:3] == [0, 1, 2]
+
+    story(told)
+
+
 def test_vacuum_waits_for_history_and_for_holds() -> None:
     async def told(world: World) -> None:
         async with world.server() as driver:
