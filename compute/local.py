@@ -4,7 +4,7 @@
 
 INVARIANTS
   P1  nothing blocks the event loop: DuckDB is called in threads of the engine.
-  P2  a run has a connection of its own; no more than a batch waits here, and no more than
+  P2  a run has a connection of its own; no more than two batches wait here, and no more than
       DuckDB's streaming buffer there, for a slow consumer.
   P3  when a run's iterator is closed, its query is interrupted and its connection is gone.
 """
@@ -37,6 +37,8 @@ from storage.types import ShardId
 
 R = TypeVar("R")
 
+_INTERRUPTERS: Final = 4
+"""Threads that interrupt; a query may take its time to notice."""
 _INTERRUPT_SECONDS: Final = 0.05
 """Between two interrupts of a query that has not noticed the first."""
 
@@ -53,15 +55,15 @@ class LocalExecutor:
         self._relations = LocalRelations(settings.warehouse.resolve(), RowReader(self._read_file))
         workers = max(4, 2 * settings.threads)
         self._workers = ThreadPoolExecutor(workers, "local-query")
-        self._interrupters = ThreadPoolExecutor(1, "local-interrupt")
+        self._interrupters = ThreadPoolExecutor(_INTERRUPTERS, "local-interrupt")
         self._statements = LocalStatements()
-        self._connections: set[duckdb.DuckDBPyConnection] = set()
+        self._queries: set[_Query] = set()
         self._closed = False
 
     @property
     def running(self) -> int:
         """How many runs have not ended."""
-        return len(self._connections)
+        return len(self._queries)
 
     @property
     def name(self) -> str:
@@ -72,6 +74,7 @@ class LocalExecutor:
         """See Executor."""
         check_depth(run.plan)
         query = _Query(self, run)
+        self._queries.add(query)
         try:
             while (batch := await query.next_batch()) is not None:
                 yield batch
@@ -87,7 +90,7 @@ class LocalExecutor:
             return
         self._closed = True
         ended = threading.Event()
-        interrupting = self._interrupters.submit(_interrupt_all, self._connections, ended)
+        interrupting = self._interrupters.submit(_interrupt_all, self._queries, ended)
         self._workers.shutdown(wait=True, cancel_futures=True)
         ended.set()
         interrupting.result()
@@ -101,13 +104,8 @@ class LocalExecutor:
     # --- what a query needs --------------------------------------------------------------------
 
     def connect(self) -> duckdb.DuckDBPyConnection:
-        """A connection for one run. Raises EngineUnavailable when the engine is closed."""
-        try:
-            connection = self._database.cursor()
-        except duckdb.Error as error:
-            raise EngineUnavailable("the local engine is closed") from error
-        self._connections.add(connection)
-        return connection
+        """A connection for one run."""
+        return self._database.cursor()
 
     def start(
         self, connection: duckdb.DuckDBPyConnection, run: Run, bound: Bound
@@ -130,11 +128,10 @@ class LocalExecutor:
         result = connection._submit(text, dict(arguments) or None, "stream", BATCH_ROWS_MAX)
         return result.arrow_reader()
 
-    def release(self, connection: duckdb.DuckDBPyConnection, bound: Bound) -> None:
+    def release(self, query: "_Query", bound: Bound) -> None:
         """A run has ended."""
-        connection.close()
         self._relations.release(bound)
-        self._connections.discard(connection)
+        self._queries.discard(query)
 
     def submit(self, work: Callable[[], R]) -> "Future[R]":
         """Do it in a thread of the engine."""
@@ -143,24 +140,23 @@ class LocalExecutor:
         except RuntimeError as error:
             raise EngineUnavailable("the local engine is closed") from error
 
-    def interrupt(self, connection: duckdb.DuckDBPyConnection, job: "Future[R]") -> None:
-        """Have a job end soon; does not wait."""
+    def interrupt(self, query: "_Query", job: "Future[R]") -> None:
+        """Have a query's job end soon; does not wait."""
         with contextlib.suppress(RuntimeError):
-            self._interrupters.submit(_interrupt, connection, job)
+            self._interrupters.submit(_interrupt, query, job)
 
 
-def _interrupt(connection: duckdb.DuckDBPyConnection, job: "Future[R]") -> None:
+def _interrupt(query: "_Query", job: "Future[R]") -> None:
     ended = threading.Event()
     job.add_done_callback(lambda _job: ended.set())
-    _interrupt_all({connection}, ended)
+    _interrupt_all({query}, ended)
 
 
-def _interrupt_all(connections: Set[duckdb.DuckDBPyConnection], ended: threading.Event) -> None:
+def _interrupt_all(queries: "Set[_Query]", ended: threading.Event) -> None:
     """Again until it has ended: an interrupt between two statements is lost."""
     while not ended.is_set():
-        for connection in tuple(connections):
-            with contextlib.suppress(duckdb.Error):
-                connection.interrupt()
+        for query in tuple(queries):
+            query.interrupt()
         ended.wait(_INTERRUPT_SECONDS)
 
 
@@ -172,55 +168,93 @@ class _Query:
         self._run = run
         self._schema = output_schema(run.plan)
         self._bound = Bound()
-        self._connection = engine.connect()
+        self._connection: duckdb.DuckDBPyConnection | None = None
         self._reader: pa.RecordBatchReader | None = None
+        self._ahead: pa.RecordBatch | None = None
         self._job: Future[pa.RecordBatch | None] | None = None
         self._cancelled = False
+        self._ended = False
 
     async def next_batch(self) -> pa.RecordBatch | None:
         """The next rows, None at the end."""
+        if self._ended:
+            return None
         self._job = self._engine.submit(self._next)
         try:
             return await asyncio.wrap_future(self._job)
         except RecursionError as error:
             raise too_complex() from error
 
+    def interrupt(self) -> None:
+        """End the statement that runs at this moment, if one does."""
+        connection = self._connection
+        if connection is not None:
+            with contextlib.suppress(duckdb.Error):
+                connection.interrupt()
+
     def close(self) -> None:
         """Let go of everything, when the job at hand has ended; does not wait."""
         self._cancelled = True
         job = self._job
-        if job is None:
+        if job is not None and not job.done() and not job.cancel():
+            self._engine.interrupt(self, job)
+            job.add_done_callback(lambda _job: self._let_go())
+        elif self._reader is None:
             self._let_go()
-            return
-        if not job.done():
-            job.cancel()
-            self._engine.interrupt(self._connection, job)
-        job.add_done_callback(lambda _job: self._let_go())
+        else:
+            self._let_go_elsewhere()
+
+    def _let_go_elsewhere(self) -> None:
+        """In a thread: a stream that is not at its end may have to be waited for."""
+        try:
+            self._engine.submit(self._let_go)
+        except EngineUnavailable:
+            self._let_go()
 
     def _let_go(self) -> None:
         reader, self._reader = self._reader, None
         if reader is not None:
             with contextlib.suppress(*FAILURES):
                 reader.close()
-        self._engine.release(self._connection, self._bound)
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+        self._engine.release(self, self._bound)
 
     def _next(self) -> pa.RecordBatch | None:
         try:
-            if self._reader is None:
-                self._reader = self._engine.start(self._connection, self._run, self._bound)
-            if self._cancelled:
-                raise EngineUnavailable("the query was cancelled")
-            while True:
-                batch = self._reader.read_next_batch()
-                if batch.num_rows:
-                    return shaped(batch, self._schema)
-        except StopIteration:
-            return None
+            return self._read()
         except FAILURES as error:
             found = translated(error)
             if isinstance(found, Interrupted):
                 raise EngineUnavailable("the query was cancelled") from error
             raise found from error
+
+    def _read(self) -> pa.RecordBatch | None:
+        if self._connection is None:
+            self._connection = self._engine.connect()
+        if self._reader is None:
+            self._reader = self._engine.start(self._connection, self._run, self._bound)
+        if self._cancelled:
+            raise EngineUnavailable("the query was cancelled")
+        batch, self._ahead = self._ahead or self._read_rows(), None
+        if batch is not None and batch.num_rows < BATCH_ROWS_MAX:
+            # Most likely the last one: looking now saves another turn through the threads.
+            self._ahead = self._read_rows()
+        if self._ahead is None and (batch is None or batch.num_rows < BATCH_ROWS_MAX):
+            self._ended = True
+            self._let_go()
+        return None if batch is None else shaped(batch, self._schema)
+
+    def _read_rows(self) -> pa.RecordBatch | None:
+        assert self._reader is not None, "the statement has begun"
+        while True:
+            try:
+                batch = self._reader.read_next_batch()
+            except StopIteration:
+                return None
+            if batch.num_rows:
+                return batch
 
 
 def output_schema(plan: Plan) -> pa.Schema:
