@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from coordinator.committing import Committing
-from coordinator.core import core, group_commit, validation
-from coordinator.core.core import Core
+from coordinator.core import commits, group_commit, validation
 from coordinator.core.effects import CommitGroup, Effect, Reply
-from coordinator.core.messages import Committed, GroupPassed, Message
+from coordinator.core.messages import CeilingPersisted, Committed, GroupPassed, Message
+from coordinator.core.oracle import Oracle
 from coordinator.core.read_holds import ReadHolds
+from coordinator.core.state import CoreState
 from coordinator.core.validation import Ahead
 from coordinator.leadership import Leadership
 from storage import cuts
@@ -55,18 +56,18 @@ def members_not_validated_against_each_other(patch: pytest.MonkeyPatch) -> None:
 
 
 def acknowledged_before_durable(patch: pytest.MonkeyPatch) -> None:
-    start_group = Core._start_group
+    start_group = commits.start_group
 
-    def early(self: Core, now: Timestamp) -> list[Effect]:
-        effects = start_group(self, now)
+    def early(state: CoreState, now: Timestamp) -> list[Effect]:
+        effects = start_group(state, now)
         for effect in list(effects):
-            group = self._groups.in_flight
+            group = state.groups.in_flight
             if isinstance(effect, CommitGroup) and group is not None:
                 ts = effect.commit.ts
                 effects += [Reply(member.request, Committed(ts)) for member in group.members]
         return effects
 
-    patch.setattr(Core, "_start_group", early)
+    patch.setattr(commits, "start_group", early)
 
 
 async def look_up(committing: Committing, commit: Any) -> None:
@@ -105,12 +106,12 @@ def commits_lost_by_a_cut(patch: pytest.MonkeyPatch) -> None:
 
 
 def reads_before_the_write_is_applied(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(core.Oracle, "read_ts", lambda self: Timestamp(self._read - 1))
+    patch.setattr(Oracle, "read_ts", lambda self: Timestamp(self._read - 1))
 
 
 def ceiling_lost(patch: pytest.MonkeyPatch) -> None:
     async def forget(self: Committing, ceiling: Timestamp) -> Message:
-        return core.CeilingPersisted(ceiling)
+        return CeilingPersisted(ceiling)
 
     patch.setattr(Committing, "persist_ceiling", forget)
 
