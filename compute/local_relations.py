@@ -12,8 +12,8 @@ over one runs without Python, and without opening a file.
 INVARIANTS
   N1  a relation's columns are `f0`, `f1` .. by ordinal; with identity also `__source`, `__index`.
   N2  paths, names of files and limits are bound; a statement holds names of ours only.
-  N3  rows handed over as Arrow are a stream, into which DuckDB pushes no condition: Arrow's NaN is
-      not greater than other numbers.
+  N3  rows handed over as Arrow are a stream, into which no condition can be pushed: comparing is
+      DuckDB's alone, never Arrow's.
   N4  a table is dropped when no run uses it, the least recently used one first.
 """
 
