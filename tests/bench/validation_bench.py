@@ -61,7 +61,7 @@ def member(number: int, key: int) -> Transaction:
 
 
 def measure(members: int, history: int) -> float:
-    """Seconds of the processor to validate a group of `members` after `history` commits since the snapshot."""
+    """CPU seconds to validate a group of `members` after `history` commits since the snapshot."""
     state = ShardState(SHARD, SCHEMA, Timestamp(0))
     state = state.committed(FIRST, WriteBatch(rows(range(members + history))))
     writes = RecentWrites()

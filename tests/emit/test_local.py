@@ -54,4 +54,3 @@ def test_local_answers_as_postgresql(local: LocalExecutor) -> None:
 
     asyncio.run(ask_all())
     check("refused_local.txt", wrong, refused)
-
