@@ -4,7 +4,7 @@
     flush ──▶ checkpoint, checksum: nobody waits for them
 
 INVARIANTS
-  D4  no commit and no read waits for any of it; what fails is logged and told, and changes nothing
+  D7  no commit and no read waits for any of it; what fails is logged and told, and changes nothing
       but space. A fatal storage failure and Fenced end the process as everywhere (D3).
 
 Part of the driver (`driver.py`), which runs these as tasks.
