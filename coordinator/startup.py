@@ -46,7 +46,7 @@ from storage.stash import Stash
 from storage.stash_part import StashPart
 from storage.txns import Recovered as Found
 from storage.txns import TxnsShard
-from storage.types import FIRST_TIMESTAMP, Epoch, ShardId, Timestamp
+from storage.types import FIRST_TIMESTAMP, Epoch, ShardId, Timestamp, inline_ts, is_file
 
 SchemaOf = Callable[[Table], pa.Schema]
 
@@ -180,10 +180,12 @@ async def _recover_timeline(
     )
     dropped = _dropped(known, found)
     kept = {s: entry for s, entry in known.items() if entry.dropped is None or s in found.shards}
-    shards = await _load_shards(ground, kept, holds, timeline)
+    shards = await _load_shards(ground, kept, holds, timeline, _oldest_named(found.batches))
     _check_nothing_lost(shards, found.flushed)
     await _keep_logs(ground.store, shards, found.flushed)
     _replay(shards, known, found, present_only=catalog is not None)
+    # Only now is nobody left who knows rows by the names that they had in the tail.
+    shards = {shard: state.pruned(holds.since_of(shard)) for shard, state in shards.items()}
     recovered = Recovered(
         epoch=ground.epoch,
         ceiling=ceiling,
@@ -253,10 +255,31 @@ def _replay(
             shards[shard] = _replayed(shards[shard], ts, batch)
 
 
+def _oldest_named(
+    batches: Sequence[tuple[Timestamp, ShardId, WriteBatch]],
+) -> Mapping[ShardId, Timestamp]:
+    """The oldest commit whose rows a batch deletes by their names in the tail, of each shard.
+
+    They may have been flushed since, by a coordinator that was deposed, and even rewritten: the
+    versions that say where to are needed (U3), however old the shard's since lets them be.
+    """
+    oldest: dict[ShardId, Timestamp] = {}
+    for _, shard, batch in batches:
+        for source in batch.deletes:
+            if not is_file(source):
+                ts = inline_ts(source)
+                oldest[shard] = min(oldest.get(shard, ts), ts)
+    return oldest
+
+
 async def _load_shards(
-    ground: Ground, known: Mapping[ShardId, _KnownShard], holds: ReadHolds, timeline: Timeline
+    ground: Ground,
+    known: Mapping[ShardId, _KnownShard],
+    holds: ReadHolds,
+    timeline: Timeline,
+    named: Mapping[ShardId, Timestamp],
 ) -> dict[ShardId, ShardState]:
-    """All shards that some `AS OF t >= since` can read."""
+    """All shards that some `AS OF t >= since` can read, with the versions after those `named`."""
     shards: dict[ShardId, ShardState] = {}
     ticks = 1 if timeline.manual else TICKS_PER_MS
     limit = asyncio.Semaphore(LOADS_AT_ONCE)
@@ -264,6 +287,8 @@ async def _load_shards(
     async def load(shard: ShardId, found: _KnownShard) -> None:
         schema = ground.schema_of(found.table)
         since = holds.since_of(shard)
+        if shard in named:
+            since = min(since, Timestamp(named[shard] - 1))
         async with limit:
             state = await load_shard(ground.store, shard, schema, found.created, since)
         history_us = found.table.history_us or ground.settings.history_us

@@ -32,7 +32,7 @@ from pyroaring import BitMap64
 from storage.batch import DataFile, Deletes, InlineSlice, ShardView, WriteBatch, bytes_of
 from storage.live_files import FileMap, LiveFile, Moved, Run, Runs
 from storage.shard_view import ViewBuilder
-from storage.types import OWN, ShardId, Source, Timestamp, inline_source, is_file
+from storage.types import OWN, ShardId, Source, Timestamp, inline_source, inline_ts, is_file
 
 __all__ = ["Committed", "FileMap", "LiveFile", "Run", "Runs", "ShardState", "Tail", "Version"]
 
@@ -241,7 +241,7 @@ class ShardState:
         resolved: dict[Source, list[BitMap64]] = {}
         for source, named in deletes.items():
             name, rows = source, named
-            if source != OWN and not is_file(source) and (ts := _inline_ts(source)) <= cut:
+            if source != OWN and not is_file(source) and (ts := inline_ts(source)) <= cut:
                 place = self._flushed_to(ts)
                 assert place is not None or ignore_gone, (
                     f"V2: rows committed at {ts} are in a file or in the tail"
@@ -310,10 +310,6 @@ def _commit_ts(commit: Committed) -> Timestamp:
 
 def _version_cut(version: Version) -> Timestamp:
     return version.cut
-
-
-def _inline_ts(source: Source) -> Timestamp:
-    return Timestamp(int(source.removeprefix("@")))
 
 
 def _newest_write(version: Version) -> Timestamp:

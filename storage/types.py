@@ -34,6 +34,11 @@ def inline_source(ts: Timestamp) -> Source:
     return Source(f"@{ts}")
 
 
+def inline_ts(source: Source) -> Timestamp:
+    """When the rows of an inline source were committed."""
+    return Timestamp(int(source.removeprefix("@")))
+
+
 def is_file(source: Source) -> bool:
     """True if the rows of this source live in a data file."""
     return not source.startswith("@")
