@@ -7,17 +7,21 @@ import asyncio
 import os
 import sys
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from compute.arrow import table_schema
-from coordinator.committing import ORACLE, SYSTEM
+from coordinator.committing import ORACLE
 from coordinator.config import Settings, SettingsError
-from coordinator.core.catalog import COLLECTION, decode_changes
+from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes
 from coordinator.opening import Storage, open_storage_to_look
-from coordinator.startup import known_shards
+from coordinator.startup import KnownShard, known_shards, part_of, ticks_per_ms
+from sql.catalog import Timeline
 from storage.check import Finding, ShardRecord, check_shard
 from storage.errors import StorageError
-from storage.object_store import RESERVED
+from storage.object_store import RESERVED, ObjectStore
+from storage.stash import Stash
+from storage.txns import Recovered as Found
 from storage.txns import TxnsShard
 from storage.types import Epoch, ShardId, Timestamp
 
@@ -52,33 +56,61 @@ async def _check(settings: Settings) -> int:
 
 async def _findings(storage: Storage) -> tuple[Sequence[Finding], int]:
     """Findings about every table that exists, and how many there are."""
-    # Only `load` is called, which writes nothing: an epoch is not needed for that.
-    found = await TxnsShard(storage.stash, Epoch(0)).load()
     history = decode_changes(await storage.stash.scan(COLLECTION))
-    ceiling = await storage.stash.read(ORACLE, SYSTEM)
+    known = known_shards(history)
+    timelines = VersionedCatalog(history).current.timelines.values()
+    lines = [await _line(storage.stash, timeline) for timeline in timelines]
     findings: list[Finding] = []
     tables = 0
-    known = known_shards(history)
-    for shard, table in known.items():
-        if table.dropped is not None:
-            continue
-        tables += 1
-        if shard not in found.shards:
-            findings.append(Finding("error", shard, shard, "is not registered in the txns shard"))
-        record = ShardRecord(
-            shard=ShardId(shard),
-            schema=table_schema(table.table.columns),
-            registered=found.shards.get(shard, table.created),
-            applied=found.applied,
-            batches=[(ts, batch) for ts, owner, batch in found.batches if owner == shard],
-            flushed=found.flushed.get(shard),
-            present=None if ceiling is None else Timestamp(int.from_bytes(ceiling, "big")),
-        )
-        findings += await check_shard(storage.store, record)
-    findings += await _strays(storage, known.keys(), found.shards.keys())
-    if history and ceiling is None:
+    for line in lines:
+        for shard, table in known.items():
+            if table.dropped is None and table.table.timeline == line.timeline.name:
+                tables += 1
+                findings += await _table_findings(storage.store, shard, table, line)
+    registered = {shard for line in lines for shard in line.found.shards}
+    findings += await _strays(storage, known.keys(), registered)
+    if history and any(line.present is None for line in lines):
         findings.append(Finding("error", ShardId(""), "stash", "the oracle's ceiling is missing"))
     return findings, tables
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A timeline, what its txns shard holds, and its present (see ShardRecord)."""
+
+    timeline: Timeline
+    found: Found
+    present: Timestamp | None
+
+
+async def _line(stash: Stash, timeline: Timeline) -> _Line:
+    # Only `load` is called, which writes nothing: an epoch is not needed for that.
+    found = await TxnsShard(part_of(stash, timeline), Epoch(0)).load()
+    if timeline.manual:
+        return _Line(timeline, found, found.upper)
+    ceiling = await stash.read(ORACLE, timeline.name)
+    present = None if ceiling is None else Timestamp(int.from_bytes(ceiling, "big"))
+    return _Line(timeline, found, present)
+
+
+async def _table_findings(
+    store: ObjectStore, shard: ShardId, table: KnownShard, line: _Line
+) -> list[Finding]:
+    found = line.found
+    record = ShardRecord(
+        shard=shard,
+        schema=table_schema(table.table.columns),
+        registered=found.shards.get(shard, table.created),
+        applied=found.applied,
+        batches=[(ts, batch) for ts, owner, batch in found.batches if owner == shard],
+        flushed=found.flushed.get(shard),
+        ticks_per_ms=ticks_per_ms(line.timeline),
+        present=line.present,
+    )
+    findings = await check_shard(store, record)
+    if shard not in found.shards:
+        findings.append(Finding("error", shard, shard, "is not registered in the txns shard"))
+    return findings
 
 
 async def _strays(

@@ -24,7 +24,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from coordinator.committing import ORACLE
+from coordinator.committing import ORACLE, SYSTEM
 from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes
 from coordinator.core.core import Core
 from coordinator.core.messages import CatalogChange, PutTable, RemoveTable
@@ -55,7 +55,7 @@ LOADS_AT_ONCE: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class _KnownShard:
+class KnownShard:
     """A shard of the catalog's history. `dropped`: None while its table exists."""
 
     table: Table
@@ -65,19 +65,19 @@ class _KnownShard:
 
 def known_shards(
     history: Sequence[tuple[Timestamp, Sequence[CatalogChange]]],
-) -> dict[ShardId, _KnownShard]:
+) -> dict[ShardId, KnownShard]:
     """Every shard that the catalog has ever had."""
-    shards: dict[ShardId, _KnownShard] = {}
+    shards: dict[ShardId, KnownShard] = {}
     for ts, changes in history:
         for change in changes:
             match change:
                 case PutTable(table=table):
                     known = shards.get(ShardId(table.shard))
                     created = ts if known is None else known.created
-                    shards[ShardId(table.shard)] = _KnownShard(table, created, None)
+                    shards[ShardId(table.shard)] = KnownShard(table, created, None)
                 case RemoveTable(table=table):
                     known = shards[ShardId(table.shard)]
-                    shards[ShardId(table.shard)] = _KnownShard(table, known.created, ts)
+                    shards[ShardId(table.shard)] = KnownShard(table, known.created, ts)
                 case _:
                     pass
     return shards
@@ -132,7 +132,8 @@ async def recover_timelines(
     settings: CoreSettings,
     schema_of: SchemaOf,
 ) -> Timelines:
-    """Take over and build the drivers of all timelines."""
+    """Take over and build the drivers of all timelines. Raises Corrupt (U5)."""
+    await _check_belongs_together(stash, store)
     epoch = await stash.fence()
     ground = Ground(stash, store, clock, settings, schema_of, epoch)
     async with _leading(stash, epoch):
@@ -145,6 +146,14 @@ async def recover_timelines(
             if timeline != SYSTEM_TIMELINE
         ]
     return Timelines(system, lines, partial(open_timeline, ground))
+
+
+async def _check_belongs_together(stash: Stash, store: ObjectStore) -> None:
+    """A stash that was never served has no tables: those of the warehouse belong to a lost one."""
+    if await stash.read(ORACLE, SYSTEM) is not None:
+        return
+    if any("/_delta_log/" in name for name in await store.list("")):
+        raise Corrupt("the stash is empty, but the warehouse has tables: the stash was lost")
 
 
 async def open_timeline(ground: Ground, timeline: Timeline, catalog: Catalog) -> Driver:
@@ -160,7 +169,7 @@ async def _recover_timeline(
     catalog: Catalog | None = None,
 ) -> Driver:
     """`catalog`: the present one, for a timeline that does not keep the catalog itself."""
-    stash = ground.stash if catalog is None else StashPart(ground.stash, timeline.name)
+    stash = part_of(ground.stash, timeline)
     txns = TxnsShard(stash, ground.epoch, run_blocking=ground.run_blocking)
     found = await txns.load()
     now = ground.clock.now()
@@ -209,6 +218,16 @@ async def _recover_timeline(
     )
 
 
+def part_of(stash: Stash, timeline: Timeline) -> Stash:
+    """Where a timeline keeps its txns shard."""
+    return stash if timeline == SYSTEM_TIMELINE else StashPart(stash, timeline.name)
+
+
+def ticks_per_ms(timeline: Timeline) -> int:
+    """How many timestamps of a timeline make one of a Delta log."""
+    return 1 if timeline.manual else TICKS_PER_MS
+
+
 async def _first_timestamp(
     ground: Ground, timeline: Timeline, upper: Timestamp, now: Timestamp
 ) -> Timestamp:
@@ -221,14 +240,14 @@ async def _first_timestamp(
     return max(ceiling, upper)
 
 
-async def _next_oid(ground: Ground, known: Mapping[ShardId, _KnownShard]) -> int:
+async def _next_oid(ground: Ground, known: Mapping[ShardId, KnownShard]) -> int:
     """An oid that no table has had, nor one that is forgotten."""
     stored = await ground.stash.read(OIDS, NEXT_OID)
     least = FIRST_OID if stored is None else int.from_bytes(stored, "big")
     return max([least, *(entry.table.oid + 1 for entry in known.values())])
 
 
-def _dropped(known: Mapping[ShardId, _KnownShard], found: Found) -> dict[ShardId, Timestamp]:
+def _dropped(known: Mapping[ShardId, KnownShard], found: Found) -> dict[ShardId, Timestamp]:
     """Shards without a table, since when; of those that are unknown it was long ago."""
     gone = dict.fromkeys((*found.shards, *found.forgotten), FIRST_TIMESTAMP)
     for shard, entry in known.items():
@@ -240,7 +259,7 @@ def _dropped(known: Mapping[ShardId, _KnownShard], found: Found) -> dict[ShardId
 
 def _replay(
     shards: dict[ShardId, ShardState],
-    known: Mapping[ShardId, _KnownShard],
+    known: Mapping[ShardId, KnownShard],
     found: Found,
     *,
     present_only: bool,
@@ -274,17 +293,17 @@ def _oldest_named(
 
 async def _load_shards(
     ground: Ground,
-    known: Mapping[ShardId, _KnownShard],
+    known: Mapping[ShardId, KnownShard],
     holds: ReadHolds,
     timeline: Timeline,
     named: Mapping[ShardId, Timestamp],
 ) -> dict[ShardId, ShardState]:
     """All shards that some `AS OF t >= since` can read, with the versions after those `named`."""
     shards: dict[ShardId, ShardState] = {}
-    ticks = 1 if timeline.manual else TICKS_PER_MS
+    ticks = ticks_per_ms(timeline)
     limit = asyncio.Semaphore(LOADS_AT_ONCE)
 
-    async def load(shard: ShardId, found: _KnownShard) -> None:
+    async def load(shard: ShardId, found: KnownShard) -> None:
         schema = ground.schema_of(found.table)
         since = holds.since_of(shard)
         if shard in named:
@@ -306,7 +325,7 @@ async def _load_shards(
 
 
 def _check_registered(
-    known: Mapping[ShardId, _KnownShard], registered: Mapping[ShardId, Timestamp]
+    known: Mapping[ShardId, KnownShard], registered: Mapping[ShardId, Timestamp]
 ) -> None:
     """A table and its registration are committed together: one without the other is damage."""
     for shard, found in known.items():

@@ -37,6 +37,22 @@ def _assert_served(server: Meridian) -> None:
     assert f"in use by process {server.pid}" in found.stderr
 
 
+def test_tables_of_every_timeline_are_checked(tmp_path: Path) -> None:
+    with meridian(tmp_path, ("--spark-master", "reference")) as server:
+        with psycopg.connect(server.dsn, autocommit=True) as connection:
+            connection.execute("CREATE TIMELINE counted MANUAL")
+            connection.execute("CREATE TIMELINE other CLOCK system")
+            connection.execute("CREATE TABLE t (id int) IN TIMELINE counted")
+            connection.execute("CREATE TABLE u (id int) IN TIMELINE other")
+            connection.execute("INSERT INTO t VALUES (1)")
+            connection.execute("INSERT INTO u VALUES (1)")
+        assert server.stop() == 0
+        assert server.check().stdout == "checked 2 tables: ok\n"
+        (path,) = (server.data / "warehouse").glob("*/part-1-*.parquet")
+        path.unlink()
+        assert server.check().returncode == 1
+
+
 @pytest.fixture
 def data(killed: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(killed, tmp_path / "data"))
