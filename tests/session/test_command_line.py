@@ -65,3 +65,20 @@ def test_a_life(tmp_path: Path) -> None:
         assert (checked.returncode, checked.stdout) == (0, "checked 1 tables: ok\n")
     finally:
         server.kill()
+
+
+def test_a_warehouse_without_its_stash_is_not_served_as_if_empty(tmp_path: Path) -> None:
+    server = Meridian(tmp_path, QUICK)
+    with psycopg.connect(server.start(), autocommit=True) as connection:
+        connection.execute("create table t (a int4)")
+        connection.execute("insert into t values (1)")
+    assert server.stop() == 0
+    for left in server.data.glob("stash.db*"):
+        left.unlink()
+    code, out, err = meridian(
+        "serve", "--listen", "127.0.0.1:0", "--data-dir", str(server.data), *QUICK
+    )
+    assert (code, out) == (1, "")
+    assert err == (
+        "meridian: the stash is empty, but the warehouse has tables: the stash was lost\n"
+    )
