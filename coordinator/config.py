@@ -70,6 +70,8 @@ class Settings:
     """Time for a connection to say who it is."""
     shutdown_grace_s: float = 10.0
     """Time for transactions in flight to end after SIGTERM."""
+    shutdown_flush_s: float = 20.0
+    """Time, after that, for what is committed to reach the tables; the next start does the rest."""
     message_bytes_max: int = 256 << 20
     """The longest message of a client: one statement, one row of COPY."""
     receive_bytes_max: int = 1 << 20

@@ -9,9 +9,12 @@ INVARIANTS
       taken: what cannot start changes nothing.
   U2  a driver that ends by itself ends the process: every session hears 57P01, the exit code is 1.
       So does a coordinator that was deposed, at the latest when it next asks the stash (D4).
+  U3  a signal ends the process also if stash or disk are away: what is acknowledged is durable, and
+      what is not in the tables yet comes there at the next start. The exit code is 1 then.
 """
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -47,6 +50,11 @@ log = logging.getLogger("meridian.serving")
 
 DEPOSED_EXIT_S: Final = 5.0
 """Time for a coordinator that was deposed to say so to its sessions, and to end cleanly."""
+
+
+YOUNG_OBJECTS: Final = 10_000
+"""New objects between two looks for cycles. Larger: garbage that is a cycle stays longer. Smaller:
+commits, which make many objects and few cycles, pay for more looks."""
 
 
 def schema_of(table: Table) -> pa.Schema:
@@ -88,10 +96,10 @@ async def _serve(settings: Settings) -> int:
             storage.stash, storage.store, SystemClock(), CoreSettings(), schema_of
         )
         await storage.taken_over()
-        await _run(server, services_of(settings, storage, timelines), timelines, port)
+        settled = await _run(server, services_of(settings, storage, timelines), timelines, port)
     finally:
         await storage.close()
-    return 0
+    return 0 if settled else 1
 
 
 def services_of(settings: Settings, storage: Storage, timelines: Timelines) -> Services:
@@ -132,7 +140,15 @@ class _Signals:
         self.stopping.set()
 
 
-async def _run(server: Server, services: Services, timelines: Timelines, port: int) -> None:
+def _tune_collector() -> None:
+    """What is there now stays: the collector of cycles need not look at it again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(YOUNG_OBJECTS)
+
+
+async def _run(server: Server, services: Services, timelines: Timelines, port: int) -> bool:
+    """Serve until a signal; whether everything was brought to its end (U3)."""
     signals = _Signals(asyncio.Event())
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -140,14 +156,14 @@ async def _run(server: Server, services: Services, timelines: Timelines, port: i
     try:
         async with asyncio.TaskGroup() as group:
             driving = group.create_task(timelines.run())
+            _tune_collector()
             await server.accept(group, services)
             _say_ready(server.settings.host, port)
             if isinstance(services.engine, LateEngine):
                 group.create_task(_warm(services.engine))
             await signals.stopping.wait()
             await server.stop()
-            await timelines.stop()
-            await driving
+            return await _settled(timelines, driving, server.settings.shutdown_flush_s)
     except BaseExceptionGroup as group:
         if fenced_in(group) is not None:
             _end_at_latest(DEPOSED_EXIT_S)
@@ -156,6 +172,23 @@ async def _run(server: Server, services: Services, timelines: Timelines, port: i
         await services.engine.close()
         if services.local is not None:
             await services.local.close()
+
+
+async def _settled(timelines: Timelines, driving: asyncio.Task[None], seconds: float) -> bool:
+    """Bring everything into the tables and end; False if that takes too long (U3)."""
+    stopping = asyncio.create_task(timelines.stop())
+    _, pending = await asyncio.wait([stopping, driving], timeout=seconds)
+    if not pending:
+        await stopping
+        await driving
+        return True
+    log.warning("not everything is in the tables yet: the next start sees to it")
+    # A thread may stand still with its disk, a call with its stash.
+    _end_at_latest(DEPOSED_EXIT_S)
+    stopping.cancel()
+    driving.cancel()
+    await asyncio.wait([stopping, driving])
+    return False
 
 
 def fenced_in(group: BaseExceptionGroup[BaseException]) -> Fenced | None:

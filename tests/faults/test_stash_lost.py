@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from tests.faults import nemesis, workloads
@@ -14,7 +15,7 @@ from tests.faults.nemesis import Strike, Target
 from tests.faults.running import REFERENCE, Plan, run
 from tests.faults.workloads import Workload
 from tests.proxy import Proxy, proxy
-from tests.servers import postgres_server
+from tests.servers import meridian, postgres_server
 
 AWAY_S = 1.0
 """Shorter than the server waits for its stash: it may go on without a restart."""
@@ -57,3 +58,22 @@ def test_strictly_serializable_while_the_stash_is_away(
         plan = Plan(strikes, between=15, options=(*REFERENCE, *places))
         report = run(f"{workload.__name__}, stash away", tmp_path, workload(), plan)
     assert not report.findings, "\n".join(map(str, report.findings[:5]))
+
+
+def test_a_signal_ends_the_server_while_the_stash_is_away(tmp_path: Path) -> None:
+    with postgres_server() as stash:
+        places = ("--stash", stash.dsn, "--warehouse", str(tmp_path / "warehouse"))
+        quick = ("--set", "shutdown_grace_s=1", "--set", "shutdown_flush_s=1")
+        with meridian(tmp_path, (*REFERENCE, *places, *quick)) as server:
+            with psycopg.connect(server.dsn, autocommit=True) as connection:
+                connection.execute("CREATE TABLE t (id int)")
+                connection.execute("INSERT INTO t VALUES (1)")
+            stash.stop()
+            assert server.stop() == 1
+            assert "the next start sees to it" in server.log
+            assert "Traceback" not in server.log
+            stash.start()
+            server.start()
+            with psycopg.connect(server.dsn) as connection:
+                assert connection.execute("SELECT id FROM t").fetchall() == [(1,)]
+            assert server.stop() == 0
