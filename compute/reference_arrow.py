@@ -75,31 +75,39 @@ def batch_schema(columns: Sequence[PlanColumn]) -> pa.Schema:
     return pa.schema([pa.field(column.name, arrow_type(column.type)) for column in columns])
 
 
-def to_batch(
-    rows: Sequence[tuple[Value, ...]],
-    columns: Sequence[PlanColumn],
-    schema: pa.Schema | None = None,
-) -> pa.RecordBatch:
-    """Rows as a batch with one field for each column (E1); `schema`: that of the columns."""
-    schema = schema or batch_schema(columns)
-    if not columns:
-        # A batch of no columns still has rows.
-        counted = pa.RecordBatch.from_pydict({"z": [0] * len(rows)})
-        return counted.select(list[str]())
-    return pa.RecordBatch.from_struct_array(struct_array(rows, schema, columns))
+class BatchMaker:
+    """Rows as batches with one field for each column (E1); `schema` has the columns' types."""
+
+    def __init__(self, columns: Sequence[PlanColumn], schema: pa.Schema) -> None:
+        self.schema = schema
+        self._struct = pa.struct(list(schema))
+        self._converted = frozenset(
+            at for at, column in enumerate(columns) if column.type.name in _CONVERTED
+        )
+
+    def batch(self, rows: Sequence[tuple[Value, ...]]) -> pa.RecordBatch:
+        """For few rows one call of Arrow costs as much as one for each column: one for all."""
+        if not len(self.schema):
+            # A batch of no columns still has rows.
+            counted = pa.RecordBatch.from_pydict({"z": [0] * len(rows)})
+            return counted.select(list[str]())
+        array = pa.array(self._plain(rows), self._struct)
+        assert isinstance(array, pa.StructArray), "a struct was asked for"
+        return pa.RecordBatch.from_struct_array(array)
+
+    def _plain(self, rows: Sequence[tuple[Value, ...]]) -> Sequence[Sequence[object]]:
+        """The rows as Arrow takes them."""
+        if not self._converted:
+            return rows
+        plain: list[tuple[object, ...]] = []
+        for row in rows:
+            values: list[object] = list(row)
+            for at in self._converted:
+                values[at] = _converted(row[at])
+            plain.append(tuple(values))
+        return plain
 
 
-def struct_array(
-    rows: Sequence[tuple[Value, ...]], schema: pa.Schema, columns: Sequence[PlanColumn]
-) -> pa.StructArray:
-    """Rows as one array: for few rows one call of Arrow costs as much as one for each column."""
-    special = {at for at, column in enumerate(columns) if column.type.name in _CONVERTED}
-    taken: Sequence[tuple[object, ...]] = rows
-    if special:
-        taken = [
-            tuple([_converted(value) if at in special else value for at, value in enumerate(row)])
-            for row in rows
-        ]
-    array = pa.array(taken, pa.struct(list(schema)))
-    assert isinstance(array, pa.StructArray), "a struct was asked for"
-    return array
+def to_batch(rows: Sequence[tuple[Value, ...]], columns: Sequence[PlanColumn]) -> pa.RecordBatch:
+    """Rows as a batch with one field for each column (E1)."""
+    return BatchMaker(columns, batch_schema(columns)).batch(rows)

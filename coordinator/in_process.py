@@ -10,7 +10,7 @@ import pyarrow as pa
 from compute.executor import Run
 from compute.plan_nodes import nodes
 from compute.reference import PreparedRows, can_run, execute
-from compute.reference_arrow import batch_schema, to_batch
+from compute.reference_arrow import BatchMaker, batch_schema
 from compute.reference_expressions import Row
 from compute.reference_work import work
 from sql.plan import Plan, PlanColumn, Subquery, Values, output_columns
@@ -38,7 +38,15 @@ class _Known:
     can_run: bool
     columns: Sequence[PlanColumn]
     schema: pa.Schema
+    maker: BatchMaker
     prepared: PreparedRows | None = None
+
+    def maker_for(self, schema: pa.Schema | None) -> BatchMaker:
+        """What makes batches of its rows; None: its own schema. Remembered for the next run."""
+        wanted = schema or self.schema
+        if wanted is not self.maker.schema:
+            self.maker = BatchMaker(self.columns, wanted)
+        return self.maker
 
     def rows(self, run: Run) -> Sequence[Row]:
         """The rows of a run of the plan."""
@@ -66,7 +74,9 @@ class ReferenceInProcess:
         if len(self._known) >= _REMEMBERED_MAX:
             self._known.clear()
         columns = output_columns(plan)
-        self._known[id(plan)] = _Known(plan, answer, columns, batch_schema(columns))
+        schema = batch_schema(columns)
+        maker = BatchMaker(columns, schema)
+        self._known[id(plan)] = _Known(plan, answer, columns, schema, maker)
         return answer
 
     def value(self, plan: Plan) -> Value:
@@ -78,17 +88,16 @@ class ReferenceInProcess:
         """See InProcess."""
         known = self._known.get(id(run.plan))
         rows: Sequence[Row]
-        columns: Sequence[PlanColumn]
         if known is None or known.plan is not run.plan:
             rows = list(execute(run.plan, run.inputs, run.parameters))
             columns = output_columns(run.plan)
-            wanted = schema or batch_schema(columns)
+            maker = BatchMaker(columns, schema or batch_schema(columns))
         else:
             rows = known.rows(run)
-            columns, wanted = known.columns, schema or known.schema
+            maker = known.maker_for(schema)
         if not rows:
-            return wanted.empty_table()
-        return pa.Table.from_batches([to_batch(rows, columns, wanted)])
+            return maker.schema.empty_table()
+        return pa.Table.from_batches([maker.batch(rows)])
 
 
 def _has_subquery(plan: Plan) -> bool:

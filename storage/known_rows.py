@@ -9,7 +9,7 @@ INVARIANTS
   N2  values are converted once, however many predicates look at them.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -36,11 +36,13 @@ class KnownRows:
     @classmethod
     def of(cls, rows: pa.Table) -> "KnownRows":
         """All columns of a table."""
-        return cls(rows.num_rows, dict(enumerate(rows.columns)))
+        return cls(rows.num_rows, _ColumnsOf(rows))
 
     @property
     def nbytes(self) -> int:
         """What the columns take in memory."""
+        if isinstance(self.columns, _ColumnsOf):
+            return bytes_of(self.columns.rows)
         return sum(bytes_of(column) for column in self.columns.values())
 
     def values(self, ordinal: int) -> Sequence[Any]:
@@ -60,6 +62,26 @@ class KnownRows:
                 columns = {at: column.filter(mask) for at, column in columns.items()}
                 count = len(columns[ordinal])
         return KnownRows(count, columns)
+
+
+class _ColumnsOf(Mapping[int, Column]):
+    """The columns of a table: of most commits nobody ever asks for one."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, rows: pa.Table) -> None:
+        self.rows = rows
+
+    def __getitem__(self, ordinal: int) -> Column:
+        if 0 <= ordinal < self.rows.num_columns:
+            return self.rows.column(ordinal)
+        raise KeyError(ordinal)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.rows.num_columns))
+
+    def __len__(self) -> int:
+        return int(self.rows.num_columns)
 
 
 def _inside(column: Any, bounds: Interval) -> Any:

@@ -180,25 +180,32 @@ class Core:
 
     def step(self, message: Message, now: Timestamp) -> list[Effect]:
         """Handle one message; the caller runs the returned effects in order (R1, R2)."""
+        # A case costs as much as a few attributes: what every transaction does comes first.
         match message:
             case Begin():
                 return self._begin(message)
             case TakeSnapshot():
                 return self._take_snapshot(message, now)
-            case AdoptSnapshot():
-                return reading.adopt_snapshot(self._state, message)
-            case LookedUp(txn=txn, names=names):
-                self._state.transactions[txn].looked_up(names)
+            case LookedUp():
+                self._state.transactions[message.txn].looked_up(message.names)
                 return []
-            case Savepoint() | ReleaseSavepoint() | RollbackTo() | TakeInlineRows() | Spilled():
-                return change_buffers(self._state.transactions[message.txn], message)
-            case Scan():
-                return reading.scan(self._state, message)
             case WriteRows():
                 self._state.transactions[message.txn].write(
                     message.table, message.batch, message.old
                 )
                 return []
+            case CommitTransaction():
+                return commits.commit(self._state, message, now)
+            case Scan():
+                return reading.scan(self._state, message)
+            case AbortTransaction():
+                return commits.abort(self._state, message.txn, now)
+            case GroupCommitted():
+                return commits.group_committed(self._state, message.token, now) + self._advance(now)
+            case AdoptSnapshot():
+                return reading.adopt_snapshot(self._state, message)
+            case Savepoint() | ReleaseSavepoint() | RollbackTo() | TakeInlineRows() | Spilled():
+                return change_buffers(self._state.transactions[message.txn], message)
             case ChangeCatalog():
                 return self._change_catalog(message)
             case Advance():
@@ -210,18 +217,12 @@ class Core:
                 oids = [table.oid for table in message.tables]
                 self._state.leases.ask(message.request, message.txn, oids)
                 return commits.grant_leases(self._state)
-            case CommitTransaction():
-                return commits.commit(self._state, message, now)
-            case AbortTransaction():
-                return commits.abort(self._state, message.txn, now)
             case NewTableId():
                 return [self._new_table_id(message.request)]
             case Disconnected():
                 return commits.disconnected(self._state, message, now)
             case CeilingPersisted() | CeilingFailed():
                 return self._ceiling_answered(message, now)
-            case GroupCommitted():
-                return commits.group_committed(self._state, message.token, now) + self._advance(now)
             case GroupPassed():
                 return commits.group_passed(self._state, message) + self._advance(now)
             case GroupFailed():

@@ -70,9 +70,13 @@ class Interim:
     nbytes: int = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rows", self.came + self.went)
-        object.__setattr__(self, "count", sum(rows.count for rows in self.rows))
-        size = sum(rows.nbytes for rows in self.rows) + ENTRY_OVERHEAD_BYTES
+        count, size = 0, ENTRY_OVERHEAD_BYTES
+        parts = self.came + self.went
+        for rows in parts:
+            count += rows.count
+            size += rows.nbytes
+        object.__setattr__(self, "rows", parts)
+        object.__setattr__(self, "count", count)
         object.__setattr__(self, "nbytes", size)
 
     @property
@@ -89,12 +93,13 @@ def interim_of(batch: WriteBatch, old: Iterable[OldRows]) -> Interim:
     if batch.inserts is not None and batch.inserts.num_rows:
         came = (KnownRows.of(batch.inserts),)
     deletes = deletes_of_others(batch)
-    if deletes:
-        for part in old:
-            went.append(part.rows)
-            for source, indexes in part.identities.items():
-                before = known.get(source)
-                known[source] = indexes if before is None else before | indexes
+    if not deletes:
+        return Interim(came, (), batch.staged)
+    for part in old:
+        went.append(part.rows)
+        for source, indexes in part.identities.items():
+            before = known.get(source)
+            known[source] = indexes if before is None else before | indexes
     unknown = any(
         not indexes.issubset(known.get(source, _NONE)) for source, indexes in deletes.items()
     )

@@ -109,6 +109,8 @@ class OwnWrites:
     @property
     def rows(self) -> pa.Table | None:
         """The inline rows, dead ones too (O1)."""
+        if len(self._pieces) == 1:
+            return self._pieces[0]
         return pa.concat_tables(self._pieces) if self._pieces else None
 
     @property

@@ -80,7 +80,7 @@ class Recent:
     def wrote(self, shard: ShardId, after: Timestamp) -> bool:
         """Whether a commit with ts > after, or a member ahead, has written to the shard."""
         state = self.shards.get(shard)
-        return shard in self.ahead.logs or (state is not None and state.last_write > after)
+        return shard in self.ahead.entries or (state is not None and state.last_write > after)
 
     def look(
         self,
@@ -95,7 +95,7 @@ class Recent:
         log = self.writes.log(shard) if changed else None
         if predicates is None or (changed and log is None):
             return Verdict.UNSURE
-        return _look(predicates, after, log, self.ahead.logs.get(shard), budget)
+        return _look(predicates, after, log, self.ahead.log(shard), budget)
 
     def refused(self, txn: Transaction, shard: ShardId, verdict: Verdict) -> Refused:
         """40001 for what was found, and count it."""
@@ -111,8 +111,8 @@ class Recent:
 class Ahead:
     """What the members admitted to a group so far write."""
 
-    logs: dict[ShardId, InterimLog] = field(default_factory=dict[ShardId, InterimLog])
     entries: dict[ShardId, list[Interim]] = field(default_factory=dict[ShardId, list[Interim]])
+    _logs: dict[ShardId, InterimLog] = field(default_factory=dict[ShardId, InterimLog])
     _deleted: dict[ShardId, dict[Source, BitMap64]] = field(
         default_factory=dict[ShardId, dict[Source, BitMap64]]
     )
@@ -122,14 +122,25 @@ class Ahead:
     ) -> None:
         """A member is admitted."""
         self.entries.setdefault(shard, []).append(entry)
-        log = self.logs.get(shard)
-        if log is None:
-            log = self.logs[shard] = InterimLog(_BEFORE)
-        log.append(_AHEAD, entry)
+        log = self._logs.get(shard)
+        if log is not None:
+            log.append(_AHEAD, entry)
         if batch.deletes and state is not None:
             deleted = self._deleted.setdefault(shard, {})
             for source, rows in state.surviving(batch.deletes).items():
                 deleted.setdefault(source, BitMap64()).update(rows)
+
+    def log(self, shard: ShardId) -> InterimLog | None:
+        """The members' entries, to look at; made for the first who looks, for most never do."""
+        entries = self.entries.get(shard)
+        if entries is None:
+            return None
+        log = self._logs.get(shard)
+        if log is None:
+            log = self._logs[shard] = InterimLog(_BEFORE)
+            for entry in entries:
+                log.append(_AHEAD, entry)
+        return log
 
     def deletes_any(self, state: ShardState, deletes: Mapping[Source, BitMap64]) -> bool:
         """True if one of these rows is deleted by a member."""
