@@ -20,6 +20,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -75,6 +76,9 @@ def serve(settings: Settings) -> int:
         return failed(str(error))
     except StorageError as error:
         return failed(str(error))
+    except KeyboardInterrupt:
+        # Before it serves: ^C while it stands by. Nothing has been changed.
+        return 130
     except BaseExceptionGroup as group:
         deposed = fenced_in(group)
         if deposed is not None:
@@ -163,7 +167,8 @@ async def _run(server: Server, services: Services, timelines: Timelines, port: i
                 group.create_task(_warm(services.engine))
             await signals.stopping.wait()
             await server.stop()
-            return await _settled(timelines, driving, server.settings.shutdown_flush_s)
+            stopped = group.create_task(timelines.stop())
+            return await _settled([stopped, driving], server.settings.shutdown_flush_s)
     except BaseExceptionGroup as group:
         if fenced_in(group) is not None:
             _end_at_latest(DEPOSED_EXIT_S)
@@ -174,20 +179,16 @@ async def _run(server: Server, services: Services, timelines: Timelines, port: i
             await services.local.close()
 
 
-async def _settled(timelines: Timelines, driving: asyncio.Task[None], seconds: float) -> bool:
-    """Bring everything into the tables and end; False if that takes too long (U3)."""
-    stopping = asyncio.create_task(timelines.stop())
-    _, pending = await asyncio.wait([stopping, driving], timeout=seconds)
+async def _settled(tasks: Sequence[asyncio.Task[None]], seconds: float) -> bool:
+    """Wait until everything is in the tables; False if that takes too long (U3)."""
+    _, pending = await asyncio.wait(tasks, timeout=seconds)
     if not pending:
-        await stopping
-        await driving
         return True
     log.warning("not everything is in the tables yet: the next start sees to it")
     # A thread may stand still with its disk, a call with its stash.
     _end_at_latest(DEPOSED_EXIT_S)
-    stopping.cancel()
-    driving.cancel()
-    await asyncio.wait([stopping, driving])
+    for task in tasks:
+        task.cancel()
     return False
 
 

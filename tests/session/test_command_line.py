@@ -1,5 +1,6 @@
 """`meridian serve` and `check` as processes: one line and exit code 1, or ready and exit code 0."""
 
+import signal
 import socket
 import subprocess
 import sys
@@ -82,3 +83,18 @@ def test_a_warehouse_without_its_stash_is_not_served_as_if_empty(tmp_path: Path)
     assert err == (
         "meridian: the stash is empty, but the warehouse has tables: the stash was lost\n"
     )
+
+
+def test_an_interrupt_ends_a_standby_without_a_word(tmp_path: Path) -> None:
+    first, second = Meridian(tmp_path, QUICK), Meridian(tmp_path, QUICK)
+    try:
+        first.start()
+        second.launch("--standby")
+        while "standing by" not in second.log:
+            assert second.is_running
+        second.signal(signal.SIGINT)
+        assert second.wait() == 130
+        assert "Traceback" not in second.log
+    finally:
+        second.kill()
+        first.kill()
