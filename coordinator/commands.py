@@ -11,7 +11,7 @@ Not here: the loop, errors and interrupts (`session.py`), running statements
 (`statement_runner.py`).
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from coordinator import session_errors as wrong
@@ -69,6 +69,10 @@ class Client(Protocol):
 
     async def relieve(self) -> None:
         """Like flush, if much is queued; otherwise nothing."""
+        ...
+
+    def take(self) -> FrontendMessage | None:
+        """The next message if it has come."""
         ...
 
     async def receive(self) -> FrontendMessage:
@@ -289,19 +293,19 @@ class Commands:
 
     # --- extended protocol ----------------------------------------------------------------------
 
-    async def extended(self, message: Parse | Bind | Describe | Execute | Close) -> None:
+    def extended(self, message: Parse | Bind | Describe | Execute | Close) -> Awaitable[None]:
         """One message of the extended protocol, up to Sync."""
         match message:
-            case Parse():
-                await self._parse(message)
             case Bind():
-                await self._bind(message)
-            case Describe():
-                self._describe(message)
+                return self._bind(message)
             case Execute():
-                await self._execute(message)
+                return self._execute(message)
+            case Describe():
+                return self._describe(message)
+            case Parse():
+                return self._parse(message)
             case Close():
-                await self._close(message)
+                return self._close(message)
 
     async def _parse(self, message: Parse) -> None:
         if message.statement and message.statement in self._statements:
@@ -351,7 +355,7 @@ class Commands:
         self.portals.open(message.portal, Portal(prepared, values, formats, serial))
         self._client.send(BindComplete())
 
-    def _describe(self, message: Describe) -> None:
+    async def _describe(self, message: Describe) -> None:
         formats: tuple[int, ...] = ()
         if message.target is Target.STATEMENT:
             prepared = self._statement(message.name)

@@ -155,6 +155,10 @@ class Connection(asyncio.Protocol):
         if self._gone:
             raise ConnectionResetError("the client is gone")
 
+    def take(self) -> FrontendMessage | None:
+        """See Client."""
+        return self._wire.take()
+
     async def receive(self) -> FrontendMessage:
         """See Client."""
         message = self._wire.take()

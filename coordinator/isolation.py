@@ -5,6 +5,7 @@ is named `<transaction>-<timestamp>-1`, in PostgreSQL's alphabet.
 """
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from coordinator.core.messages import Isolation, TransactionId
@@ -16,6 +17,7 @@ _SNAPSHOT: Final = re.compile(r"([0-9A-F]{8,16})-([0-9A-F]{16})-1\Z")
 _LEVELS: Final = {level.value: (level, None) for level in Isolation}
 
 
+@lru_cache(maxsize=64)
 def level_of(shown: str) -> tuple[Isolation, int | None]:
     """The level that a setting names, and the bound of bounded staleness in microseconds."""
     if shown.startswith(BOUNDED_STALENESS):

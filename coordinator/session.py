@@ -13,7 +13,7 @@ Not here: bytes (`connection.py`, `pgwire`), what the commands do (`commands.py`
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Final, assert_never
 
 from coordinator import session_errors as wrong
@@ -135,7 +135,7 @@ class Session:
             self._ready()
             await self._client.flush()
             while self._farewell is None:
-                message = await self._next()
+                message = self._client.take() or await self._next()
                 if isinstance(message, Terminate):
                     return
                 await self._handle(message)
@@ -158,10 +158,9 @@ class Session:
         self._transaction.rollback()
 
     async def _next(self) -> FrontendMessage:
-        in_block = self._transaction.in_block
         self._waiting = True
         try:
-            return await self._received(in_block=in_block)
+            return await self._received(in_block=self._transaction.in_block)
         finally:
             self._waiting = False
 
@@ -180,25 +179,25 @@ class Session:
 
     async def _handle(self, message: FrontendMessage) -> None:
         match message:
+            case Bind() | Execute() | Describe() | Parse() | Close():
+                if not self._skipping:
+                    await self._guarded(self._commands.extended(message))
             case Query(text=text):
-                await self._guarded(lambda: self._commands.query(text))
+                await self._guarded(self._commands.query(text))
                 self._skipping = False
                 self._ready()
                 await self._client.flush()
             case Sync():
-                await self._guarded(self._commands.end_implicit)
+                await self._guarded(self._commands.end_implicit())
                 self._skipping = False
                 self._ready()
                 await self._client.flush()
             case Flush():
                 await self._client.flush()
-            case Parse() | Bind() | Describe() | Execute() | Close():
-                if not self._skipping:
-                    await self._guarded(lambda: self._commands.extended(message))
             case CopyData() | CopyDone() | CopyFail():
                 pass  # what a client still sends of a COPY that failed
             case Malformed(error=error, is_simple=is_simple):
-                await self._guarded(lambda: _raise(error))
+                await self._guarded(_raise(error))
                 if is_simple:
                     self._skipping = False
                     self._ready()
@@ -217,13 +216,14 @@ class Session:
             case _:
                 assert_never(message)
 
-    async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def _guarded(self, work: Awaitable[None]) -> None:
         """Run a command; answer whatever it raises (S1); stop when interrupted (S3)."""
-        self._restart_clock()
-        self._watch_transaction(running=True)
+        if self._is_timed:
+            self._restart_clock()
+            self._watch_transaction(running=True)
         self._interruptible = True
         try:
-            await work()
+            await work
         except asyncio.CancelledError:
             if self._interrupt is None or self._task is None:
                 raise
@@ -236,8 +236,18 @@ class Session:
         finally:
             self._interruptible = False
             self._interrupt = None
-            self._stop_clock()
-            self._watch_transaction(running=False)
+            if self._is_timed:
+                self._stop_clock()
+                self._watch_transaction(running=False)
+
+    @property
+    def _is_timed(self) -> bool:
+        """Whether there is a limit to watch, or a timer to stop."""
+        return (
+            self._variables.has_limits
+            or self._statement_timer is not None
+            or self._transaction_timer is not None
+        )
 
     def _restart_clock(self) -> None:
         """A statement begins: statement_timeout is for each of a string."""

@@ -89,6 +89,7 @@ class Variables:
         self._values: Mapping[str, str] = dict(self._defaults)
         self._local: Mapping[str, str] = {}
         self._modes: Modes = {}
+        self._present_modes: Modes = {}
         self._reported: dict[str, str] = {}
         self._dirty = False
         self._unreported = True
@@ -124,9 +125,9 @@ class Variables:
     def get(self, name: str) -> str:
         """The value as SHOW prints it. Raises 42704."""
         key = name.lower()
-        if key in TRANSACTION_MODES:
-            mode = self._modes.get(key)
-            return self.get(TRANSACTION_MODES[key]) if mode is None else mode
+        mode = self._present_modes.get(key)
+        if mode is not None:
+            return mode
         local = self._local.get(key)
         if local is not None:
             return local
@@ -150,11 +151,15 @@ class Variables:
     @property
     def modes(self) -> Modes:
         """The modes of the present transaction."""
-        return {key: self.get(key) for key in TRANSACTION_MODES}
+        return self._present_modes
 
     @modes.setter
     def modes(self, modes: Modes) -> None:
         self._modes = modes
+        self._present_modes = {
+            key: self.get(default) if key not in modes else modes[key]
+            for key, default in TRANSACTION_MODES.items()
+        }
 
     # --- changing -------------------------------------------------------------------------------
 
@@ -176,7 +181,7 @@ class Variables:
             raise SqlError("55P02", f'parameter "{variable.name}" cannot be changed')
         checked = self.checked(name, value)
         if key in TRANSACTION_MODES:
-            self._modes = {**self._modes, key: checked}
+            self.modes = {**self._modes, key: checked}
             return
         if local:
             self._local = {**self._local, key: checked}
@@ -200,7 +205,7 @@ class Variables:
 
     def rewind(self, mark: VariablesMark) -> None:
         """ROLLBACK TO (V3)."""
-        self._modes = mark.modes
+        self.modes = mark.modes
         if mark.values is not self._values or mark.local is not self._local:
             self._values = mark.values
             self._local = mark.local
@@ -208,17 +213,21 @@ class Variables:
 
     def committed(self) -> None:
         """The transaction ended well (V3)."""
-        self._modes = {}
+        self._forget_modes()
         if self._dirty:
             self._before = self._values
             self._finish()
 
     def rolled_back(self) -> None:
         """The transaction failed or was rolled back (V3)."""
-        self._modes = {}
+        self._forget_modes()
         if self._dirty:
             self._values = self._before
             self._finish()
+
+    def _forget_modes(self) -> None:
+        if self._modes:
+            self.modes = {}
 
     def _finish(self) -> None:
         self._local = {}
@@ -273,4 +282,6 @@ class Variables:
         self._limits = {
             key: item.amount(self.get(key)) for key, item in TABLE.items() if item.unit == "ms"
         }
+        self.has_limits = any(self._limits.values())
+        self.modes = self._modes
         self._binding_key = (self._search_path, self._timezone, self._user)

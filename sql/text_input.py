@@ -68,9 +68,16 @@ _BASES: Final = (16, 8, 2, 10)
 _DIGITS_CHECKED_MAX: Final = 128
 """More digits are out of every range; converting them would cost quadratic time."""
 
+_DIGITS_PLAIN_MAX: Final = 18
+"""So many are within 64 bits, whatever they are."""
+
 
 def _parse_integer(text: str, *, bits: int, type_name: str) -> int:
     limit = 1 << (bits - 1)
+    if len(text) <= _DIGITS_PLAIN_MAX and text.isascii() and text.isdigit():
+        plain = int(text)
+        if plain < limit:
+            return plain
     match = _INTEGER.match(text)
     if match is None:
         raise invalid_text(type_name, text)

@@ -46,6 +46,8 @@ def change_buffers(txn: Transaction, message: BufferMessage) -> list[Effect]:
 def leftovers(txn: Transaction, committed: Mapping[ShardId, WriteBatch]) -> list[Effect]:
     """At the transaction's end: its staged files that no commit names (X5)."""
     files = set(txn.staged_files())
+    if not files:
+        return []
     for shard, batch in committed.items():
         files -= {(shard, file.name) for file in batch.staged}
     return _removal(tuple(sorted(files)))

@@ -41,6 +41,8 @@ class WriteLeases:
 
     def grant(self, busy: Callable[[int], frozenset[int]]) -> list[RequestId]:
         """Give free leases; `busy(ticket)`: tables of commits ahead of a ticket."""
+        if not self._waiting:
+            return []
         taken = set(self._holders)
         granted: list[RequestId] = []
         still: list[_Waiting] = []

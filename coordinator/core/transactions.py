@@ -57,6 +57,8 @@ class _Mark:
 
 _START: Final = _Mark({}, 0, {})
 
+_NO_CATALOG: Final = Catalog()
+
 
 @dataclass(slots=True)
 class Transaction:
@@ -79,7 +81,7 @@ class Transaction:
     key_look_ups: dict[ShardId, KeyLookUps] = field(default_factory=dict[ShardId, KeyLookUps])
     replaced: dict[ShardId, list[OldRows]] = field(default_factory=dict[ShardId, list[OldRows]])
     """Values of rows that it has deleted, for the validation of others; also of undone ones."""
-    base: Catalog = field(default_factory=Catalog)
+    base: Catalog = _NO_CATALOG
     """The catalog at its timestamp, without its own DDL."""
     look_ups: set[LookUp] = field(default_factory=set[LookUp])
     """Names that it rests on (A6)."""
@@ -259,14 +261,13 @@ class Transaction:
 
     def final_writes(self) -> dict[ShardId, WriteBatch]:
         """What commits: no empty batches, nothing for tables the transaction dropped itself."""
-        catalog = self.snapshot.catalog if self.snapshot is not None else Catalog()
-        shards = {ShardId(table.shard) for table in catalog.tables.values()}
         final = {shard: final_batch(own.merged()) for shard, own in self.writes.items()}
-        return {
-            shard: batch
-            for shard, batch in final.items()
-            if not is_empty(batch) and (not self.changes or shard in shards)
-        }
+        final = {shard: batch for shard, batch in final.items() if not is_empty(batch)}
+        if not self.changes:
+            return final
+        catalog = self.snapshot.catalog if self.snapshot is not None else _NO_CATALOG
+        shards = {ShardId(table.shard) for table in catalog.tables.values()}
+        return {shard: batch for shard, batch in final.items() if shard in shards}
 
     def written_tables(self) -> list[int]:
         """The oids of the tables that the transaction writes rows to."""

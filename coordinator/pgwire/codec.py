@@ -224,7 +224,10 @@ def _decode_bind(reader: Reader) -> Bind:
 
 
 def _decode_formats(reader: Reader) -> tuple[int, ...]:
-    formats = tuple(reader.int16() for _ in range(reader.count16()))
+    count = reader.count16()
+    if not count:
+        return ()
+    formats = tuple(reader.int16() for _ in range(count))
     for code in formats:
         if code not in (0, 1):
             raise SqlError("22023", f"unsupported format code: {code}")

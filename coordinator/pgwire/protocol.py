@@ -36,9 +36,10 @@ and in the end, also after an error, writes `data_to_send()` once more and close
 socket only when `take` gives None bounds what is read ahead.
 """
 
+import struct
 from dataclasses import dataclass
-from enum import Enum, auto
-from typing import Final
+from enum import Enum, IntEnum, auto
+from typing import Final, get_args
 
 from coordinator.pgwire.codec import (
     FRONTEND_TYPES,
@@ -82,6 +83,7 @@ from coordinator.pgwire.messages import (
 from sql.errors import SqlError, not_supported
 
 _HEADER_BYTES: Final = 5
+_LENGTH: Final = struct.Struct("!i")
 _JOIN_BYTES_MAX: Final = 16 << 10
 """Answers shorter than this are joined to one piece; longer ones are sent without a copy."""
 _COMPACT_BYTES: Final = 64 << 10
@@ -99,7 +101,7 @@ class Limits:
     """Messages that carry at most a name: Describe, Execute, Close, Sync, Flush .."""
 
 
-class State(Enum):
+class State(IntEnum):
     """Where the conversation stands."""
 
     STARTUP = auto()
@@ -146,6 +148,15 @@ _RULES: Final[dict[State, tuple[tuple[tuple[type, ...], _Verdict], ...]]] = {
         ((object,), _Verdict.REFUSE),
     ),
     State.CLOSED: (((object,), _Verdict.DROP),),
+}
+
+
+def _verdict_of(state: State, kind: type[FrontendMessage]) -> _Verdict:
+    return next(verdict for classes, verdict in _RULES[state] if issubclass(kind, classes))
+
+
+_VERDICTS: Final = {
+    state: {kind: _verdict_of(state, kind) for kind in get_args(FrontendMessage)} for state in State
 }
 
 
@@ -205,13 +216,13 @@ class Protocol:
 
     def peek(self) -> FrontendMessage | None:
         """The message that `take` would give as things stand (P1)."""
-        while not self.is_closed:
+        while self._state is not State.CLOSED:
             if self._head is None:
                 self._head = self._next_message()
             if self._head is None:
                 return None
             kind, message = self._head
-            match self._verdict(message):
+            match _VERDICTS[self._state][type(message)]:
                 case _Verdict.TAKE:
                     return message
                 case _Verdict.DROP:
@@ -219,12 +230,6 @@ class Protocol:
                 case _Verdict.REFUSE:
                     self._violated(self._out_of_order(kind))
         return None
-
-    def _verdict(self, message: FrontendMessage) -> _Verdict:
-        for classes, verdict in _RULES[self._state]:
-            if isinstance(message, classes):
-                return verdict
-        raise AssertionError("every state's rules end with all")
 
     def _out_of_order(self, kind: int) -> SqlError:
         match self._state:
@@ -238,6 +243,8 @@ class Protocol:
 
     def _taken(self, message: FrontendMessage) -> None:
         match message:
+            case Bind() | Execute() | Describe() | Parse() | Close():
+                self._is_extended = True
             case StartupMessage():
                 self._state = State.AUTHENTICATING
             case CancelRequest() | Terminate():
@@ -245,7 +252,7 @@ class Protocol:
             case Query() | Sync() | Malformed(is_simple=True):
                 self._state = State.READY
                 self._is_extended = False
-            case Parse() | Bind() | Describe() | Execute() | Close() | Malformed():
+            case Malformed():
                 self._is_extended = True
             case CopyDone() | CopyFail():
                 self._state = State.READY
@@ -258,16 +265,16 @@ class Protocol:
         """The next message whatever the state, with its type byte; None if it is not complete."""
         if self._state is State.STARTUP:
             return self._next_startup()
-        header = self._input[self._used : self._used + _HEADER_BYTES]
-        if not header:
+        read_ahead = len(self._input) - self._used
+        if not read_ahead:
             return None
-        kind = header[0]
+        kind = self._input[self._used]
         if kind not in FRONTEND_TYPES:
             self._violated(SqlError("08P01", f"invalid frontend message type {kind}"))
             return None
-        if len(header) < _HEADER_BYTES:
+        if read_ahead < _HEADER_BYTES:
             return None
-        length = int.from_bytes(header[1:], "big", signed=True)
+        length: int = _LENGTH.unpack_from(self._input, self._used + 1)[0]
         if not self._accepts_length(kind, length):
             return None
         payload = self._payload(1, length)
