@@ -19,6 +19,8 @@ from storage.errors import Locked
 from storage.layout import DataDirectory
 from storage.local_store import LocalObjectStore
 from storage.stash_sqlite import SqliteStash
+from storage.txns import TxnsShard
+from storage.types import Epoch
 
 if TYPE_CHECKING:
     # Its driver takes long to import, and a stash in SQLite does without (E3 of `main.py`).
@@ -79,16 +81,35 @@ async def open_storage(settings: Settings) -> Storage:
         directory.close()
         raise
     storage = await _with_store(settings, directory, stash)
-    if settings.standby and not isinstance(stash, SqliteStash):
-        # Last: what cannot start must not take over.
-        log.info("standing by")
-        try:
+    if isinstance(stash, SqliteStash):
+        return storage
+    # What cannot start must not take over.
+    try:
+        await _refuse_other_warehouse(storage)
+        if settings.standby:
+            log.info("standing by")
             await stash.stand_by()
-        except BaseException:
-            await storage.close()
-            raise
-        log.info("taking over")
+            log.info("taking over")
+    except BaseException:
+        await storage.close()
+        raise
     return storage
+
+
+async def _refuse_other_warehouse(storage: Storage) -> None:
+    """Raise SettingsError unless the tables of the stash are in this warehouse.
+
+    Somebody else may lead and forget dropped tables meanwhile: first the stash, then the files.
+    """
+    txns = TxnsShard(storage.stash, Epoch(0))
+    suspects = {
+        shard for shard in await txns.with_log() if not await storage.store.list(shard)
+    } & await txns.with_log()
+    if suspects:
+        raise SettingsError(
+            f"the warehouse {storage.warehouse} has nothing of {min(suspects)}, which the stash"
+            " knows: is it the one that the other coordinators use?"
+        )
 
 
 async def open_storage_to_look(settings: Settings) -> Storage:

@@ -28,7 +28,17 @@ Cost is in proportion to the data and the shards touched, never to the number of
 
 import asyncio
 import struct
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from collections.abc import (
+    Set as AbstractSet,
+)
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
@@ -167,6 +177,10 @@ class TxnsShard:
         cuts = dict(self._flushed)
         shards_left = dict(self._shards)
         return Recovered(self._upper, self._applied, shards_left, batches, cuts, forgotten)
+
+    async def with_log(self) -> AbstractSet[ShardId]:
+        """The shards that have a log in the warehouse; needs no `load`, and no leadership."""
+        return {ShardId(key) for key in await self._stash.scan(_FLUSHED)}
 
     async def advance(self, upper: Timestamp) -> None:
         """Close every timestamp below `upper`, durably; start-up does it with the new ceiling.

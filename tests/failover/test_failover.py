@@ -273,6 +273,23 @@ def test_a_stash_that_is_away_stops_strict_reads_and_no_others(shared: Shared) -
     assert one.server.stop() == 0, one.server.log
 
 
+def test_who_has_another_warehouse_takes_over_from_nobody(tmp_path: Path) -> None:
+    with sharing(tmp_path, 1) as shared:
+        leader = shared.coordinators[0].server
+        with psycopg.connect(leader.start(), autocommit=True) as connection:
+            connection.execute("CREATE TABLE t (id int)")
+            connection.execute("INSERT INTO t VALUES (1)")
+            connection.execute("OPTIMIZE t")
+            places = ("--stash", shared.postgres.dsn, "--warehouse", str(tmp_path / "elsewhere"))
+            other = Meridian(tmp_path / "other", ("--spark-master", "reference", *places))
+            for more in [(), ("--standby",)]:
+                other.launch(*more)
+                assert other.wait() == 1
+                assert "is it the one that the other coordinators use?" in other.log
+            assert connection.execute("SELECT id FROM t").fetchall() == [(1,)]
+        assert leader.stop() == 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_long_line_of_coordinators(tmp_path: Path, seed: int) -> None:
