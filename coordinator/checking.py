@@ -16,7 +16,7 @@ from coordinator.config import Settings, SettingsError
 from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes
 from coordinator.opening import Storage, open_storage_to_look
 from coordinator.startup import KnownShard, known_shards, part_of, ticks_per_ms
-from sql.catalog import Timeline
+from sql.catalog import SYSTEM_TIMELINE, Timeline
 from storage.check import Finding, ShardRecord, check_shard
 from storage.errors import StorageError
 from storage.object_store import RESERVED, ObjectStore
@@ -108,7 +108,8 @@ async def _table_findings(
         present=line.present,
     )
     findings = await check_shard(store, record)
-    if shard not in found.shards:
+    # In other timelines the first rows bring the registration, not the definition.
+    if shard not in found.shards and line.timeline == SYSTEM_TIMELINE:
         findings.append(Finding("error", shard, shard, "is not registered in the txns shard"))
     return findings
 

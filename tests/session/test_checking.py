@@ -44,10 +44,11 @@ def test_tables_of_every_timeline_are_checked(tmp_path: Path) -> None:
             connection.execute("CREATE TIMELINE other CLOCK system")
             connection.execute("CREATE TABLE t (id int) IN TIMELINE counted")
             connection.execute("CREATE TABLE u (id int) IN TIMELINE other")
+            connection.execute("CREATE TABLE never_written (id int) IN TIMELINE other")
             connection.execute("INSERT INTO t VALUES (1)")
             connection.execute("INSERT INTO u VALUES (1)")
         assert server.stop() == 0
-        assert server.check().stdout == "checked 2 tables: ok\n"
+        assert server.check().stdout == "checked 3 tables: ok\n"
         (path,) = (server.data / "warehouse").glob("*/part-1-*.parquet")
         path.unlink()
         assert server.check().returncode == 1
