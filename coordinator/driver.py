@@ -98,6 +98,11 @@ from storage.types import Epoch, ShardId, Timestamp
 
 log = logging.getLogger("meridian.driver")
 
+POSITION_MAX: Final = Timestamp((1 << 53) - 1)
+"""How far a timeline without a clock can be advanced: its numbers are milliseconds in Delta's log,
+which readers turn into microseconds, and commits go on from there.
+"""
+
 TICK_S: Final = 0.05
 """Larger: later cuts and later AS OF in the near future. Smaller: an idle server that wakes more
 often.
@@ -334,6 +339,10 @@ class Driver:
             lambda request: AdoptSnapshot(request, txn, exporter, ts), Snapshot
         )
 
+    def reads_at(self, txn: TransactionId, ts: Timestamp) -> bool:
+        """Whether an open transaction keeps this timestamp readable."""
+        return self._core.reads_at(txn, ts)
+
     def savepoint(self, txn: TransactionId, number: int) -> None:
         """See Coordination."""
         self._handle(Savepoint(txn, number))
@@ -383,6 +392,10 @@ class Driver:
         if ts <= core.read_ts:
             detail = f"It is at {core.read_ts}."
             raise RequestRefused("55000", f'timeline "{timeline}" is past {ts}', None, detail)
+        if ts > POSITION_MAX:
+            detail = f"It cannot be advanced beyond {POSITION_MAX}."
+            message = "timestamp is too far in the future"
+            raise RequestRefused("22023", message, None, detail)
         self._handle(Advance(txn, ts))
 
     async def hold(

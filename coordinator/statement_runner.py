@@ -297,6 +297,11 @@ class StatementRunner:
             snapshot = await self._past(request, execution, snapshot)
             as_of = snapshot.ts
         prepared = self._bind(request.statement, snapshot.catalog, request.declared, ts=snapshot.ts)
+        elsewhere = _elsewhere(prepared) if as_of is None else ()
+        if elsewhere:
+            # meridian_now() is of the timeline that the statement reads in.
+            ts = await self._transaction.timestamp(elsewhere)
+            prepared = self._bind(request.statement, snapshot.catalog, request.declared, ts=ts)
         self._check_promise(request, prepared.bound)
         if as_of is None:
             self._look_up(prepared, alone=alone)
@@ -408,6 +413,23 @@ class StatementRunner:
             template.notice,
             parameters,
         )
+
+
+def _elsewhere(prepared: Prepared) -> tuple[Table, ...]:
+    """The tables of other timelines than `system`, of a statement that asks for the session."""
+    if not prepared.rebind:
+        return ()
+    tables: tuple[Table, ...]
+    match prepared.bound:
+        case Query(tables=tables) | CopyOut(query=Query(tables=tables)):
+            pass
+        case Modify() as modify:
+            tables = (modify.table, *modify.tables)
+        case _:
+            return ()
+    return tuple(
+        table for table in tables if table.timeline != SYSTEM_TIMELINE.name and not is_system(table)
+    )
 
 
 def ends_block(bound: Bound) -> bool:

@@ -226,7 +226,9 @@ class Timelines:
     async def adopt(self, txn: TransactionId, exporter: TransactionId, ts: Timestamp) -> Snapshot:
         """See Coordination."""
         other = self._parts.get(exporter)
-        if other is None:
+        if other is None or not other.driver.reads_at(other.txn, ts):
+            # L1: other timelines have nothing that is of this moment.
+            self._touched.add(txn)
             return await self._system.adopt(txn, exporter, ts)
         part = self._join(txn, other.timeline)
         return await part.driver.adopt(part.txn, other.txn, ts)

@@ -197,10 +197,14 @@ class SessionTransaction:
 
     @property
     def exported(self) -> str | None:
-        """What pg_export_snapshot() answers; None in a subtransaction or without a snapshot."""
-        if self._snapshot is None or self._id is None or self._savepoints:
+        """What pg_export_snapshot() answers; None in a subtransaction or without a snapshot.
+
+        Of a transaction in another timeline it is where it reads there.
+        """
+        snapshot = self._snapshot if self._line is None else self._line
+        if snapshot is None or self._id is None or self._savepoints:
             return None
-        return snapshot_id(self._id, self._snapshot.ts)
+        return snapshot_id(self._id, snapshot.ts)
 
     async def adopt(self, name: str) -> None:
         """SET TRANSACTION SNAPSHOT."""
@@ -229,10 +233,14 @@ class SessionTransaction:
         """BEGIN .. AS OF: read only, at a timestamp that is not its own choice."""
         if self._in_block or self._id is not None:
             raise wrong.before_any_query("BEGIN AS OF")
-        self._snapshot = await self._coordination.snapshot(self.id, as_of=ts, at_least=at_least)
-        self._as_of = (ts, at_least)
         self.begin_block(control)
-        self._variables.set("transaction_read_only", "on", local=True)
+        try:
+            self._variables.set("transaction_read_only", "on", local=True)
+            self._snapshot = await self._coordination.snapshot(self.id, as_of=ts, at_least=at_least)
+        except BaseException:
+            self.rollback()  # what could not begin is no failed block either
+            raise
+        self._as_of = (ts, at_least)
 
     def set_modes(self, control: TransactionControl) -> None:
         """SET TRANSACTION, and what BEGIN says."""

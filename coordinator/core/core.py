@@ -137,6 +137,11 @@ class Core:
         known = self._state.transactions.get(txn)
         return known is None or known.isolation is Isolation.STRICT_SERIALIZABLE
 
+    def reads_at(self, txn: TransactionId, ts: Timestamp) -> bool:
+        """Whether an open transaction keeps this timestamp readable."""
+        known = self._state.transactions.get(txn)
+        return known is not None and ts in known.timestamps
+
     def observe(self) -> ObservedTimeline:
         """All of it at this moment, as a value."""
         return observed_timeline(

@@ -243,6 +243,26 @@ async def test_at_least_then() -> None:
 
 
 @on_a_loop
+async def test_a_level_may_be_named_with_the_past() -> None:
+    async with running() as stack, connected(stack, 1) as (connection,):
+        await setup(connection)
+        then = await value(connection, "select meridian_now()")
+        await connection.execute("insert into t values (3)")
+        for level in ("repeatable read", "read committed"):
+            await connection.execute(f"begin isolation level {level} as of {then}")
+            assert await value(connection, "show transaction_isolation") == level
+            assert await value(connection, "select count(*) from t") == 2
+            assert await value(connection, "select meridian_now()") == then
+            await connection.execute("commit")
+        await refused(
+            connection, "begin isolation level repeatable read as of 1", errors.SnapshotTooOld
+        )
+        assert connection.pgconn.transaction_status == 0
+        assert await value(connection, "show transaction_isolation") == "strict serializable"
+        assert await value(connection, "show transaction_read_only") == "off"
+
+
+@on_a_loop
 async def test_too_long_ago_begins_nothing() -> None:
     async with running() as stack, connected(stack, 1) as (connection,):
         await refused(connection, "begin as of 1", errors.SnapshotTooOld)

@@ -9,6 +9,8 @@ import pytest
 
 from storage.memory import MemoryObjectStore, MemoryStash
 from tests.session.stack import running
+from tests.session.test_conflicts import connected, on_a_loop
+from tests.session.test_isolation import value
 
 Ask = Callable[[LiteralString], Sequence[tuple[Any, ...]]]
 
@@ -51,8 +53,8 @@ def made(ask: Ask) -> None:
     ask("CREATE TABLE e (a int) IN TIMELINE line")
     ask("CREATE TABLE w (a int) IN TIMELINE wall")
     ask("CREATE TABLE s (a int)")
-    for value in ("1", "2", "3"):
-        ask(f"INSERT INTO e VALUES ({value})")  # type: ignore[arg-type]
+    for number in ("1", "2", "3"):
+        ask(f"INSERT INTO e VALUES ({number})")  # type: ignore[arg-type]
     ask("INSERT INTO w VALUES (7)")
     ask("INSERT INTO s VALUES (9)")
 
@@ -166,3 +168,56 @@ def test_a_named_read_hold_keeps_history() -> None:
         assert len(ask("SELECT a FROM e AS OF 3")) == 3
 
     in_server(story)
+
+
+def test_an_advance_beyond_what_a_log_can_say_is_refused() -> None:
+    def story(ask: Ask) -> None:
+        made(ask)
+        for to in (1 << 53, (1 << 63) - 1):
+            refused(ask, f"ADVANCE TIMELINE line TO {to}", "22023", "too far")  # type: ignore[arg-type]
+        last = (1 << 53) - 1
+        ask(f"ADVANCE TIMELINE line TO {last}")  # type: ignore[arg-type]
+        ask("INSERT INTO e VALUES (4)")
+        assert position(ask) == last + 1
+        assert len(ask(f"SELECT a FROM e AS OF {last}")) == 3  # type: ignore[arg-type]
+
+    in_server(story)
+
+
+def test_now_is_of_the_timeline_that_a_statement_reads_in() -> None:
+    def story(ask: Ask) -> None:
+        made(ask)
+        assert ask("SELECT meridian_now(), count(*) FROM e") == [(3, 3)]
+        assert ask("SELECT meridian_now(), count(*) FROM e AS OF 2") == [(2, 2)]
+        ask("BEGIN")
+        assert ask("SELECT meridian_now() FROM e WHERE a = 1") == [(3,)]
+        ask("INSERT INTO e VALUES (meridian_now()::int + 10)")
+        ask("COMMIT")
+        assert sorted(ask("SELECT a FROM e")) == [(1,), (2,), (3,), (13,)]
+
+    in_server(story)
+
+
+@on_a_loop
+async def test_a_snapshot_of_another_timeline_is_exported() -> None:
+    async with running() as stack, connected(stack, 3) as (first, second, writer):
+        await writer.execute("create timeline line manual")
+        await writer.execute("create table e (a int) in timeline line")
+        await writer.execute("insert into e values (1)")
+        await first.execute("begin isolation level repeatable read")
+        early = await value(first, "select pg_export_snapshot()")
+        assert await value(first, "select count(*) from e") == 1
+        name = await value(first, "select pg_export_snapshot()")
+        await writer.execute("insert into e values (2)")
+        await second.execute("begin isolation level repeatable read")
+        await second.execute(f"set transaction snapshot '{name}'")
+        assert await value(second, "select count(*) from e") == 1
+        await second.execute("commit")
+        # One of `system` says nothing about rows of another timeline (L1).
+        await second.execute("begin isolation level repeatable read")
+        await second.execute(f"set transaction snapshot '{early}'")
+        with pytest.raises(psycopg.Error) as caught:
+            await second.execute("select count(*) from e")
+        assert caught.value.sqlstate == "25000"
+        await second.execute("rollback")
+        await first.execute("commit")
