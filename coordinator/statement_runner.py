@@ -356,7 +356,9 @@ class StatementRunner:
         return as_of_timestamp(
             request.statement,
             execution,
-            lambda statement: self._bind(statement, present.catalog, request.declared),
+            lambda statement: self._bind(
+                statement, present.catalog, request.declared, ts=present.ts
+            ),
         )
 
     def _check_promise(self, request: Request, bound: Bound) -> None:

@@ -288,5 +288,8 @@ async def test_now_is_where_a_statement_reads() -> None:
         assert await value(connection, f"select count(*) from t as of {second}") == 3
         await connection.execute("begin")
         third = await value(connection, "select meridian_now()")
+        assert await value(connection, "select count(*) from t as of meridian_now()") == 3
+        back = f"meridian_now() - {third} + {first}"
+        assert await value(connection, f"select count(*) from t as of {back}") == 2
         await other.execute("insert into t values (4)")
         assert await value(connection, "select meridian_now()") == third
