@@ -72,7 +72,8 @@ class Connection(asyncio.Protocol):
         if peer is not None:
             peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        self._server.spawn(self._serve())
+        if not self._server.spawn(self._serve()):
+            transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Bytes have come; the task takes them when it gets there."""

@@ -114,12 +114,20 @@ class Server:
         for task in list(self._tasks):
             task.cancel()
 
-    def spawn(self, work: Coroutine[object, object, None]) -> None:
-        """Run a connection's task; it handles its own failures (D3)."""
+    def spawn(self, work: Coroutine[object, object, None]) -> bool:
+        """Run a connection's task; it handles its own failures (D3). False: nobody is served any
+        more, as the server is about to end.
+        """
         assert self._group is not None, "connections come after listen()"
-        task = self._group.create_task(work)
+        try:
+            task = self._group.create_task(work)
+        except RuntimeError:
+            # The driver has failed, and the group with it; a group tells in no other way.
+            work.close()
+            return False
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return True
 
     # --- strangers ------------------------------------------------------------------------------
 

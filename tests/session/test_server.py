@@ -1,0 +1,39 @@
+"""The server's side of connections that nobody serves."""
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import cast
+
+import pytest
+import uvloop
+
+from coordinator.config import Settings
+from coordinator.execution import Services
+from coordinator.server import Server
+
+
+def test_who_connects_while_the_server_ends_is_turned_away(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert uvloop.run(_connect_after_the_group_has_failed(tmp_path)) == b""
+    assert not caplog.records
+
+
+async def _connect_after_the_group_has_failed(place: Path) -> bytes:
+    server = Server(Settings(listen="127.0.0.1:0", data_dir=str(place)))
+    port = await server.bind()
+    # Nobody gets as far as to ask for them.
+    services = cast(Services, None)
+    with contextlib.suppress(ExceptionGroup):
+        async with asyncio.TaskGroup() as group:
+            await server.accept(group, services)
+            raise RuntimeError("the driver has failed")
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        return await reader.read()
+    except ConnectionResetError:
+        return b""
+    finally:
+        writer.close()
+        await server.stop()
