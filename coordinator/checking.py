@@ -97,10 +97,14 @@ async def _table_findings(
     store: ObjectStore, shard: ShardId, table: KnownShard, line: _Line
 ) -> list[Finding]:
     found = line.found
+    # In other timelines the first rows bring the registration, not the definition, whose timestamp
+    # says nothing there: a cut above it may be older than the table.
+    by_definition = line.timeline == SYSTEM_TIMELINE
+    unregistered = table.created if by_definition else Timestamp(found.applied + 1)
     record = ShardRecord(
         shard=shard,
         schema=table_schema(table.table.columns),
-        registered=found.shards.get(shard, table.created),
+        registered=found.shards.get(shard, unregistered),
         applied=found.applied,
         batches=[(ts, batch) for ts, owner, batch in found.batches if owner == shard],
         flushed=found.flushed.get(shard),
@@ -108,8 +112,7 @@ async def _table_findings(
         present=line.present,
     )
     findings = await check_shard(store, record)
-    # In other timelines the first rows bring the registration, not the definition.
-    if shard not in found.shards and line.timeline == SYSTEM_TIMELINE:
+    if shard not in found.shards and by_definition:
         findings.append(Finding("error", shard, shard, "is not registered in the txns shard"))
     return findings
 

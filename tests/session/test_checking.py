@@ -54,6 +54,31 @@ def test_tables_of_every_timeline_are_checked(tmp_path: Path) -> None:
         assert server.check().returncode == 1
 
 
+def test_a_table_of_another_timeline_may_be_younger_than_its_cuts(tmp_path: Path) -> None:
+    with meridian(tmp_path, ("--spark-master", "reference")) as server:
+        with psycopg.connect(server.dsn, autocommit=True) as connection:
+            connection.execute("CREATE TIMELINE other CLOCK system")
+            connection.execute("CREATE TABLE t (id int) IN TIMELINE other")
+            connection.execute("INSERT INTO t VALUES (1)")
+        assert server.stop() == 0
+        before = {*(server.data / "warehouse").iterdir()}
+        server.start()
+        with psycopg.connect(server.dsn, autocommit=True) as connection:
+            connection.execute("CREATE TABLE u (id int) IN TIMELINE other")
+            connection.execute("INSERT INTO t VALUES (2)")
+        assert server.stop() == 0
+        # As if the last cut had been decided on just before the table came to the timeline.
+        (young,) = {*(server.data / "warehouse").iterdir()} - before
+        shutil.rmtree(young)
+        assert server.check().stdout == "checked 2 tables: ok\n"
+        server.start()
+        with psycopg.connect(server.dsn, autocommit=True) as connection:
+            connection.execute("INSERT INTO u VALUES (1)")
+            assert connection.execute("SELECT * FROM u").fetchall() == [(1,)]
+        assert server.stop() == 0
+        assert server.check().stdout == "checked 2 tables: ok\n"
+
+
 @pytest.fixture
 def data(killed: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(killed, tmp_path / "data"))
