@@ -118,6 +118,7 @@ class Link:
         """Be connected. Raises Determinate if that takes until the deadline (loop time)."""
         loop = asyncio.get_running_loop()
         pause = PAUSE_S
+        reason: StorageError | None = None
         while not self.is_open:
             self.drop()
             try:
@@ -125,9 +126,12 @@ class Link:
                 self._number += 1
             except UnfitServer:
                 raise
-            except StorageError:
+            except StorageError as error:
+                # A last attempt with no time left knows less than the one before.
+                if reason is None or not isinstance(error.__cause__, TimeoutError):
+                    reason = error
                 if loop.time() + pause >= deadline:
-                    raise
+                    raise reason from reason.__cause__
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, PAUSE_S_MAX)
 
