@@ -10,7 +10,7 @@ INVARIANTS
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
 from sql.bind import BindContext, bind
@@ -66,21 +66,24 @@ class PlanCache:
     def bind(
         self,
         statement: Statement,
-        context: BindContext,
+        context: Callable[[], BindContext],
         types: tuple[SqlType | None, ...],
         *,
-        session: tuple[object, ...],
+        setting: tuple[object, ...],
         shared: bool,
     ) -> Prepared:
-        """Bind, or remember. `session`: its variables' binding key; `shared`: see L1."""
+        """Bind, or remember; `context` is made for what is not known.
+
+        `setting`: the variables' binding key, the catalog's version and whether parameters are
+        fixed; `shared`: see L1.
+        """
         if not shared or len(statement.text) > CACHED_TEXT_MAX:
-            return bind(statement, context, types)
-        place = (statement.text, statement.offset)
-        key = (place, types, context.parameters_fixed, session, context.catalog.version)
+            return bind(statement, context(), types)
+        key = (statement.text, statement.offset, types, setting)
         known = self._plans.get(key)
         if known is not None:
             return known
-        prepared = bind(statement, context, types)
+        prepared = bind(statement, context(), types)
         if not (prepared.uses_now or prepared.rebind):
             self._plans.put(key, prepared)
         return prepared

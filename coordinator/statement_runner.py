@@ -153,26 +153,31 @@ class StatementRunner:
         fixed: bool = True,
         ts: int = 0,
     ) -> Prepared:
-        context = BindContext(
-            catalog=catalog,
-            search_path=self._variables.search_path,
-            now=self._transaction.now(),
-            timezone=self._variables.timezone,
-            user=self._identity.user,
-            database=self._identity.database,
-            backend_pid=self._identity.pid,
-            version=VERSION,
-            statement_now=self._services.clock.now(),
-            settings=self._variables.shown,
-            parameters_fixed=fixed,
-            logical_now=ts,
-            exported=self._transaction.exported,
-        )
+        # The transaction has begun now, whether or not anybody asks when.
+        began = self._transaction.now()
+
+        def context() -> BindContext:
+            return BindContext(
+                catalog=catalog,
+                search_path=self._variables.search_path,
+                now=began,
+                timezone=self._variables.timezone,
+                user=self._identity.user,
+                database=self._identity.database,
+                backend_pid=self._identity.pid,
+                version=VERSION,
+                statement_now=self._services.clock.now(),
+                settings=self._variables.shown,
+                parameters_fixed=fixed,
+                logical_now=ts,
+                exported=self._transaction.exported,
+            )
+
         return self._services.plans.bind(
             statement,
             context,
             declared,
-            session=self._variables.binding_key,
+            setting=(self._variables.binding_key, catalog.version, fixed),
             shared=not self._transaction.changed_catalog,
         )
 

@@ -14,6 +14,7 @@ Not here: which message may come when (`protocol.py`).
 
 import struct
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Final, NoReturn
 
 from coordinator.pgwire.encoding import decode_text
@@ -60,6 +61,7 @@ from coordinator.pgwire.messages import (
     Sync,
     Target,
     Terminate,
+    TransactionStatus,
 )
 from coordinator.pgwire.startup import split_options
 from sql.errors import SqlError
@@ -98,29 +100,33 @@ class Reader:
         self._position = end
         return taken
 
+    def _number(self, layout: struct.Struct) -> int:
+        try:
+            value: int = layout.unpack_from(self._data, self._position)[0]
+        except struct.error:
+            _insufficient()
+        self._position += layout.size
+        return value
+
     def rest(self) -> bytes:
         """All that is left."""
         return self.take(len(self._data) - self._position)
 
     def int16(self) -> int:
         """Signed, 2 bytes."""
-        value: int = _INT16.unpack(self.take(2))[0]
-        return value
+        return self._number(_INT16)
 
     def count16(self) -> int:
         """A count, 2 bytes, unsigned."""
-        value: int = _UINT16.unpack(self.take(2))[0]
-        return value
+        return self._number(_UINT16)
 
     def int32(self) -> int:
         """Signed, 4 bytes."""
-        value: int = _INT32.unpack(self.take(4))[0]
-        return value
+        return self._number(_INT32)
 
     def uint32(self) -> int:
         """An OID or a process id, 4 bytes, unsigned."""
-        value: int = _UINT32.unpack(self.take(4))[0]
-        return value
+        return self._number(_UINT32)
 
     def text(self) -> str:
         """Text up to a NUL (K3)."""
@@ -129,7 +135,7 @@ class Reader:
             raise SqlError("08P01", "invalid string in message")
         taken = self._data[self._position : end]
         self._position = end + 1
-        return decode_text(taken)
+        return decode_text(taken) if taken else ""
 
     def finish(self) -> None:
         """Nothing may be left (K2)."""
@@ -199,10 +205,24 @@ def _decode_parameters(reader: Reader, major: int, minor: int) -> StartupMessage
 
 def decode_frontend(kind: int, payload: bytes) -> FrontendMessage:
     """The message of a frame whose type is known (`FRONTEND_TYPES`). Raises 08P01 and 22021."""
+    if kind in _NAMED_ONLY and len(payload) <= _REMEMBERED_BYTES_MAX:
+        return _remembered(kind, payload)
+    return _decoded(kind, payload)
+
+
+def _decoded(kind: int, payload: bytes) -> FrontendMessage:
     reader = Reader(payload)
     message = _DECODERS[kind](reader)
     reader.finish()
     return message
+
+
+_NAMED_ONLY: Final = frozenset(b"DECSH")
+"""Messages of a name and a number: clients send the same few over and over."""
+
+_REMEMBERED_BYTES_MAX: Final = 64
+
+_remembered: Final = lru_cache(maxsize=1_024)(_decoded)
 
 
 def _decode_parse(reader: Reader) -> Parse:
@@ -302,12 +322,12 @@ def encode_backend(message: BackendMessage) -> bytes | memoryview:
 
 def _encode_with_content(message: BackendMessage) -> bytes | memoryview:
     match message:
+        case CommandComplete(tag=tag):
+            return _encode_complete(tag)
+        case ReadyForQuery(status=status):
+            return _READY_FRAMES[status]
         case DataRows() | CopyFrames():
             return message.data
-        case CommandComplete(tag=tag):
-            return frame(b"C", _text(tag))
-        case ReadyForQuery(status=status):
-            return frame(b"Z", status.value.encode())
         case RowDescription():
             return _encode_row_description(message)
         case ParameterDescription(type_oids=oids):
@@ -330,6 +350,11 @@ def _encode_with_content(message: BackendMessage) -> bytes | memoryview:
             return frame(b"d", data)
         case _:
             raise AssertionError(f"K4: {type(message).__name__} has no content")
+
+
+@lru_cache(maxsize=256)
+def _encode_complete(tag: str) -> bytes:
+    return frame(b"C", _text(tag))
 
 
 def _text(text: str) -> bytes:
@@ -368,6 +393,8 @@ def _encode_negotiation(minor: int, options: tuple[str, ...]) -> bytes:
 def _encode_copy_formats(code: int, formats: tuple[int, ...]) -> bytes:
     return struct.pack(f"!bH{len(formats)}h", code, len(formats), *formats)
 
+
+_READY_FRAMES: Final = {status: frame(b"Z", status.value.encode()) for status in TransactionStatus}
 
 _EMPTY_FRAMES: Final[Mapping[type[BackendMessage], bytes]] = {
     EncryptionRefused: b"N",
