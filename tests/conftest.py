@@ -1,9 +1,15 @@
 """What a whole test session shares: one JVM, started when the first test asks for it."""
 
+import hypothesis
 import pytest
 
 from compute.spark import SparkExecutor
 from tests.spark import shared_engine
+
+
+# Timing is never asserted: a busy machine makes no example wrong.
+hypothesis.settings.register_profile("meridian", deadline=None)
+hypothesis.settings.load_profile("meridian")
 
 
 @pytest.fixture(scope="session")
