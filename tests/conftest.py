@@ -6,7 +6,6 @@ import pytest
 from compute.spark import SparkExecutor
 from tests.spark import shared_engine
 
-
 # Timing is never asserted: a busy machine makes no example wrong.
 hypothesis.settings.register_profile("meridian", deadline=None)
 hypothesis.settings.load_profile("meridian")
