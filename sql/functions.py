@@ -114,6 +114,11 @@ def all_functions() -> Sequence[Function]:
     return tuple(_table().by_id.values())
 
 
+def rows_of(file: str) -> Sequence[Function]:
+    """The rows of one of `FILES`."""
+    return _table().files[file]
+
+
 # --- loading -----------------------------------------------------------------------------------
 
 FILES: Final = ("operators.txt", "functions.txt", "aggregates.txt", "casts.txt")
@@ -129,15 +134,18 @@ class _Table:
     by_id: dict[str, Function]
     functions: dict[str, list[Function]]
     operators: dict[str, list[Function]]
+    files: dict[str, list[Function]]
 
 
 @cache
 def _table() -> _Table:
-    table = _Table({}, {}, {})
+    table = _Table({}, {}, {}, {})
     for file in FILES:
+        rows = table.files.setdefault(file, [])
         for line in _lines((_DIRECTORY / file).read_text(encoding="utf-8")):
             for row in _rows(line):
                 _add(table, row)
+                rows.append(row)
     return table
 
 

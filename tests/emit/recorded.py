@@ -8,9 +8,10 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-RECORDED = Path(__file__).parent / "testdata" / "postgresql.jsonl"
+TESTDATA = Path(__file__).parent / "testdata"
 TEXT_MAX = 1_000
 """Longer answers, of repeat() and its like, are not recorded."""
+_DATABASE = "answers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,20 +27,21 @@ class Answer:
         return self.kind.startswith("!")
 
 
-def read() -> dict[str, Answer]:
-    """All recorded answers by expression."""
-    lines = RECORDED.read_text(encoding="utf-8").splitlines()
+def read(family: str) -> dict[str, Answer]:
+    """All recorded answers of a family (`samples.FAMILIES`), by expression."""
+    lines = (TESTDATA / f"{family}.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     return {expression: Answer(kind, text) for expression, kind, text in rows}
 
 
-def write(answers: dict[str, Answer]) -> None:
+def write(family: str, answers: dict[str, Answer]) -> None:
     """Replace the recorded answers."""
     lines = [
         json.dumps([expression, answer.kind, answer.text], ensure_ascii=False)
         for expression, answer in answers.items()
     ]
-    RECORDED.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path = TESTDATA / f"{family}.jsonl"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def ask(dsn: str, expressions: list[str]) -> dict[str, Answer]:
@@ -48,11 +50,12 @@ def ask(dsn: str, expressions: list[str]) -> dict[str, Answer]:
 
     answers: dict[str, Answer] = {}
     with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(f"drop database if exists {_DATABASE}")
         connection.execute(
-            "create database answers template template0"
+            f"create database {_DATABASE} template template0"
             " locale_provider builtin builtin_locale 'C.UTF-8' lc_collate 'C' lc_ctype 'C'"
         )
-    with psycopg.connect(dsn, autocommit=True, dbname="answers") as connection:
+    with psycopg.connect(dsn, autocommit=True, dbname=_DATABASE) as connection:
         connection.execute("set timezone = 'UTC'")
         names = dict(connection.execute("select oid::int8, typname::text from pg_type").fetchall())
         for expression in expressions:

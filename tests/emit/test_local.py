@@ -13,6 +13,7 @@ from sql.errors import SqlError
 from sql.plan import output_columns
 from sql.types import SqlType
 from tests.emit.recorded import Answer, read
+from tests.emit.samples import FAMILIES
 from tests.emit.test_rows import answer, check, is_refusal, plan_of, same
 from tests.emit.test_spark import close_floats
 
@@ -40,12 +41,13 @@ async def ask(local: LocalExecutor, expression: str) -> tuple[Answer, SqlType | 
     return answer(values[0], type_), type_
 
 
-def test_local_answers_as_postgresql(local: LocalExecutor) -> None:
+@pytest.mark.parametrize("family", FAMILIES)
+def test_local_answers_as_postgresql(local: LocalExecutor, family: str) -> None:
     wrong: list[str] = []
     refused: list[str] = []
 
     async def ask_all() -> None:
-        for expression, expected in read().items():
+        for expression, expected in read(family).items():
             found, type_ = await ask(local, expression)
             if is_refusal(found, expected):
                 refused.append(f"{expression}  -- {found.text}")
@@ -53,4 +55,4 @@ def test_local_answers_as_postgresql(local: LocalExecutor) -> None:
                 wrong.append(f"{expression}: {found} instead of {expected}")
 
     asyncio.run(ask_all())
-    check("refused_local.txt", wrong, refused)
+    check("local", family, wrong, refused)

@@ -4,6 +4,8 @@ evaluator; on Spark and on the local engine in the modules beside this one.
     REWRITE=1 pytest tests/emit/test_rows.py    records the answers from a real PostgreSQL again
     REFUSALS=1 pytest tests/emit                records what the engines refuse
 
+`-k family` does it for one family, a data file of the table.
+
 An engine may refuse an expression (0A000); which ones it refuses is on record too, so that a
 refusal is a decision and not an accident.
 """
@@ -11,7 +13,6 @@ refusal is a decision and not an accident.
 import os
 from collections.abc import Iterable
 from decimal import Decimal, localcontext
-from pathlib import Path
 
 import pytest
 
@@ -26,11 +27,10 @@ from sql.statements import Query
 from sql.text_output import format_text
 from sql.traverse import children, inputs, plan_expressions
 from sql.types import SqlType, Value
-from tests.emit.recorded import Answer, ask, read, write
-from tests.emit.samples import EXTRA, expressions
+from tests.emit.recorded import TESTDATA, Answer, ask, read, write
+from tests.emit.samples import FAMILIES, expressions
 from tests.servers import postgres
 
-TESTDATA = Path(__file__).parent / "testdata"
 REWRITE = os.environ.get("REWRITE") == "1"
 
 
@@ -104,26 +104,27 @@ def _too_wide(expected: Answer) -> bool:
         return value.adjusted() >= 20 or value != round(value, 18)
 
 
-def check(name: str, wrong: Iterable[str], refused: Iterable[str]) -> None:
-    """No wrong answers; refusals as recorded in testdata/<name>."""
+def check(engine: str, family: str, wrong: Iterable[str], refused: Iterable[str]) -> None:
+    """No wrong answers; refusals as recorded."""
     listed = list(wrong)
     assert not listed, f"{len(listed)} wrong:\n" + "\n".join(listed[:60])
-    path = TESTDATA / name
+    path = TESTDATA / f"refused_{engine}_{family}.txt"
     if REWRITE or os.environ.get("REFUSALS") == "1":
         path.write_text("\n".join(sorted(refused)) + "\n", encoding="utf-8")
     assert sorted(refused) == path.read_text(encoding="utf-8").splitlines()
 
 
 @pytest.fixture(scope="module")
-def recorded() -> dict[str, Answer]:
-    if REWRITE or os.environ.get("REFUSALS") == "1":
-        wanted = list(dict.fromkeys([text for _, text in expressions()] + list(EXTRA)))
+def recorded(request: pytest.FixtureRequest) -> dict[str, Answer]:
+    family: str = request.param
+    if REWRITE or not (TESTDATA / f"{family}.jsonl").exists():
         with postgres() as dsn:
-            write(ask(dsn, wanted))
-    return read()
+            write(family, ask(dsn, expressions(family)))
+    return read(family)
 
 
-def test_reference_answers_as_postgresql(recorded: dict[str, Answer]) -> None:
+@pytest.mark.parametrize(("family", "recorded"), [(f, f) for f in FAMILIES], indirect=["recorded"])
+def test_reference_answers_as_postgresql(family: str, recorded: dict[str, Answer]) -> None:
     wrong: list[str] = []
     refused: list[str] = []
     for expression, expected in recorded.items():
@@ -132,7 +133,7 @@ def test_reference_answers_as_postgresql(recorded: dict[str, Answer]) -> None:
             refused.append(f"{expression}  -- {found.text}")
         elif not same(expression, found, type_, expected):
             wrong.append(f"{expression}: {found} instead of {expected}")
-    check("refused_reference.txt", wrong, refused)
+    check("reference", family, wrong, refused)
 
 
 def functions_of(plan: Plan) -> set[str]:
@@ -154,9 +155,9 @@ def functions_of(plan: Plan) -> set[str]:
     return found
 
 
-def test_every_row_has_cases(recorded: dict[str, Answer]) -> None:
+def test_every_row_has_cases() -> None:
     counts: dict[str, int] = {}
-    for expression in recorded:
+    for expression in (expression for family in FAMILIES for expression in read(family)):
         try:
             plan = plan_of(expression)
         except SqlError:

@@ -17,6 +17,7 @@ from sql.errors import SqlError
 from sql.plan import output_columns
 from sql.types import SqlType, Value
 from tests.emit.recorded import Answer, read
+from tests.emit.samples import FAMILIES
 from tests.emit.spark_session import Spark, started
 from tests.emit.test_rows import answer, check, is_refusal, plan_of, same
 
@@ -73,11 +74,12 @@ def close_floats(found: Answer, expected: Answer) -> bool:
     return abs(float(a) - float(b)) <= 1e-14 * abs(float(b))
 
 
-def test_spark_answers_as_postgresql(spark: Spark) -> None:
+@pytest.mark.parametrize("family", FAMILIES)
+def test_spark_answers_as_postgresql(spark: Spark, family: str) -> None:
     wrong: list[str] = []
     refused: list[str] = []
     cases: list[Case] = []
-    for expression, expected in read().items():
+    for expression, expected in read(family).items():
         try:
             plan = plan_of(expression)
             query = emit(plan, {})
@@ -99,7 +101,7 @@ def test_spark_answers_as_postgresql(spark: Spark) -> None:
                 or close_floats(found, case.expected)
             ):
                 wrong.append(f"{case.expression}: {found} instead of {case.expected}")
-    check("refused_spark.txt", wrong, refused)
+    check("spark", family, wrong, refused)
 
 
 def test_error_tag_is_what_the_adapter_maps() -> None:
