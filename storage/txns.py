@@ -21,6 +21,8 @@ INVARIANTS
   T8  `flushed` says which cut each table's log has reached: a log that ends before that cut has
       lost acknowledged data.
   T9  a shard is forgotten before its files go, and `forgotten` says so until they are gone.
+  T10 a removal whose outcome is unknown is repeated, as it was, before another one: what is left of
+      a commit is counted from what the stash has.
 
 Collections: `txns` (upper, applied cut), `batches`, `tokens`, `shards`, `flushed`, `forgotten`.
 Cost is in proportion to the data and the shards touched, never to the number of tables.
@@ -64,7 +66,6 @@ _PIECE_BYTES_MAX = 1 << 20
 
 ENCODED_AT_ONCE_BYTES_MAX: Final = 256 << 10
 """Larger: longer stalls of the loop. Smaller: more hand-overs to a thread."""
-
 
 Encoded: TypeAlias = Mapping[ShardId, bytes]
 RunBlocking: TypeAlias = Callable[[Callable[[], Encoded]], Awaitable[Encoded]]
@@ -130,6 +131,15 @@ class _Removal:
         return sum(self.before.sizes[shard] for shard in self.shards)
 
 
+@dataclass(frozen=True, slots=True)
+class _Leaving:
+    """A stash transaction that removes batches and may forget shards. Twice is as good as once."""
+
+    writes: Sequence[Write]
+    removals: Sequence[_Removal]
+    forgets: Collection[ShardId] = ()
+
+
 class TxnsShard:
     """See the module. `load` first; then commits one at a time, tidies at any time."""
 
@@ -150,6 +160,8 @@ class TxnsShard:
         self._outstanding: dict[Token, _Outstanding] = {}
         self._unknown: tuple[Commit, Mapping[ShardId, int]] | None = None
         self._tidying = asyncio.Lock()
+        # A removal that may have happened (T10).
+        self._leaving: _Leaving | None = None
 
     async def load(self) -> Recovered:
         """Read everything that start-up needs. Raises Corrupt if a committed batch is missing."""
@@ -249,6 +261,7 @@ class TxnsShard:
         # A commit that comes later must not lie below a cut that calls it applied.
         self._upper = max(self._upper, Timestamp(latest + 1))
         async with self._tidying:
+            await self._repeat_removal()
             if cut > self._applied or reached:
                 notes = [Put(_FLUSHED, shard, _TIMESTAMP.pack(at)) for shard, at in reached.items()]
                 applied = max(cut, self._applied)
@@ -256,19 +269,35 @@ class TxnsShard:
                 await self._stash.transact(self._epoch, [*notes, mark])
                 self._applied = applied
                 self._flushed.update(reached)
-            await self._remove(self._applied_batches())
+            for piece in _pieces(self._applied_batches()):
+                await self._remove(_Leaving(_plan_removals(piece), piece))
 
-    async def _remove(self, removals: Sequence[_Removal]) -> None:
-        for piece in _pieces(removals):
-            await self._stash.transact(self._epoch, _plan_removals(piece))
-            self._removed(piece)
+    async def settle(self) -> None:
+        """Make sure that no earlier removal is still to come (T10). Raises like `forget`."""
+        async with self._tidying:
+            await self._repeat_removal()
 
-    def _removed(self, removals: Sequence[_Removal]) -> None:
-        for removal in removals:
+    async def _repeat_removal(self) -> None:
+        if self._leaving is not None:
+            await self._remove(self._leaving)
+
+    async def _remove(self, leaving: _Leaving) -> None:
+        """Remove durably; until that is known, nothing else is removed (T10)."""
+        self._leaving = leaving
+        try:
+            await self._stash.transact(self._epoch, leaving.writes)
+        except (Determinate, Fenced):
+            self._leaving = None
+            raise
+        self._leaving = None
+        for removal in leaving.removals:
             if removal.after.sizes:
                 self._outstanding[removal.before.token] = removal.after
             else:
                 del self._outstanding[removal.before.token]
+        for shard in leaving.forgets:
+            self._shards.pop(shard, None)
+            self._flushed.pop(shard, None)
 
     def _applied_batches(self) -> list[_Removal]:
         """What Delta has by now, oldest first (T1)."""
@@ -288,10 +317,11 @@ class TxnsShard:
     async def forget(self, shards: Collection[ShardId], catalog: Sequence[Write] = ()) -> None:
         """Forget shards with everything that is outstanding for them (T6, T9).
 
-        `catalog`: writes of the same transaction, opaque here. Raises Fenced, Determinate,
-        Indeterminate; may be repeated.
+        `catalog`: writes of the same transaction, opaque here, made from what was read after
+        `settle`. Raises Fenced, Determinate, Indeterminate; may be repeated.
         """
         async with self._tidying:
+            await self._repeat_removal()
             removals = [
                 _Removal(commit, gone)
                 for commit in self._outstanding.values()
@@ -301,11 +331,7 @@ class TxnsShard:
             for shard in sorted(shards):
                 writes += [Delete(_SHARDS, shard), Delete(_FLUSHED, shard)]
                 writes.append(Put(_FORGOTTEN, shard, b""))
-            await self._stash.transact(self._epoch, writes)
-            self._removed(removals)
-            for shard in shards:
-                self._shards.pop(shard, None)
-                self._flushed.pop(shard, None)
+            await self._remove(_Leaving(writes, removals, shards))
 
     async def cleared(self, shards: Collection[ShardId]) -> None:
         """Nothing is left of these forgotten shards (T9). Raises like `forget`."""

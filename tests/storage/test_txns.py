@@ -165,6 +165,10 @@ class Story:
         run(self.txns.forget([ShardId(shard) for shard in command.words], writes))
         return "forgotten"
 
+    def do_settle(self, command: Command) -> str:
+        run(self.txns.settle())
+        return "settled"
+
     def do_cleared(self, command: Command) -> str:
         run(self.txns.cleared([ShardId(shard) for shard in command.words]))
         return "cleared"
