@@ -3,6 +3,7 @@
 Positions are character offsets of the text the client sent (pglast counts in characters too).
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -31,6 +32,9 @@ _FOREIGN_STATES: Final = (
     ("precision for type float must be", "22023"),
     ("invalid unicode surrogate", "42601"),
 )
+
+_IN_ESCAPE_STRING: Final = re.compile(r"(?i)(?<!\w)e'(?:[^'\\]|\\.|'')*$")
+"""Of U&'' the same words are a syntax error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,8 @@ def _converted(error: parser.ParseError, text: str) -> SqlError:
         position = len(text) + 1
     if "memory exhausted" in message or "stack depth" in message:
         return stack_depth()
+    if message == "invalid Unicode escape" and _IN_ESCAPE_STRING.search(text[: place or 0]):
+        return SqlError("22025", message, position)
     for words, sqlstate in _FOREIGN_STATES:
         if words in message:
             return SqlError(sqlstate, message, position)

@@ -1,0 +1,87 @@
+"""Every statement of the files gives PostgreSQL's answer on both engines, or a listed refusal.
+
+INVARIANTS
+  Q1  no answer is wrong. `make test` runs all on the local engine and every so-maniest query on
+      Spark; `make sqldiff` runs all on both.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.servers import meridian, postgres
+from tests.sqldiff.comparing import Verdict
+from tests.sqldiff.refusals import listed
+from tests.sqldiff.running import Outcome, key, record, run
+from tests.sqldiff.statement_files import Case, areas, cases
+
+AREAS = areas()
+SPARK_EVERY = 40
+"""Of the queries, this many stand for one that Spark runs in `make test`."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _recorded() -> None:
+    if os.environ.get("REWRITE") == "1":
+        with postgres() as dsn:
+            for area in AREAS:
+                record(dsn, area)
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    options = ("--spark-master", "none")
+    with meridian(tmp_path_factory.mktemp("local"), options) as server:
+        yield server.dsn
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with meridian(tmp_path_factory.mktemp("spark")) as server:
+        yield server.dsn
+
+
+def check(outcomes: Iterator[Outcome], engine: str) -> None:
+    """Nothing is wrong (Q1), nothing is refused that is not listed (K1)."""
+    known = listed(engine)
+    bad = [
+        outcome.story
+        for outcome in outcomes
+        if outcome.verdict is Verdict.WRONG
+        or (outcome.verdict is Verdict.REFUSED and outcome.key not in known)
+    ]
+    assert not bad, "\n" + "\n".join(bad)
+
+
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_what_is_listed_as_refused_is_in_a_file(engine: str) -> None:
+    known = {key(area, case) for area in AREAS for case in cases(area)}
+    assert not listed(engine) - known, "python -m tests.sqldiff --refusals"
+
+
+@pytest.mark.parametrize("area", AREAS)
+def test_local(local: str, area: str) -> None:
+    check(run(local, area, "local"), "local")
+
+
+def _is_query(case: Case) -> bool:
+    return case.text.lower().startswith(("select", "with", "values", "table"))
+
+
+def _some(first: int) -> Callable[[int, Case], bool]:
+    """All that is no query, and every so-maniest query."""
+    return lambda number, case: not _is_query(case) or number % SPARK_EVERY == first
+
+
+@pytest.mark.spark
+def test_spark_on_some(spark: str) -> None:
+    for number, area in enumerate(AREAS):
+        check(run(spark, area, "spark", _some(number % SPARK_EVERY)), "spark")
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("area", AREAS)
+def test_spark(spark: str, area: str) -> None:
+    check(run(spark, area, "spark"), "spark")
