@@ -10,15 +10,16 @@ INVARIANTS
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from compute.plan_nodes import is_volatile
 from coordinator.execute_query import start_query
 from coordinator.execution import Done, Execution
 from coordinator.key_check import check_keys
-from coordinator.pgwire.arrow_types import to_array
 from coordinator.pgwire.copy_in import CopyReader
 from coordinator.pgwire.copy_out import CopyWriter
 from coordinator.pgwire.kernels import Column as Values
@@ -35,8 +36,7 @@ from coordinator.pgwire.messages import (
 from coordinator.portal import close_batches
 from coordinator.row_sink import RowSink
 from coordinator.spilling import write_rows
-from sql.catalog import Column, Table
-from sql.errors import SqlError
+from sql.errors import SqlError, not_supported
 from sql.statements import CopyIn, CopyOut
 from storage.types import Timestamp
 
@@ -70,13 +70,9 @@ class CopyStream(Protocol):
 async def execute_copy_in(execution: Execution, copy: CopyIn, stream: CopyStream) -> Done:
     """Take the client's rows and buffer them into the transaction (M2)."""
     execution.transaction.check_writable("COPY FROM")
-    sink = RowSink(
-        copy.table,
-        execution.services.spool,
-        inline_bytes_max=execution.services.limits.inline_bytes_max,
-    )
+    sink = RowSink.of(execution, copy.table)
     try:
-        await _receive(copy, execution.variables.timezone, stream, sink)
+        await _receive(execution, copy, stream, sink)
         batch = await sink.finish()
         await check_keys(execution, copy.table, sink.keyed)
     except BaseException:
@@ -87,14 +83,15 @@ async def execute_copy_in(execution: Execution, copy: CopyIn, stream: CopyStream
     return Done(f"COPY {sink.rows}")
 
 
-async def _receive(copy: CopyIn, timezone: str, stream: CopyStream, sink: RowSink) -> None:
+async def _receive(execution: Execution, copy: CopyIn, stream: CopyStream, sink: RowSink) -> None:
+    defaults = _Defaults(execution, copy)
     columns = [copy.table.columns[ordinal] for ordinal in copy.ordinals]
     reader = CopyReader(
         copy.options,
         [column.type for column in columns],
         [column.name for column in columns],
         relation=copy.table.name,
-        timezone=timezone,
+        timezone=execution.variables.timezone,
     )
     stream.send(CopyInResponse((0,) * len(columns)))
     await stream.flush()
@@ -109,10 +106,12 @@ async def _receive(copy: CopyIn, timezone: str, stream: CopyStream, sink: RowSin
                 if size >= PIECE_BYTES:
                     piece = b"".join(pieces)
                     pieces, size = [], 0
-                    await _add(copy, await asyncio.to_thread(_parsed, reader, piece), sink)
+                    await _add(
+                        copy, await asyncio.to_thread(_parsed, reader, piece), sink, defaults
+                    )
             case CopyDone():
                 piece = b"".join(pieces)
-                await _add(copy, await asyncio.to_thread(_rest, reader, piece), sink)
+                await _add(copy, await asyncio.to_thread(_rest, reader, piece), sink, defaults)
                 return
             case CopyFail(message=reason):
                 raise SqlError("57014", f"COPY from stdin failed: {reason}")
@@ -128,23 +127,43 @@ def _rest(reader: CopyReader, piece: bytes) -> Sequence[pa.RecordBatch]:
     return [*reader.feed(piece), *reader.finish()]
 
 
-async def _add(copy: CopyIn, batches: Sequence[pa.RecordBatch], sink: RowSink) -> None:
+class _Defaults:
+    """The columns that the data of a COPY does not have."""
+
+    def __init__(self, execution: Execution, copy: CopyIn) -> None:
+        self._execution = execution
+        self._row = copy.defaults
+        self._volatile = copy.defaults is not None and is_volatile(copy.defaults)
+
+    def columns(self, rows: int) -> Sequence[Values]:
+        """They, for so many rows."""
+        if self._row is None:
+            return []
+        plan = replace(self._row, rows=self._row.rows * rows) if self._volatile else self._row
+        in_process = self._execution.services.in_process
+        if not in_process.can_run(self._row):
+            raise not_supported("COPY with this default")
+        (found,) = in_process.evaluate(self._execution.run(plan, {})).combine_chunks().to_batches()
+        if self._volatile:
+            return found.columns
+        return [column.take(np.zeros(rows, dtype=np.int64)) for column in found.columns]
+
+
+async def _add(
+    copy: CopyIn, batches: Sequence[pa.RecordBatch], sink: RowSink, defaults: _Defaults
+) -> None:
     for batch in batches:
-        await sink.add(_completed(copy.table, copy.ordinals, batch))
+        await sink.add(_completed(copy, batch, defaults))
 
 
-def _completed(table: Table, ordinals: Sequence[int], batch: pa.RecordBatch) -> Sequence[Values]:
+def _completed(copy: CopyIn, batch: pa.RecordBatch, defaults: _Defaults) -> Sequence[Values]:
     """All columns of the table: those of the data, and the defaults of the others."""
-    given = dict(zip(ordinals, batch.columns, strict=True))
+    given = dict(zip(copy.ordinals, batch.columns, strict=True))
+    made = iter(defaults.columns(batch.num_rows))
     return [
-        given[ordinal] if ordinal in given else _defaults(column, batch.num_rows)
-        for ordinal, column in enumerate(table.columns)
+        given[ordinal] if ordinal in given else next(made)
+        for ordinal in range(len(copy.table.columns))
     ]
-
-
-def _defaults(column: Column, rows: int) -> Values:
-    one = to_array([column.default], column.type)
-    return one.take(np.zeros(rows, dtype=np.int64))
 
 
 async def execute_copy_out(

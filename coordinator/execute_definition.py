@@ -94,6 +94,7 @@ async def _created_table(execution: Execution, statement: CreateTable) -> Table:
         timeline=statement.timeline,
         history_us=statement.history_us,
         keys=statement.keys,
+        checks=statement.checks,
     )
 
 

@@ -37,8 +37,7 @@ NEW: Final = RelationId("new")
 async def execute_modify(execution: Execution, modify: Modify, tag: str) -> Outcome:
     """Run the statement and buffer what it writes into the transaction."""
     execution.transaction.check_writable(modify.kind.value.upper())
-    limits = execution.services.limits
-    sink = RowSink(modify.table, execution.services.spool, inline_bytes_max=limits.inline_bytes_max)
+    sink = RowSink.of(execution, modify.table)
     work = _Modification(execution, modify, sink)
     try:
         inputs = await execution.views(modify.tables, plan=modify.source)

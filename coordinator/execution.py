@@ -26,6 +26,7 @@ from coordinator.read_predicates import read_predicates
 from coordinator.relation_rows import relation_view
 from coordinator.transaction import SessionTransaction
 from coordinator.variables import Variables
+from sql.binding import BindContext
 from sql.catalog import Table
 from sql.errors import SqlError
 from sql.plan import Plan, RelationId
@@ -121,6 +122,8 @@ class Execution:
     variables: Variables
     notice: Callable[[SqlError, Severity], None]
     parameters: Sequence[Value] = ()
+    bind_context: Callable[[], BindContext] | None = None
+    """What the statement was bound in, for expressions that its tables keep."""
 
     def run(self, plan: Plan, inputs: Mapping[RelationId, ShardView]) -> Run:
         """The plan with this statement's parameters."""

@@ -1,6 +1,6 @@
 """Rows that a statement writes: inline as long as they are few, then staged Parquet.
 
-    batches ─▶ checked (NOT NULL) ─▶ pending ──(> inline_bytes_max)──▶ spooler ─▶ staged files
+    batches ─▶ checked (RowRules) ─▶ pending ──(> inline_bytes_max)──▶ spooler ─▶ staged files
                                         └─────────(finish)───────────▶ inserts
 
 INVARIANTS
@@ -17,36 +17,13 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from compute.arrow import table_schema
-from coordinator.execution import Spooler
+from coordinator.execution import Execution, Spooler
 from coordinator.pgwire.kernels import Column
-from coordinator.row_text import failing_row
-from sql.catalog import Column as TableColumn
+from coordinator.row_rules import RowRules
 from sql.catalog import Table
 from sql.errors import SqlError
 from storage.batch import DataFile, WriteBatch, bytes_of
 from storage.types import ShardId, Source
-
-
-def not_null_violation(table: Table, column: TableColumn, row: pa.RecordBatch) -> SqlError:
-    """23502, with the row that fails as PostgreSQL shows it."""
-    return SqlError(
-        "23502",
-        f'null value in column "{column.name}" of relation "{table.name}" violates'
-        " not-null constraint",
-        detail=f"Failing row contains ({failing_row(table.columns, row)}).",
-        schema=table.schema,
-        table=table.name,
-        column=column.name,
-    )
-
-
-def check_not_null(table: Table, batch: pa.RecordBatch) -> None:
-    """Raises 23502 for the first row that has NULL where the table does not allow it."""
-    for ordinal, column in enumerate(table.columns):
-        if column.not_null and batch.column(ordinal).null_count:
-            row = batch.column(ordinal).is_null().index(True).as_py()
-            raise not_null_violation(table, column, batch.slice(row, 1))
-
 
 _schemas: dict[tuple[str, int], tuple[Table, pa.Schema]] = {}
 _SCHEMAS_MAX: Final = 10_000
@@ -78,8 +55,10 @@ class RowSink:
         spool: Callable[[ShardId, pa.Schema], Spooler],
         *,
         inline_bytes_max: int,
+        rules: RowRules,
     ) -> None:
         self._table = table
+        self._rules = rules
         self._schema = stored_schema(table)
         self._spool = spool
         self._inline_bytes_max = inline_bytes_max
@@ -90,6 +69,17 @@ class RowSink:
         self._key_ordinals = sorted({at for key in table.keys for at in key.columns})
         self._keyed: list[pa.RecordBatch] = []
         self._keyed_bytes = 0
+
+    @classmethod
+    def of(cls, execution: Execution, table: Table) -> "RowSink":
+        """The sink of a statement that writes to this table."""
+        services = execution.services
+        return cls(
+            table,
+            services.spool,
+            inline_bytes_max=services.limits.inline_bytes_max,
+            rules=RowRules(execution, table),
+        )
 
     @property
     def schema(self) -> pa.Schema:
@@ -102,7 +92,7 @@ class RowSink:
 
     async def take(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Take rows that have the table's schema already. Returns them."""
-        check_not_null(self._table, batch)
+        await self._rules.check(batch)
         self.rows += batch.num_rows
         if self._key_ordinals:
             self._keep_keys(batch)

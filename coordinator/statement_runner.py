@@ -15,6 +15,7 @@ INVARIANTS
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, assert_never
 
 from coordinator.as_of import as_of_timestamp
@@ -154,31 +155,30 @@ class StatementRunner:
         ts: int = 0,
     ) -> Prepared:
         # The transaction has begun now, whether or not anybody asks when.
-        began = self._transaction.now()
-
-        def context() -> BindContext:
-            return BindContext(
-                catalog=catalog,
-                search_path=self._variables.search_path,
-                now=began,
-                timezone=self._variables.timezone,
-                user=self._identity.user,
-                database=self._identity.database,
-                backend_pid=self._identity.pid,
-                version=VERSION,
-                statement_now=self._services.clock.now(),
-                settings=self._variables.shown,
-                parameters_fixed=fixed,
-                logical_now=ts,
-                exported=self._transaction.exported,
-            )
-
+        self._transaction.now()
         return self._services.plans.bind(
             statement,
-            context,
+            lambda: self._context(catalog, fixed=fixed, ts=ts),
             declared,
             setting=(self._variables.binding_key, catalog.version, fixed),
             shared=not self._transaction.changed_catalog,
+        )
+
+    def _context(self, catalog: Catalog, *, fixed: bool = True, ts: int = 0) -> BindContext:
+        return BindContext(
+            catalog=catalog,
+            search_path=self._variables.search_path,
+            now=self._transaction.now(),
+            timezone=self._variables.timezone,
+            user=self._identity.user,
+            database=self._identity.database,
+            backend_pid=self._identity.pid,
+            version=VERSION,
+            statement_now=self._services.clock.now(),
+            settings=self._variables.shown,
+            parameters_fixed=fixed,
+            logical_now=ts,
+            exported=self._transaction.exported,
         )
 
     def check_allowed(self, statement: Statement, *, parameters: int = 0) -> None:
@@ -308,6 +308,7 @@ class StatementRunner:
             ts = await self._transaction.timestamp(elsewhere)
             prepared = self._bind(request.statement, snapshot.catalog, request.declared, ts=ts)
         self._check_promise(request, prepared.bound)
+        execution.bind_context = partial(self._context, snapshot.catalog, ts=snapshot.ts)
         if as_of is None:
             self._look_up(prepared, alone=alone)
         return await self._execute(prepared, execution, as_of, alone=alone), prepared.bound

@@ -8,7 +8,7 @@ Entry point of `sql/` together with `sql/parse.py`; the real work is in the modu
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from pglast import ast
 
@@ -79,7 +79,9 @@ from sql.syntax import Node, constant_places, is_a, position
 from sql.traverse import pruned
 from sql.types import SqlType
 
-__all__ = ["BindContext", "bind"]
+__all__ = ["BindContext", "bind", "bind_with_context"]
+
+T = TypeVar("T")
 
 Binder: TypeAlias = Callable[[Binding, Node], Bound]
 
@@ -104,6 +106,14 @@ def bind(
     try:
         with constant_places(find_constant_places(statement)):
             return _prepared(statement, node, context, parameters)
+    except RecursionError:
+        raise stack_depth() from None
+
+
+def bind_with_context(context: BindContext, make: Callable[[Binding], T]) -> T:
+    """Bind something that is no statement, as if it were part of one."""
+    try:
+        return make(Binding(context, expression, bind_query, []))
     except RecursionError:
         raise stack_depth() from None
 

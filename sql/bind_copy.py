@@ -10,9 +10,10 @@ from sql.bind_from import find_table, scan
 from sql.bind_queries import bind_query
 from sql.binding import Binding
 from sql.catalog import Table
+from sql.column_expressions import default_value
 from sql.errors import SqlError, not_supported
 from sql.look_up import refuse_system_write
-from sql.plan import ColumnRef, Project
+from sql.plan import ColumnRef, Project, Values
 from sql.statements import CopyIn, CopyOptions, CopyOut, OutputColumn, Query
 from sql.syntax import Node, at, is_a, strings
 from sql.traverse import pruned
@@ -48,7 +49,8 @@ def copy(binding: Binding, node: Node) -> CopyIn | CopyOut:
         table = find_table(binding, node.relation)
         refuse_system_write(table)
         options = _checked(given, table.name, [column.name for column in table.columns])
-        return CopyIn(table, _ordinals(table, node), options)
+        ordinals = _ordinals(table, node)
+        return CopyIn(table, ordinals, options, _defaults(binding, table, ordinals))
     query = _copied(binding, node)
     return CopyOut(query, _checked(given, None, [column.name for column in query.columns]))
 
@@ -73,6 +75,15 @@ def _ordinals(table: Table, node: Node) -> tuple[int, ...]:
             raise SqlError("42701", f'column "{name}" specified more than once')
         ordinals.append(by_name[name])
     return tuple(ordinals)
+
+
+def _defaults(binding: Binding, table: Table, given: Sequence[int]) -> Values | None:
+    """A row of what the columns get that the data does not have."""
+    missing = [column for at, column in enumerate(table.columns) if at not in given]
+    if not missing:
+        return None
+    made = tuple([binding.new_column(column.name, column.type) for column in missing])
+    return Values(made, (tuple([default_value(binding, column) for column in missing]),))
 
 
 def _copied(binding: Binding, node: Node) -> Query:

@@ -1,25 +1,24 @@
 """CREATE and DROP of tables and schemas."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from pglast import ast
 from pglast.enums import ConstrType, DropBehavior, ObjectType, OnCommitAction
 
+from sql.bind_checks import CheckNode, bind_checks
 from sql.bind_keys import KEY_KINDS, KeyNode, bind_keys
-from sql.bind_modify import assigned
 from sql.binding import Binding
 from sql.catalog import SYSTEM_TIMELINE, Column, Table
+from sql.column_expressions import defined_default
 from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema
 from sql.interval_input import parse_interval
 from sql.look_up import check_database, look_up, refuse_system_change, schema_exists
 from sql.names import type_of
-from sql.plan import Call, Const, Expr
-from sql.scope import Scope
 from sql.statements import CreateSchema, CreateTable, DropSchema, DropTable
-from sql.syntax import Node, at, is_a, position, strings, unsupported
+from sql.syntax import Node, at, is_a, strings
 from sql.system_relations import SYSTEM_SCHEMA
-from sql.types import Value
 
 SYSTEM_SCHEMAS: Final = frozenset({"pg_catalog", "information_schema", SYSTEM_SCHEMA})
 """They are always there, and nobody creates or drops anything in them."""
@@ -33,7 +32,6 @@ _HISTORY_US_MAX: Final = 100 * 366 * _DAY_US
 """A hundred years: longer than anybody keeps a table, and far from the ends of int8."""
 
 _CONSTRAINTS: Final = {
-    ConstrType.CONSTR_CHECK: "CHECK",
     ConstrType.CONSTR_FOREIGN: "FOREIGN KEY",
     ConstrType.CONSTR_EXCLUSION: "EXCLUDE",
     ConstrType.CONSTR_IDENTITY: "GENERATED AS IDENTITY",
@@ -55,22 +53,30 @@ def create_table(binding: Binding, node: Node, timeline: str = SYSTEM_TIMELINE.n
         raise duplicate_table(relation.relname)
     columns: list[Column] = []
     keys: list[KeyNode] = []
+    checks: list[CheckNode] = []
     for element in node.tableElts or ():
         if is_a(element, ast.Constraint):
             if element.contype in KEY_KINDS:
                 keys.append(KeyNode(element))
                 continue
+            if element.contype == ConstrType.CONSTR_CHECK:
+                checks.append(CheckNode(element))
+                continue
             what = _CONSTRAINTS.get(element.contype, "this constraint")
             raise not_supported(what, at(element.location))
         if not is_a(element, ast.ColumnDef):
             raise not_supported("LIKE in CREATE TABLE", at(element.relation.location))
-        columns.append(_column(binding, relation.relname, element, keys))
+        columns.append(column_of(binding, relation.relname, element, keys, checks))
     if not columns:
         # Neither Parquet nor Arrow's stream can say how many rows of nothing there are.
         raise not_supported("a table without columns", at(relation.location))
     _check_names(columns)
     bound, found = bind_keys(binding.context.catalog, schema, relation.relname, columns, keys)
-    return CreateTable(schema, relation.relname, bound, exists, timeline, history_us, found)
+    bare = Table(0, schema, relation.relname, "", bound, keys=found)
+    checked = bind_checks(binding, bare, checks)
+    return CreateTable(
+        schema, relation.relname, bound, exists, timeline, history_us, found, checked
+    )
 
 
 def _refuse_table_forms(node: Node) -> None:
@@ -153,8 +159,10 @@ def _check_names(columns: Sequence[Column]) -> None:
         seen.add(column.name)
 
 
-def _column(binding: Binding, table: str, node: Node, keys: list[KeyNode]) -> Column:
-    """A column; keys that stand at it are added to `keys`."""
+def column_of(
+    binding: Binding, table: str, node: Node, keys: list[KeyNode], checks: list[CheckNode]
+) -> Column:
+    """A column; constraints that stand at it are added to `keys` and `checks`."""
     type_ = type_of(node.typeName)
     if type_.name in ("interval", "name", "oid"):
         raise not_supported(f"a column of type {type_.name}", at(node.typeName.location))
@@ -162,7 +170,7 @@ def _column(binding: Binding, table: str, node: Node, keys: list[KeyNode]) -> Co
         if used:
             raise not_supported(what, at(node.location))
     not_null: bool | None = None
-    default: Const | None = None
+    default: Column | None = None
     bare = Column(node.colname, type_)
     for constraint in node.constraints or ():
         place = at(constraint.location)
@@ -183,9 +191,11 @@ def _column(binding: Binding, table: str, node: Node, keys: list[KeyNode]) -> Co
                         f'of table "{table}"'
                     )
                     raise SqlError("42601", message, place)
-                default = _default(binding, bare, constraint.raw_expr)
+                default = defined_default(binding, bare, constraint.raw_expr)
             case kind if kind in KEY_KINDS:
                 keys.append(KeyNode(constraint, node.colname))
+            case ConstrType.CONSTR_CHECK:
+                checks.append(CheckNode(constraint, node.colname))
             case kind:
                 raise not_supported(_CONSTRAINTS.get(kind, "this constraint"), place)
     if not_null is False and any(key.primary and key.column == node.colname for key in keys):
@@ -193,58 +203,13 @@ def _column(binding: Binding, table: str, node: Node, keys: list[KeyNode]) -> Co
             f'conflicting NULL/NOT NULL declarations for column "{node.colname}" of table "{table}"'
         )
         raise SqlError("42601", message, at(_last_null(node).location))
-    value: Value = None if default is None else default.value
-    return Column(node.colname, type_, bool(not_null), default is not None, value)
+    return replace(bare if default is None else default, not_null=bool(not_null))
 
 
 def _last_null(node: Node) -> Node:
     """The later one of NULL and PRIMARY KEY."""
     kinds = (ConstrType.CONSTR_NULL, ConstrType.CONSTR_PRIMARY)
     return [item for item in node.constraints if item.contype in kinds][-1]
-
-
-def _default(binding: Binding, column: Column, node: Node) -> Const:
-    """A DEFAULT as a constant of the column's type."""
-    scope = Scope(clause="DEFAULT")
-    uses_now, binding.uses_now = binding.uses_now, False
-    if any(is_a(part, ast.SubLink) for part in _parts(node)):
-        message = "cannot use subquery in DEFAULT expression"
-        raise SqlError("0A000", message, position(node))
-    expr = _assigned_default(binding, binding.expression(scope, node), node, column)
-    moving, binding.uses_now = binding.uses_now, uses_now
-    if not isinstance(expr, Const) or moving:
-        raise unsupported("a DEFAULT that is not a constant", node)
-    return expr
-
-
-def _assigned_default(binding: Binding, expr: Expr, node: Node, column: Column) -> Expr:
-    try:
-        done = assigned(binding, expr, node, column)
-    except SqlError as error:
-        if error.sqlstate != "42804":
-            raise
-        error.position = None
-        error.message = error.message.replace("but expression", "but default expression")
-        raise
-    if isinstance(done, Call) and done.function.name == "assign":
-        # The constant was too long; PostgreSQL finds out when the default is used.
-        length = column.type.length
-        shown = "character varying" if column.type.name == "varchar" else "character"
-        raise SqlError("22001", f"value too long for type {shown}({length})", position(node))
-    return done
-
-
-def _parts(node: Node) -> Sequence[Node]:
-    found: list[Node] = []
-    waiting: list[Node] = [node]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, tuple):
-            waiting.extend(part)
-        elif is_a(part, ast.Node):
-            found.append(part)
-            waiting.extend(getattr(part, name) for name in part)
-    return found
 
 
 def create_schema(binding: Binding, node: Node) -> CreateSchema:

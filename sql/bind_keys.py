@@ -122,13 +122,13 @@ def _made_name(table: str, columns: Sequence[Column], key: Key, taken: Collectio
         middle = _cut(middle, _NAME_BYTES_MAX)
     number = 0
     while True:
-        name = _joined(table, middle, f"{label}{number or ''}")
+        name = joined_name(table, middle, f"{label}{number or ''}")
         if name not in taken:
             return name
         number += 1
 
 
-def _joined(first: str, second: str, label: str) -> str:
+def joined_name(first: str, second: str, label: str) -> str:
     """`first_second_label`; the longer of the two names is cut until it fits."""
     parts = [part for part in (first, second) if part]
     room = _NAME_BYTES_MAX - len(label.encode()) - len(parts)

@@ -15,6 +15,7 @@ from sql.bind_targets import settled, target_list
 from sql.binding import Binding
 from sql.catalog import Column, Table
 from sql.coerce import ASSIGNMENT, coerce, float_literal, stored
+from sql.column_expressions import NEW_ROWS, default_value
 from sql.errors import SqlError, mismatch, not_supported
 from sql.look_up import refuse_system_write
 from sql.plan import (
@@ -36,13 +37,7 @@ from sql.syntax import Node, at, is_a, position
 from sql.traverse import plan_column_ids, pruned, scans
 from sql.types import SqlType, display
 
-NEW_ROWS = "new"
 _DEFAULT = ast.SetToDefault
-
-
-def default_of(column: Column) -> Const:
-    """A column's default as a constant of its type."""
-    return Const(column.default if column.has_default else None, column.type)
 
 
 def assigned(binding: Binding, expr: Expr, node: Node, column: Column) -> Expr:
@@ -140,7 +135,7 @@ def _insert_values(
             raise SqlError("42601", message, position(row[0]))
     _check_width(node, targets, width, lists[0])
     columns = table.columns
-    missing = [default_of(column) for column in columns]
+    missing = [default_value(binding, column) for column in columns]
     rows: list[tuple[Expr, ...]] = []
     for row in lists:
         values: list[Expr] = list(missing)
@@ -159,7 +154,10 @@ def _insert_values(
 
 def _one_row(binding: Binding, table: Table, given: dict[int, Expr]) -> Plan:
     made = tuple([binding.new_column(column.name, column.type) for column in table.columns])
-    row = [given.get(index, default_of(column)) for index, column in enumerate(table.columns)]
+    row = [
+        given.get(index) or default_value(binding, column)
+        for index, column in enumerate(table.columns)
+    ]
     return Values(made, (tuple(row),))
 
 
@@ -173,7 +171,7 @@ def _insert_select(
 ) -> Plan:
     result = bind_query(binding, select, Scope(ctes=dict(scope.ctes)))
     _check_width(node, targets, len(result.columns), result.nodes)
-    exprs: list[Expr] = [default_of(column) for column in table.columns]
+    exprs: list[Expr] = [default_value(binding, column) for column in table.columns]
     for index, ordinal in enumerate(targets[: len(result.columns)]):
         exprs[ordinal] = _selected(binding, result, index, table.columns[ordinal])
     made = tuple([binding.new_column(column.name, column.type) for column in table.columns])
@@ -321,7 +319,9 @@ def _assignments(
             message = f'multiple assignments to same column "{target.name}"'
             raise SqlError("42601", message)
         changes[ordinal] = (
-            default_of(column) if expr is None else assigned(binding, expr, value, column)
+            default_value(binding, column)
+            if expr is None
+            else assigned(binding, expr, value, column)
         )
     return changes
 

@@ -13,8 +13,10 @@ from sql.types import SqlType, Value
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table. `default` is a constant (this slice); `has_default` tells NULL from
-    none.
+    """A column of a table. `default` is a constant; `has_default` tells NULL from none.
+
+    `expression`: the text of a default that is no constant, as it stands in SQL; it is bound anew
+    by every statement that uses it.
     """
 
     name: str
@@ -22,6 +24,7 @@ class Column:
     not_null: bool = False
     has_default: bool = False
     default: Value = None
+    expression: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,14 @@ class Key:
     columns: tuple[int, ...]
     primary: bool = False
     nulls_distinct: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A CHECK constraint. `expression`: its text, over the table's columns."""
+
+    name: str
+    expression: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +83,7 @@ class Table:
     timeline: str = SYSTEM_TIMELINE.name
     history_us: int | None = None
     keys: tuple[Key, ...] = ()
+    checks: tuple[Check, ...] = ()
 
     @property
     def qualified(self) -> str:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from sql.catalog import SYSTEM_TIMELINE, Column, Key, LookUp, Table, Timeline
-from sql.plan import Expr, Plan
+from sql.catalog import SYSTEM_TIMELINE, Check, Column, Key, LookUp, Table, Timeline
+from sql.plan import Expr, Plan, Values
 from sql.types import SqlType
 
 
@@ -85,12 +85,13 @@ class CopyOptions:
 @dataclass(frozen=True, slots=True)
 class CopyIn:
     """COPY t (columns) FROM STDIN. `ordinals`: the table's columns that the data has, in its
-    order.
+    order. `defaults`: one row of what the others get, in the table's order.
     """
 
     table: Table
     ordinals: tuple[int, ...]
     options: CopyOptions
+    defaults: Values | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,7 @@ class CreateTable:
     timeline: str = SYSTEM_TIMELINE.name
     history_us: int | None = None
     keys: tuple[Key, ...] = ()
+    checks: tuple[Check, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

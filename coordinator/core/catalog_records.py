@@ -18,7 +18,7 @@ from coordinator.core.messages import (
     RemoveTable,
     RemoveTimeline,
 )
-from sql.catalog import SYSTEM_TIMELINE, Column, Key, ReadHold, Table, Timeline
+from sql.catalog import SYSTEM_TIMELINE, Check, Column, Key, ReadHold, Table, Timeline
 from sql.types import Interval, SqlType, Value
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
@@ -81,6 +81,7 @@ def _encode_table(table: Table) -> dict[str, Json]:
         "timeline": table.timeline,
         "history_us": table.history_us,
         "keys": [_encode_key(key) for key in table.keys],
+        "checks": [{"name": check.name, "expression": check.expression} for check in table.checks],
     }
 
 
@@ -96,6 +97,7 @@ def _encode_key(key: Key) -> dict[str, Json]:
 def _decode_table(record: Mapping[str, Json]) -> Table:
     columns = cast("Sequence[Mapping[str, Json]]", record["columns"])
     keys = cast("Sequence[Mapping[str, Json]]", record.get("keys", ()))
+    checks = cast("Sequence[Mapping[str, Json]]", record.get("checks", ()))
     history = record.get("history_us")
     return Table(
         oid=_integer(record["oid"]),
@@ -107,7 +109,12 @@ def _decode_table(record: Mapping[str, Json]) -> Table:
         timeline=_text(record.get("timeline", SYSTEM_TIMELINE.name)),
         history_us=None if history is None else _integer(history),
         keys=tuple(_decode_key(key) for key in keys),
+        checks=tuple(_decode_check(check) for check in checks),
     )
+
+
+def _decode_check(record: Mapping[str, Json]) -> Check:
+    return Check(_text(record["name"]), _text(record["expression"]))
 
 
 def _decode_key(record: Mapping[str, Json]) -> Key:
@@ -131,6 +138,7 @@ def _encode_column(column: Column) -> dict[str, Json]:
         "not_null": column.not_null,
         "has_default": column.has_default,
         "default": _encode_value(column.default),
+        "expression": column.expression,
     }
 
 
@@ -144,6 +152,7 @@ def _decode_column(record: Mapping[str, Json]) -> Column:
         not_null=bool(record["not_null"]),
         has_default=bool(record["has_default"]),
         default=_decode_value(record["default"]),
+        expression=_optional_text(record.get("expression")),
     )
 
 
@@ -187,6 +196,10 @@ def _object(value: Json) -> Mapping[str, Json]:
 def _text(value: Json) -> str:
     assert isinstance(value, str), "K3: a name is a string"
     return value
+
+
+def _optional_text(value: Json) -> str | None:
+    return None if value is None else _text(value)
 
 
 def _integer(value: Json) -> int:

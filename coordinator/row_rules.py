@@ -1,0 +1,151 @@
+"""What a table demands of new rows: NOT NULL and CHECK, as PostgreSQL would find the first breach.
+
+    rows of a statement ─▶ RowRules.check ─▶ 23502, 23514   every writer calls it (`row_sink.py`)
+
+INVARIANTS
+  L1  no row reaches a transaction that breaks a rule of the table as the statement was bound.
+  L2  the error names the first row that breaks a rule; of its rules first NOT NULL, by the order of
+      columns, then CHECK, by name.
+  L3  much work is done by an engine; the loop is not held up for longer than `PIECE_ROWS`.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap64
+
+from compute.executor import Executor, Run
+from coordinator.execution import Execution
+from coordinator.row_text import failing_row
+from sql.bind import bind_with_context
+from sql.catalog import Check, Table
+from sql.catalog import Column as TableColumn
+from sql.column_expressions import NEW_ROWS, check_plan
+from sql.errors import SqlError
+from sql.plan import Plan, RelationId
+from storage.batch import InlineSlice, ShardView
+from storage.types import OWN, ShardId
+
+PIECE_ROWS: Final = 1_000
+"""Rows checked on the loop at once. Larger: longer stalls."""
+
+ENGINE_ROWS_MIN: Final = 10_000
+"""Larger batches are checked by the local engine, where there is one."""
+
+
+def not_null_violation(table: Table, column: TableColumn, row: pa.RecordBatch) -> SqlError:
+    """23502, with the row that fails as PostgreSQL shows it."""
+    return SqlError(
+        "23502",
+        f'null value in column "{column.name}" of relation "{table.name}" violates'
+        " not-null constraint",
+        detail=f"Failing row contains ({failing_row(table.columns, row)}).",
+        schema=table.schema,
+        table=table.name,
+        column=column.name,
+    )
+
+
+def check_violation(table: Table, check: Check, row: pa.RecordBatch) -> SqlError:
+    """23514, likewise."""
+    return SqlError(
+        "23514",
+        f'new row for relation "{table.name}" violates check constraint "{check.name}"',
+        detail=f"Failing row contains ({failing_row(table.columns, row)}).",
+        schema=table.schema,
+        table=table.name,
+        constraint=check.name,
+    )
+
+
+class RowRules:
+    """The rules of one table, for one statement."""
+
+    def __init__(self, execution: Execution, table: Table) -> None:
+        self._execution = execution
+        self._table = table
+        self._required = [at for at, column in enumerate(table.columns) if column.not_null]
+        # PostgreSQL looks at them in the order of their names.
+        self._checks = sorted(table.checks, key=lambda check: check.name.encode())
+        self._plan: Plan | None = None
+
+    async def check(self, batch: pa.RecordBatch) -> None:
+        """Raises 23502 or 23514 for the first row that breaks a rule (L2)."""
+        first: int | None = None
+        for ordinal in self._required:
+            column = batch.column(ordinal)
+            if column.null_count:
+                row = column.is_null().index(True).as_py()
+                first = row if first is None else min(first, row)
+        if self._checks:
+            # A row with NULL comes before what its checks say, and before all rows after it.
+            await self._check(batch if first is None else batch.slice(0, first))
+        if first is not None:
+            raise self._null_in(batch.slice(first, 1))
+
+    def _null_in(self, row: pa.RecordBatch) -> SqlError:
+        ordinal = next(at for at in self._required if row.column(at).null_count)
+        return not_null_violation(self._table, self._table.columns[ordinal], row)
+
+    async def _check(self, batch: pa.RecordBatch) -> None:
+        if not batch.num_rows:
+            return
+        plan = self._bound()
+        local = self._execution.services.local
+        if local is not None and batch.num_rows >= ENGINE_ROWS_MIN:
+            verdicts = local.run(self._execution.run(plan, _input(self._table, batch)))
+            if not await _any_false(verdicts):
+                return
+        for start in range(0, batch.num_rows, PIECE_ROWS):
+            piece = batch.slice(start, PIECE_ROWS)
+            found = await self._first(plan, piece)
+            if found is not None:
+                raise check_violation(self._table, found[0], piece.slice(found[1], 1))
+            await asyncio.sleep(0)
+
+    async def _first(self, plan: Plan, piece: pa.RecordBatch) -> tuple[Check, int] | None:
+        """The first constraint that the first bad row breaks, and its row."""
+        in_process = self._execution.services.in_process
+        run = self._execution.run(plan, _input(self._table, piece))
+        if in_process.can_run(plan):
+            verdicts = in_process.evaluate(run)
+        else:
+            verdicts = await _collected(self._execution.services.engine, run)
+        broken = [
+            (column.index(pa.scalar(False)).as_py(), check)
+            for check, column in zip(self._checks, verdicts.columns, strict=True)
+        ]
+        rows = [row for row, _ in broken if row >= 0]
+        if not rows:
+            return None
+        return next((check, row) for row, check in broken if row == min(rows))
+
+    def _bound(self) -> Plan:
+        if self._plan is None:
+            context = self._execution.bind_context
+            assert context is not None, "a statement that writes knows what it is bound in"
+            self._plan = bind_with_context(
+                context(), lambda binding: check_plan(binding, self._table, self._checks)
+            )
+        return self._plan
+
+
+def _input(table: Table, batch: pa.RecordBatch) -> dict[RelationId, ShardView]:
+    rows = pa.Table.from_batches([batch])
+    piece = InlineSlice(OWN, rows, BitMap64())
+    view = ShardView(ShardId(NEW_ROWS), rows.schema, f"{table.shard} new", (), (piece,))
+    return {RelationId(NEW_ROWS): view}
+
+
+async def _any_false(verdicts: AsyncIterator[pa.RecordBatch]) -> bool:
+    found = False
+    async for batch in verdicts:
+        found = found or any(pc.any(pc.invert(column)).as_py() for column in batch.columns)
+    return found
+
+
+async def _collected(engine: Executor, run: Run) -> pa.Table:
+    return pa.Table.from_batches([batch async for batch in engine.run(run)])

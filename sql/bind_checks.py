@@ -1,0 +1,82 @@
+"""CHECK of CREATE and ALTER TABLE: the condition, and the name that PostgreSQL would give it.
+
+INVARIANTS
+  E1  a constraint's name is used by no other constraint of its table.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from sql.bind_keys import joined_name
+from sql.binding import Binding
+from sql.catalog import Catalog, Check, Table
+from sql.column_expressions import bound_check, check_scope, column_names, text_of
+from sql.errors import SqlError, not_supported
+from sql.syntax import Node, at
+
+
+@dataclass(frozen=True, slots=True)
+class CheckNode:
+    """A CHECK as it was written; `column`: of the column that it stands at."""
+
+    node: Node
+    column: str | None = None
+
+
+def constraint_names(table: Table) -> Iterator[str]:
+    """The names of a table's constraints."""
+    yield from (key.name for key in table.keys)
+    yield from (check.name for check in table.checks)
+
+
+def bind_checks(binding: Binding, table: Table, nodes: Sequence[CheckNode]) -> tuple[Check, ...]:
+    """More checks of a table, which has its columns, keys and older checks."""
+    if not nodes:
+        return ()
+    elsewhere = {*_constraints(binding.context.catalog, table)}
+    own = {*constraint_names(table)}
+    new: set[str] = set()
+    checks: list[Check] = []
+    for node in nodes:
+        name = node.node.conname
+        if name in new:
+            raise SqlError("42710", f'check constraint "{name}" already exists')
+        if name in own:
+            message = f'constraint "{name}" for relation "{table.name}" already exists'
+            raise SqlError("42710", message)
+        check = _check(binding, table, node, elsewhere | own | new)
+        new.add(check.name)
+        checks.append(check)
+    return tuple(checks)
+
+
+def _check(binding: Binding, table: Table, check: CheckNode, taken: Collection[str]) -> Check:
+    node = check.node
+    for used, what in (
+        (node.is_no_inherit, "NO INHERIT"),
+        (getattr(node, "is_enforced", True) is False, "NOT ENFORCED"),
+    ):
+        if used:
+            raise not_supported(what, at(node.location))
+    _, scope = check_scope(binding, table)
+    bound_check(binding, scope, node.raw_expr)
+    name = node.conname
+    if name is None:
+        used_columns = column_names(node.raw_expr)
+        # Of the columns that a table's constraint uses, one alone gives it its name.
+        column = check.column or (used_columns[0] if len(used_columns) == 1 else "")
+        name = _free_name(table.name, column, taken)
+    return Check(name, text_of(node.raw_expr))
+
+
+def _free_name(table: str, column: str, taken: Collection[str]) -> str:
+    number = 0
+    while (name := joined_name(table, column, f"check{number or ''}")) in taken:
+        number += 1
+    return name
+
+
+def _constraints(catalog: Catalog, table: Table) -> Iterator[str]:
+    for other in catalog.tables.values():
+        if other.schema == table.schema and other.oid != table.oid:
+            yield from constraint_names(other)

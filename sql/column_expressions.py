@@ -1,0 +1,154 @@
+"""Expressions that a table keeps: defaults, and the conditions of CHECK; as text, bound when used.
+
+    CREATE TABLE .. DEFAULT e ─▶ bound once, for its errors ─▶ a constant, or its text
+    INSERT, UPDATE, COPY ──────▶ text ─parse─▶ bound as if it stood in the statement
+
+INVARIANTS
+  X1  the text of an expression parses to the very tree that the user wrote; what our printer
+      cannot write so is refused.
+  X2  errors of a kept expression carry no position: it stands in no text that the client has sent.
+  X3  a name in an expression is a column of its table, or PostgreSQL's own: nothing of it depends
+      on the search path of who writes a row.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+
+from pglast import ast, parser
+from pglast.stream import RawStream
+
+from sql.bind_from import scan, table_item
+from sql.binding import Binding
+from sql.catalog import Check, Column, Table
+from sql.coerce import ASSIGNMENT, coerce, stored, to_boolean
+from sql.errors import SqlError, mismatch
+from sql.plan import Const, Expr, Plan, Project
+from sql.scope import Scope
+from sql.syntax import Node, at, is_a, unsupported
+from sql.types import BOOL, SqlType, display
+
+NEW_ROWS = "new"
+"""The relation of rows that a statement makes."""
+
+
+# --- text --------------------------------------------------------------------------------------
+
+
+def text_of(node: Node) -> str:
+    """An expression as SQL text (X1)."""
+    text = str(RawStream()(node))
+    try:
+        same = expression_of(text) == node
+    except SqlError:
+        same = False
+    if not same:
+        raise unsupported("keeping this expression", node)
+    return text
+
+
+@lru_cache(maxsize=2_000)
+def expression_of(text: str) -> Node:
+    """The tree of a text that `text_of` has made."""
+    try:
+        (tree,) = parser.parse_sql(f"SELECT {text}")
+    except parser.ParseError as error:
+        raise SqlError("42601", str(error.args[0])) from None
+    statement: Node = tree.stmt
+    (target,) = statement.targetList
+    return target.val
+
+
+def parts(node: Node) -> Iterator[Node]:
+    """All nodes of an expression."""
+    waiting: list[Node] = [node]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, tuple):
+            waiting.extend(part)
+        elif is_a(part, ast.Node):
+            yield part
+            waiting.extend(getattr(part, name) for name in part)
+
+
+def column_names(node: Node) -> tuple[str, ...]:
+    """The names of columns in an expression over one table, each once, as they come."""
+    found = [part.fields for part in parts(node) if is_a(part, ast.ColumnRef)]
+    return tuple(dict.fromkeys(fields[-1].sval for fields in reversed(found)))
+
+
+# --- defaults ----------------------------------------------------------------------------------
+
+
+def default_value(binding: Binding, column: Column) -> Expr:
+    """What a column gets that is given no value. Every use is an expression of its own."""
+    if column.expression is None:
+        return Const(column.default if column.has_default else None, column.type)
+    node = expression_of(column.expression)
+    return _unplaced(partial(bound_default, binding, column, node))
+
+
+def bound_default(binding: Binding, column: Column, node: Node) -> Expr:
+    """A DEFAULT as its column stores it. Raises what PostgreSQL does at its definition."""
+    _refuse_subqueries(node, "DEFAULT expression")
+    expr = binding.expression(Scope(clause="DEFAULT"), node)
+    done = coerce(binding, expr, node, column.type, ASSIGNMENT)
+    if done is None:
+        shown, wanted = (display(SqlType(name)) for name in (expr.type.name, column.type.name))
+        message = (
+            f'column "{column.name}" is of type {wanted} but default expression is of type {shown}'
+        )
+        raise mismatch(message, hint="You will need to rewrite or cast the expression.")
+    return stored(binding, done, column.type)
+
+
+def defined_default(binding: Binding, column: Column, node: Node) -> Column:
+    """The column with this DEFAULT: a constant if it is one, else its text."""
+    moved = binding.uses_now, binding.uses_session
+    binding.uses_now = binding.uses_session = False
+    expr = bound_default(binding, column, node)
+    moving = binding.uses_now or binding.uses_session
+    binding.uses_now, binding.uses_session = moved
+    if isinstance(expr, Const) and not moving:
+        return replace(column, has_default=True, default=expr.value, expression=None)
+    return replace(column, has_default=True, default=None, expression=text_of(node))
+
+
+# --- checks ------------------------------------------------------------------------------------
+
+
+def check_scope(binding: Binding, table: Table) -> tuple[Plan, Scope]:
+    """Rows of `new`, and the names that a constraint of the table may use."""
+    scanned = scan(binding, table, relation=NEW_ROWS)
+    items = [table_item(scanned, table, None)]
+    return scanned, Scope(clause="check constraints", items=items)
+
+
+def bound_check(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """The condition of a CHECK."""
+    _refuse_subqueries(node, "check constraint")
+    return to_boolean(binding, binding.expression(scope, node), node, "CHECK")
+
+
+def check_plan(binding: Binding, table: Table, checks: Sequence[Check]) -> Plan:
+    """Rows of `new` as one boolean a constraint: false where it is violated."""
+    scanned, scope = check_scope(binding, table)
+    nodes = [expression_of(check.expression) for check in checks]
+    exprs = tuple([_unplaced(partial(bound_check, binding, scope, node)) for node in nodes])
+    made = tuple([binding.new_column(check.name, BOOL) for check in checks])
+    return Project(scanned, made, exprs)
+
+
+def _refuse_subqueries(node: Node, where: str) -> None:
+    found = [part for part in parts(node) if is_a(part, ast.SubLink)]
+    if found:
+        place = min(part.location for part in found)
+        raise SqlError("0A000", f"cannot use subquery in {where}", at(place))
+
+
+def _unplaced(bind: Callable[[], Expr]) -> Expr:
+    try:
+        return bind()
+    except SqlError as error:
+        error.position = None
+        raise

@@ -1,0 +1,1 @@
+"""Definitions and what they demand of rows, compared with PostgreSQL."""

@@ -1,0 +1,108 @@
+"""Definitions as PostgreSQL has them: one script, its answers recorded from PostgreSQL 18.
+
+A script in `testdata/` is a line a statement; `#` begins a comment. Compared are tags, rows, column
+names, notices, and errors with all of their fields. `REWRITE=1` asks PostgreSQL and records.
+
+Lines after `# meridian` have no answer of PostgreSQL's: what Meridian refuses, or has of its own.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.servers import postgres
+from tests.session.stack import serving
+
+DIRECTORY = Path(__file__).parent / "testdata"
+SCRIPTS = sorted(path.stem for path in DIRECTORY.glob("*.sql"))
+_MOVING = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+")
+
+
+def statements(name: str) -> tuple[list[str], list[str]]:
+    """The statements of a script: those compared with PostgreSQL, and those of Meridian alone."""
+    both, _, ours = (DIRECTORY / f"{name}.sql").read_text().partition("# meridian\n")
+    return _lines(both), _lines(ours)
+
+
+def _lines(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+
+
+def answers(dsn: str, lines: Sequence[str]) -> Iterator[str]:
+    """What a server says, statement by statement."""
+    notices: list[str] = []
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.add_notice_handler(lambda notice: notices.append(_diagnostics("N", notice)))
+        for line in lines:
+            notices.clear()
+            try:
+                answer = _result(connection.execute(line.encode()))
+            except psycopg.Error as error:
+                answer = _diagnostics("E", error.diag)
+            told = [_MOVING.sub("<moment>", text) for text in [*notices, answer]]
+            yield "\n".join([f"> {line}", *told])
+
+
+def _result(cursor: "psycopg.Cursor[tuple[object, ...]]") -> str:
+    tag = cursor.statusmessage or ""
+    if cursor.description is None:
+        return tag
+    names = ", ".join(column.name for column in cursor.description)
+    return "\n".join([f"{tag} ({names})", *(str(row) for row in cursor.fetchall())])
+
+
+def _diagnostics(kind: str, found: "psycopg.errors.Diagnostic") -> str:
+    fields = {
+        "": found.message_primary,
+        "detail": found.message_detail,
+        "hint": found.message_hint,
+        "schema": found.schema_name,
+        "table": found.table_name,
+        "column": found.column_name,
+        "constraint": found.constraint_name,
+        "at": found.statement_position,
+    }
+    said = [f"{name} {text}".strip() for name, text in fields.items() if text is not None]
+    return f"{kind} {found.sqlstate} " + " | ".join(said)
+
+
+def _recorded(dsn: str, lines: Sequence[str]) -> list[str]:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("drop schema if exists public cascade")
+        connection.execute("create schema public")
+    return list(answers(dsn, lines))
+
+
+def record() -> None:
+    """Ask PostgreSQL for all scripts."""
+    with postgres() as dsn:
+        place = psycopg.conninfo.make_conninfo(dsn, user="postgres", dbname="postgres")
+        for name in SCRIPTS:
+            said = _recorded(place, statements(name)[0])
+            (DIRECTORY / f"{name}.out").write_text("\n\n".join(said) + "\n")
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_like_postgresql(name: str) -> None:
+    both, ours = statements(name)
+    with serving() as dsn:
+        said = list(answers(dsn, [*both, *ours]))
+    expected = (DIRECTORY / f"{name}.out").read_text().removesuffix("\n").split("\n\n")
+    assert said[: len(both)] == expected
+    own = DIRECTORY / f"{name}.meridian"
+    if os.environ.get("REWRITE"):
+        own.write_text("\n\n".join(said[len(both) :]) + "\n") if ours else None
+    if ours:
+        assert said[len(both) :] == own.read_text().removesuffix("\n").split("\n\n")
+
+
+def test_there_are_scripts() -> None:
+    assert SCRIPTS
+
+
+if __name__ == "__main__":
+    record()
