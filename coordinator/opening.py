@@ -97,14 +97,16 @@ async def open_storage(settings: Settings) -> Storage:
 
 
 async def _refuse_other_warehouse(storage: Storage) -> None:
-    """Raise SettingsError unless the tables of the stash are in this warehouse.
+    """Raise SettingsError unless some table of the stash is in this warehouse.
 
     Somebody else may lead and forget dropped tables meanwhile: first the stash, then the files.
     """
     txns = TxnsShard(storage.stash, Epoch(0))
-    suspects = {
-        shard for shard in await txns.with_log() if not await storage.store.list(shard)
-    } & await txns.with_log()
+    known = sorted(await txns.with_log())
+    for shard in known:
+        if await storage.store.list(shard):
+            return
+    suspects = {*known} & await txns.with_log()
     if suspects:
         raise SettingsError(
             f"the warehouse {storage.warehouse} has nothing of {min(suspects)}, which the stash"

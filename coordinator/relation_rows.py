@@ -83,6 +83,7 @@ def _frontiers(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
             state.tail_rows,
             state.tail_bytes,
             state.fenced,
+            None if state.fence is None else state.fence.value,
         )
 
 

@@ -8,19 +8,13 @@ INVARIANTS
   U3  a shard is its newest Delta version plus every batch of the txns shard after that version's
       cut: a batch that was applied but not tidied is not counted twice.
   U4  start-up changes nothing but the epoch and upper; a crash in the middle does no harm.
-  U5  a log that ends before the cut it has reached has lost acknowledged data: start-up is refused.
-  U6  a log entry counts only once it is durable: the process before may have died between making
-      it and syncing its directory, and the batches that it holds are tidied because of it.
-  U7  who was deposed while starting says so, and not that the data is damaged: the next one tidies
-      what we are reading.
+  U5 .. U8  the logs of the shards: `loading.py`.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
 
 import pyarrow as pa
 
@@ -32,13 +26,12 @@ from coordinator.core.read_holds import ReadHolds
 from coordinator.core.settings import CoreSettings
 from coordinator.core.state import FIRST_OID, Recovered
 from coordinator.driver import Driver, in_thread
+from coordinator.loading import Loading, ToLoad
 from coordinator.maintaining import NEXT_OID, OIDS, RunBlocking
 from coordinator.timelines import Timelines
 from sql.catalog import SYSTEM_TIMELINE, Catalog, Table, Timeline
 from storage.batch import WriteBatch
 from storage.clock import Clock
-from storage.delta.layout import commit_path
-from storage.delta.recovery import load_shard
 from storage.errors import Corrupt, NotFound
 from storage.object_store import ObjectStore
 from storage.shard import TICKS_PER_MS, ShardState
@@ -49,9 +42,6 @@ from storage.txns import TxnsShard
 from storage.types import FIRST_TIMESTAMP, Epoch, ShardId, Timestamp, inline_ts, is_file
 
 SchemaOf = Callable[[Table], pa.Schema]
-
-LOADS_AT_ONCE: Final = 16
-"""Larger: a start with many tables is faster, and opens more files at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +179,17 @@ async def _recover_timeline(
     )
     dropped = _dropped(known, found)
     kept = {s: entry for s, entry in known.items() if entry.dropped is None or s in found.shards}
-    shards = await _load_shards(ground, kept, holds, timeline, _oldest_named(found.batches))
-    _check_nothing_lost(shards, found.flushed)
-    await _keep_logs(ground.store, shards, found.flushed)
+    loading = Loading(ground.store, partial(ground.stash.confirm, ground.epoch))
+    loaded = await loading.load(_to_load(ground, kept, holds, found))
+    await loading.keep_logs(loaded, found.flushed)
+    shards = {
+        shard: replace(
+            state,
+            ticks_per_ms=ticks_per_ms(timeline),
+            retention_us=kept[shard].table.history_us or ground.settings.history_us,
+        )
+        for shard, state in loaded.items()
+    }
     _replay(shards, known, found, present_only=catalog is not None)
     # Only now is nobody left who knows rows by the names that they had in the tail.
     shards = {shard: state.pruned(holds.since_of(shard)) for shard, state in shards.items()}
@@ -291,37 +289,25 @@ def _oldest_named(
     return oldest
 
 
-async def _load_shards(
+def _to_load(
     ground: Ground,
     known: Mapping[ShardId, KnownShard],
     holds: ReadHolds,
-    timeline: Timeline,
-    named: Mapping[ShardId, Timestamp],
-) -> dict[ShardId, ShardState]:
-    """All shards that some `AS OF t >= since` can read, with the versions after those `named`."""
-    shards: dict[ShardId, ShardState] = {}
-    ticks = ticks_per_ms(timeline)
-    limit = asyncio.Semaphore(LOADS_AT_ONCE)
-
-    async def load(shard: ShardId, found: KnownShard) -> None:
-        schema = ground.schema_of(found.table)
+    found: Found,
+) -> list[ToLoad]:
+    """All shards that some `AS OF t >= since` can read, with the versions that batches name."""
+    named = _oldest_named(found.batches)
+    wanted: list[ToLoad] = []
+    for shard, entry in known.items():
         since = holds.since_of(shard)
+        if entry.dropped is not None and entry.dropped < since:
+            continue
         if shard in named:
             since = min(since, Timestamp(named[shard] - 1))
-        async with limit:
-            state = await load_shard(ground.store, shard, schema, found.created, since)
-        history_us = found.table.history_us or ground.settings.history_us
-        shards[shard] = replace(state, ticks_per_ms=ticks, retention_us=history_us)
-
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            for shard, found in known.items():
-                if found.dropped is None or found.dropped >= holds.since_of(shard):
-                    tasks.create_task(load(shard, found))
-    except ExceptionGroup as group:
-        # One reason is enough to refuse to start, and it must be said in one line.
-        raise group.exceptions[0] from group
-    return shards
+        schema = ground.schema_of(entry.table)
+        reached = found.flushed.get(shard)
+        wanted.append(ToLoad(entry.table, schema, entry.created, since, reached))
+    return wanted
 
 
 def _check_registered(
@@ -331,31 +317,6 @@ def _check_registered(
     for shard, found in known.items():
         if found.dropped is None and shard not in registered:
             raise Corrupt(f"the stash has a table of {shard}, but not its registration")
-
-
-def _check_nothing_lost(
-    shards: Mapping[ShardId, ShardState], flushed: Mapping[ShardId, Timestamp]
-) -> None:
-    """Compare the logs with what tidy noted (U5). Raises Corrupt."""
-    for shard, state in shards.items():
-        reached = flushed.get(shard)
-        if reached is not None and (state.cut is None or state.cut < reached):
-            raise Corrupt(f"the Delta log of {shard} ends before its newest commits")
-
-
-async def _keep_logs(
-    store: ObjectStore,
-    shards: Mapping[ShardId, ShardState],
-    flushed: Mapping[ShardId, Timestamp],
-) -> None:
-    """Make durable what the process before may have died over: its newest log entry (U6)."""
-    newest = [
-        commit_path(shard, state.versions[-1].number)
-        for shard, state in shards.items()
-        if state.versions and state.versions[-1].cut > flushed.get(shard, -1)
-    ]
-    if newest:
-        await store.sync(newest)
 
 
 def _replayed(state: ShardState, ts: Timestamp, batch: WriteBatch) -> ShardState:

@@ -36,7 +36,7 @@ FRONTIERS: Final = _relation(
     1, "frontiers",
     table_schema=TEXT, table_name=TEXT, timeline=TEXT, since=INT8, upper=INT8, cut=INT8,
     since_at=TIMESTAMPTZ, upper_at=TIMESTAMPTZ, cut_at=TIMESTAMPTZ,
-    tail_rows=INT8, tail_bytes=INT8, fenced=BOOL,
+    tail_rows=INT8, tail_bytes=INT8, fenced=BOOL, fence=TEXT,
 )  # fmt: skip
 READ_HOLDS: Final = _relation(
     2, "read_holds",

@@ -177,6 +177,13 @@ class MemoryObjectStore:
         assert name not in self._durable, f"{name}: names are never written twice"
         self._unsynced[name] = bytes(content)
 
+    def tamper(self, name: str, content: bytes | None) -> None:
+        """Change an object, or remove it, as somebody else would; for tests."""
+        for objects in (self._durable, self._unsynced):
+            objects.pop(name, None)
+        if content is not None:
+            self._durable[name] = content
+
     def sync_everything(self) -> None:
         """As a file system that is unmounted; for tests."""
         self._durable |= self._unsynced

@@ -24,6 +24,7 @@ flush (the coordinator).
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Final, TypeAlias
 
 import pyarrow as pa
@@ -34,7 +35,17 @@ from storage.live_files import FileMap, LiveFile, Moved, Run, Runs
 from storage.shard_view import ViewBuilder
 from storage.types import OWN, ShardId, Source, Timestamp, inline_source, inline_ts, is_file
 
-__all__ = ["Committed", "FileMap", "LiveFile", "Run", "Runs", "ShardState", "Tail", "Version"]
+__all__ = [
+    "Committed",
+    "Fence",
+    "FileMap",
+    "LiveFile",
+    "Run",
+    "Runs",
+    "ShardState",
+    "Tail",
+    "Version",
+]
 
 TICKS_PER_MS: Final = 1_000
 """Microseconds, in the timeline of the wall clock."""
@@ -97,6 +108,17 @@ def _slice(ts: Timestamp, rows: pa.Table) -> InlineSlice:
 Tail: TypeAlias = tuple[Committed, ...]
 
 
+class Fence(Enum):
+    """Why a table is neither read nor written any more; nothing of it is overwritten."""
+
+    FOREIGN = "foreign writer"
+    """Somebody else has written into its log."""
+    DAMAGED = "damaged"
+    """Its log or files are gone, or are not what was written."""
+    UNREADABLE = "unreadable"
+    """Storage did not give its log when the server started; the next start asks again."""
+
+
 @dataclass(frozen=True, slots=True)
 class ShardState:
     """See the module. `versions` ascend by cut; an empty tuple: no Delta table exists yet."""
@@ -108,13 +130,18 @@ class ShardState:
     tail: Tail = ()
     tail_bytes: int = 0
     last_write: Timestamp = field(default=Timestamp(0))
-    fenced: bool = False
-    """Somebody else has written to the Delta table: it is neither read nor written any more."""
+    fence: Fence | None = None
+    """Why it is neither read nor written any more; None: it is."""
     ticks_per_ms: int = TICKS_PER_MS
     """Timestamps of the shard's timeline in one millisecond of Delta's in-commit timestamps. A
     timeline without a clock has 1: what it counts stands where Delta has milliseconds."""
     retention_us: int = RETENTION_US
     """How long the table, when it is made, promises foreign readers to keep what was removed."""
+
+    @property
+    def fenced(self) -> bool:
+        """True if it is neither read nor written any more."""
+        return self.fence is not None
 
     @property
     def cut(self) -> Timestamp | None:

@@ -15,6 +15,7 @@ from coordinator.core.messages import (
     CutFlushed,
 )
 from coordinator.core.state import CoreState
+from storage.shard import Fence
 from storage.types import Timestamp
 
 
@@ -67,7 +68,7 @@ def cut_flushed(core: CoreState, message: CutFlushed, now: Timestamp) -> list[Ef
             core.cutting.wrote(shard, state, added=state.tail_bytes, now=since)
     applied = message.cut
     for shard in message.foreign:
-        core.shards[shard] = replace(core.shards[shard], fenced=True)
+        core.shards[shard] = replace(core.shards[shard], fence=Fence.FOREIGN)
         core.fenced.add(shard)
     # An attempt before may have reached an earlier cut only.
     late = {s for s in message.versions if core.shards[s].dirty_at(message.cut)}

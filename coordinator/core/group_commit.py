@@ -30,7 +30,7 @@ from coordinator.core.validation import (
     Recent,
     ValidationCounts,
     conflict,
-    fenced,
+    fenced_writes,
     shadowed,
     stale,
     stale_refusal,
@@ -202,7 +202,7 @@ def _admit(group: _Gathering, pending: Pending) -> None:
         stale(txn, catalog)
         or shadowed(txn, group.catalog)
         or conflict(txn, writes, group.recent)
-        or next(filter(None, (fenced(shard, shards) for shard in writes)), None)
+        or fenced_writes(txn, shards, writes)
     )
     if verdict is not None:
         group.refused.append((pending, verdict))

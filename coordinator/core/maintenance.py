@@ -42,6 +42,7 @@ from coordinator.core.messages import (
 from coordinator.core.settings import CoreSettings
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import fenced
+from sql.catalog import Table
 from storage.delta.compaction_plan import choose_files
 from storage.delta.vacuum_plan import Vacuuming, names_in_use
 from storage.live_files import LiveFile
@@ -65,13 +66,14 @@ class _Work(StrEnum):
 @dataclass(frozen=True, slots=True)
 class _Job:
     """Something to do with a shard. `request`: who waits for it, if anybody. `flushed`: what was in
-    memory when it was asked for is in files now.
+    memory when it was asked for is in files now. `table`: by which it was asked for.
     """
 
     work: _Work
     shard: ShardId
     request: RequestId | None = None
     flushed: bool = False
+    table: Table | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +130,18 @@ class Maintenance:
         match message:
             case Optimize(request=request, tables=tables):
                 work = _Work.COMPACT
-                shards = [ShardId(table.shard) for table in tables]
-            case Vacuum(request=request, tables=None):
-                work = _Work.VACUUM
-                shards = [shard for shard, state in self._shards.items() if not state.fenced]
+                named = tables
             case Vacuum(request=request, tables=some):
                 work = _Work.VACUUM
-                shards = [ShardId(table.shard) for table in some or ()]
-        if not shards:
+                named = some or ()
+        jobs = [_Job(work, ShardId(table.shard), request, table=table) for table in named]
+        if isinstance(message, Vacuum) and message.tables is None:
+            whole = [shard for shard, state in self._shards.items() if not state.fenced]
+            jobs = [_Job(work, shard, request) for shard in whole]
+        if not jobs:
             return [Reply(request, Maintained())]
-        self._left[request] = len(shards)
-        self._queue.extendleft(_Job(work, shard, request) for shard in reversed(shards))
+        self._left[request] = len(jobs)
+        self._queue.extendleft(reversed(jobs))
         return []
 
     def flushed(self, message: CutFlushed, now: Timestamp) -> list[Effect]:
@@ -185,10 +188,10 @@ class Maintenance:
         while self._queue and self._in_flight is None and not self._stopped:
             job = self._queue.popleft()
             state = self._shards.get(job.shard)
-            refused = fenced(job.shard, self._shards)
+            refused = None if job.table is None else fenced(job.table, self._shards)
             if refused is not None:
                 effects += self._failed(job, refused)
-            elif state is None:
+            elif state is None or state.fenced:
                 effects += self._ended(job)
             elif job.work is _Work.VACUUM:
                 effects.append(self._vacuum(job, now))

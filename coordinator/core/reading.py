@@ -43,7 +43,7 @@ def scan(core: CoreState, message: Scan) -> list[Effect]:
     predicates = message.predicates or (None,) * len(message.tables)
     for table, predicate in zip(message.tables, predicates, strict=True):
         shard = ShardId(table.shard)
-        refused = fenced(shard, core.shards) or _too_old(core, table, message.ts, txn)
+        refused = fenced(table, core.shards) or _too_old(core, table, message.ts, txn)
         if refused is not None:
             return [Reply(message.request, refused)]
         if current:

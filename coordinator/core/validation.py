@@ -10,8 +10,8 @@ INVARIANTS
       written at all.
   A2  a transaction commits only if every table it touched is still defined as it was bound.
   A3  blind writes have an empty read set and delete nothing: they never conflict.
-  A4  a shard whose Delta table has a foreign writer's version takes no commit and answers no read:
-      nobody knows what it holds.
+  A4  a shard whose Delta table has a foreign writer's version, or is damaged, takes no commit and
+      answers no read: nobody knows what it holds.
   A5  at every level a row is deleted or replaced once: of two who do it the first committer wins.
   A6  at every level a key that the transaction gives to a row, and that it found free, is still
       free.
@@ -21,6 +21,7 @@ INVARIANTS
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from pyroaring import BitMap64
 
@@ -40,7 +41,7 @@ from coordinator.core.transactions import Transaction
 from sql.catalog import Catalog, Table
 from storage.batch import WriteBatch
 from storage.known_rows import KnownRows, Points
-from storage.shard import ShardState
+from storage.shard import Fence, ShardState
 from storage.types import ShardId, Source, Timestamp
 
 RETRY_HINT = "The transaction might succeed if retried."
@@ -301,17 +302,51 @@ def _table(txn: Transaction, shard: ShardId) -> Table:
     return next(table for table in txn.tables.values() if table.shard == shard)
 
 
-def fenced(shard: ShardId, shards: Mapping[ShardId, ShardState]) -> Refused | None:
-    """A4: the verdict on a shard that is to be read or written."""
-    state = shards.get(shard)
-    if state is None or not state.fenced:
+def fenced(table: Table, shards: Mapping[ShardId, ShardState]) -> Refused | None:
+    """A4: the verdict on a table that is to be read or written."""
+    state = shards.get(ShardId(table.shard))
+    if state is None or state.fence is None:
         return None
-    return Refused(
-        RefusedReason.OTHER,
+    return fence_refusal(table, state.fence)
+
+
+def fence_refusal(table: Table, fence: Fence) -> Refused:
+    """What the users of a fenced table hear."""
+    sqlstate, reason, hint = _FENCED[fence]
+    message = f'table "{table.name}" {reason}'
+    return Refused(RefusedReason.OTHER, sqlstate, message, hint=hint, table=table)
+
+
+_FENCED: Final = {
+    Fence.FOREIGN: (
         "58030",
-        "the table was changed by another writer",
-        hint="Its Delta log was written by something other than this server.",
-    )
+        "was changed by another writer",
+        "Its Delta log was written by something other than this server.",
+    ),
+    Fence.DAMAGED: (
+        "XX001",
+        "is damaged: files of it are missing or broken",
+        "The server's log says more. It is looked at again when the server starts;"
+        " DROP TABLE removes it.",
+    ),
+    Fence.UNREADABLE: (
+        "58030",
+        "could not be read when the server started",
+        "The server's log says why. It is looked at again when the server starts;"
+        " DROP TABLE removes it.",
+    ),
+}
+
+
+def fenced_writes(
+    txn: Transaction, shards: Mapping[ShardId, ShardState], written: Iterable[ShardId]
+) -> Refused | None:
+    """A4: the verdict on all that a transaction has written."""
+    for shard in written:
+        state = shards.get(shard)
+        if state is not None and state.fence is not None:
+            return fence_refusal(_table(txn, shard), state.fence)
+    return None
 
 
 def stale(txn: Transaction, catalog: Catalog) -> Refused | None:

@@ -32,7 +32,7 @@ from storage.delta.table import describes
 from storage.errors import Corrupt, ForeignWriter, NotFound
 from storage.live_files import FileMap
 from storage.object_store import ObjectStore
-from storage.shard import ShardState, Version
+from storage.shard import Fence, ShardState, Version
 from storage.types import ShardId, Timestamp
 
 log = logging.getLogger("meridian.recovery")
@@ -70,7 +70,7 @@ async def load_shard(
             version = await _read_version(store, state, number)
         except ForeignWriter as error:
             log.warning("%s; the table is fenced", error)
-            return replace(state, fenced=True)
+            return replace(state, fence=Fence.FOREIGN)
         state = state.flushed(version).pruned(since)
     return state
 

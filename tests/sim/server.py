@@ -7,8 +7,9 @@ from typing import TypeVar
 from coordinator.core.settings import CoreSettings
 from coordinator.driver import Driver
 from coordinator.startup import recover
-from storage.errors import Corrupt, Fatal, Fenced, StorageError
+from storage.errors import Corrupt, Determinate, Fatal, Fenced, StorageError
 from storage.object_store import ObjectStore
+from storage.shard import Fence
 from storage.stash import Stash
 from storage.types import Epoch, Timestamp
 from tests.sim.faults import FaultyStash
@@ -98,6 +99,7 @@ class Server:
         driver = await recover(
             stash, store, self.clock, self._settings, schema_of, run_blocking=on_the_spot
         )
+        _refuse_fenced(driver)
         self._driver = driver
         await driver.run()
 
@@ -109,6 +111,15 @@ class Server:
     def _is_over(self) -> None:
         if not self.over.done():
             self.over.set_result(None)
+
+
+def _refuse_fenced(driver: Driver) -> None:
+    """Nothing is damaged here but by a bug: a table that is fenced at the start shows one."""
+    for shard, state in driver.core.shards.items():
+        if state.fence is Fence.UNREADABLE:
+            raise Determinate(f"injected: {shard} could not be read")
+        if state.fenced:
+            raise Corrupt(f"{shard} is fenced")
 
 
 def causes(error: BaseException | None) -> list[BaseException]:

@@ -1,0 +1,126 @@
+"""A table whose files are damaged is fenced, and no other: found at the start, or while it runs."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import LiteralString
+
+import psycopg
+import pytest
+
+from storage.memory import MemoryObjectStore, MemoryStash
+from tests.session.test_timelines import Ask, in_server, refused
+
+DAMAGED = 'table "bad" is damaged'
+
+
+def removed(store: MemoryObjectStore, chosen: Callable[[str], bool]) -> list[str]:
+    """Take objects away as somebody with rm would."""
+    gone = [name for name in asyncio.run(store.list("")) if chosen(name)]
+    for name in gone:
+        store.tamper(name, None)
+    assert gone
+    return gone
+
+
+def shard_of(ask: Ask, name: str) -> str:
+    shards = dict(ask("SELECT table_name, shard FROM meridian.cuts"))
+    return str(shards[name])
+
+
+class Scene:
+    """Two tables with a version each; what happens to the files of `bad` is up to the test."""
+
+    def __init__(self) -> None:
+        self.stash, self.store = MemoryStash(), MemoryObjectStore()
+        self.shard = ""
+        self.tell(self._made)
+        self.tell(self._look)
+
+    def tell(self, *stories: Callable[[Ask], None]) -> None:
+        in_server(*stories, stash=self.stash, store=self.store)
+
+    def _made(self, ask: Ask) -> None:
+        for name in ("bad", "good"):
+            ask(f"CREATE TABLE {name} (a int PRIMARY KEY, b text)")  # type: ignore[arg-type]
+            ask(f"INSERT INTO {name} VALUES (1, 'x'), (2, 'y')")  # type: ignore[arg-type]
+
+    def _look(self, ask: Ask) -> None:
+        self.shard = shard_of(ask, "bad")
+
+    def remove(self, part: str = "") -> None:
+        removed(self.store, lambda name: name.startswith(self.shard) and part in name)
+
+
+def fenced_alone(ask: Ask) -> None:
+    """Every use of the damaged table names it; the other one serves."""
+    refused(ask, "SELECT * FROM bad", "XX001", DAMAGED)
+    refused(ask, "INSERT INTO bad VALUES (3)", "XX001", DAMAGED)
+    refused(ask, "UPDATE bad SET b = 'z'", "XX001", DAMAGED)
+    refused(ask, "OPTIMIZE bad", "XX001", DAMAGED)
+    refused(ask, "SELECT * FROM good JOIN bad USING (a)", "XX001", DAMAGED)
+    ask("UPDATE good SET b = b || '!' WHERE a = 1")
+    assert len(ask("SELECT * FROM good")) == 2
+    seen = ask("SELECT table_name, fenced, fence FROM meridian.frontiers ORDER BY 1")
+    assert seen == [("bad", True, "damaged"), ("good", False, None)]
+
+
+def answers(ask: Ask, query: LiteralString, *values: int) -> None:
+    assert ask(query) == [(value,) for value in values]
+
+
+def dropped(ask: Ask) -> None:
+    ask("DROP TABLE bad")
+    refused(ask, "SELECT * FROM bad", "42P01")
+    ask("CREATE TABLE bad (a int)")
+    ask("INSERT INTO bad VALUES (7)")
+    assert ask("SELECT * FROM bad") == [(7,)]
+
+
+@pytest.mark.parametrize("part", ["", "_delta_log/", "00000000000000000000.json"])
+def test_a_table_without_its_log_is_fenced_alone(
+    part: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    scene = Scene()
+    scene.remove(part)
+    with caplog.at_level(logging.ERROR):
+        scene.tell(fenced_alone, fenced_alone)
+    assert "public.bad is damaged, so it is fenced" in caplog.text
+    scene.tell(dropped, lambda ask: answers(ask, "SELECT * FROM bad", 7))
+
+
+def test_a_log_that_is_not_what_was_written_fences_its_table() -> None:
+    scene = Scene()
+    log = f"{scene.shard}/_delta_log/00000000000000000000.json"
+    scene.store.tamper(log, scene.store.peek(log)[:-40])
+    scene.tell(fenced_alone)
+
+
+def test_what_was_damaged_and_is_whole_again_is_served_by_the_next_start() -> None:
+    scene = Scene()
+    kept = {name: scene.store.peek(name) for name in asyncio.run(scene.store.list(scene.shard))}
+    scene.remove()
+    scene.tell(fenced_alone)
+    for name, content in kept.items():
+        scene.store.tamper(name, content)
+    scene.tell(lambda ask: answers(ask, "SELECT a FROM bad ORDER BY 1", 1, 2))
+
+
+def test_nothing_is_served_if_the_whole_warehouse_is_away() -> None:
+    scene = Scene()
+    removed(scene.store, lambda _: True)
+    with pytest.raises(Exception, match="the warehouse was lost"):
+        scene.tell(fenced_alone)
+
+
+def test_a_prepared_statement_meets_the_fence_too() -> None:
+    scene = Scene()
+    scene.remove()
+
+    def story(ask: Ask) -> None:
+        ask("PREPARE p AS SELECT * FROM bad")
+        refused(ask, "EXECUTE p", "XX001", DAMAGED)
+        with pytest.raises(psycopg.Error, match=DAMAGED):
+            ask("SELECT * FROM bad AS OF meridian_now()")
+
+    scene.tell(story)
