@@ -286,17 +286,23 @@ def _side(columns: Sequence[tuple[str, Expr]], name: str, side: str) -> Expr:
 
 
 def _merged(binding: Binding, kind: JoinKind, left: Expr, right: Expr) -> Expr:
-    """What a USING column is: the side that is never padded with NULLs (buildMergedJoinVar)."""
+    """What a USING column is: the side that is never padded with NULLs, with the modifier that
+    both have (buildMergedJoinVar).
+    """
     if kind is JoinKind.FULL:
         both, type_ = to_common_type(binding, [left, right], [None, None], "JOIN/USING")
         return Coalesce(tuple(both), type_)
     common = select_common_type([left, right], [None, None], "JOIN/USING")
     assert common is not None, "with a clause named a mismatch raises"
     if kind is JoinKind.RIGHT:
-        return implicit(binding, right, None, common.bare())
-    if kind is JoinKind.INNER and left.type.name != common.name == right.type.name:
-        return right
-    return implicit(binding, left, None, common.bare())
+        side = implicit(binding, right, None, common.bare())
+    elif kind is JoinKind.INNER and left.type.name != common.name == right.type.name:
+        side = right
+    else:
+        side = implicit(binding, left, None, common.bare())
+    if side.type.typmod == -1 or left.type.typmod == right.type.typmod:
+        return side
+    return Coalesce((side,), side.type.bare())
 
 
 def _joined_items(

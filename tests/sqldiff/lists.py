@@ -1,11 +1,14 @@
-"""The statements that an engine refuses, where PostgreSQL answers: a checked-in list per engine.
+"""Checked-in lists: what an engine refuses where PostgreSQL answers, what differs on purpose.
 
-    area: statement on one line -- 0A000 window functions are not supported
+    refused_<engine>.txt    area: statement on one line -- 0A000 NaN is not supported by numeric
+    deviations.txt          # the reason
+                            area: statement on one line
 
 INVARIANTS
   K1  what is refused is listed, so that it is seen and counted; a statement that is on no list and
       refused fails the test. One that is listed and answered like PostgreSQL does not fail it: the
       lists shrink when somebody writes them again (`python -m tests.sqldiff --refusals`).
+  K2  what differs on purpose stands there with its reason, and does differ.
 """
 
 from collections.abc import Iterable
@@ -17,14 +20,21 @@ from tests.sqldiff.running import Outcome
 from tests.sqldiff.statement_files import TESTDATA
 from tests.sqldiff.statement_files import areas as areas_in_files
 
+_LISTS = TESTDATA / "lists"
 _REASON = " -- "
 
 
 def _path(engine: str) -> Path:
-    return TESTDATA / "refused" / f"{engine}.txt"
+    return _LISTS / f"refused_{engine}.txt"
 
 
-def listed(engine: str) -> frozenset[str]:
+def deviating() -> frozenset[str]:
+    """The keys of what differs on purpose."""
+    lines = (_LISTS / "deviations.txt").read_text(encoding="utf-8").splitlines()
+    return frozenset(line for line in lines if line and not line.startswith("#"))
+
+
+def refused(engine: str) -> frozenset[str]:
     """The keys of what may be refused."""
     lines = _path(engine).read_text(encoding="utf-8").splitlines()
     return frozenset(line.rpartition(_REASON)[0] for line in lines)
@@ -38,7 +48,6 @@ def write(engine: str, outcomes: Iterable[Outcome], areas: Iterable[str]) -> Non
     known = set(areas_in_files()) - written
     kept = {line for line in old if line.partition(":")[0] in known}
     fresh = {_line(outcome) for outcome in outcomes if outcome.verdict is Verdict.REFUSED}
-    path.parent.mkdir(exist_ok=True)
     path.write_text("".join(f"{line}\n" for line in sorted(kept | fresh)), encoding="utf-8")
 
 
