@@ -22,7 +22,19 @@ from compute.reference_arrow import to_batch, to_values
 from compute.reference_expressions import Row
 from compute.reference_functions import makers
 from compute.reference_plans import PlanCompiler
-from sql.plan import Call, Expr, GroupBy, Plan, RelationId, Scan, Subquery, Values, output_columns
+from compute.reference_windows import can_run_windows
+from sql.plan import (
+    Call,
+    Expr,
+    GroupBy,
+    Plan,
+    RelationId,
+    Scan,
+    Subquery,
+    Values,
+    Window,
+    output_columns,
+)
 from sql.plan_depth import check_depth
 from sql.traverse import children, inputs, plan_expressions
 from sql.types import Value
@@ -118,6 +130,8 @@ def can_run(plan: Plan) -> bool:
         node = plans.pop()
         plans += inputs(node)
         if isinstance(node, GroupBy) and any(folder(call) is None for call in node.aggregates):
+            return False
+        if isinstance(node, Window) and not can_run_windows(node):
             return False
         exprs = list(plan_expressions(node))
         while exprs:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeAlias, assert_never
 
-from compute.reference_aggregates import Rows, folder
 from compute.reference_expressions import (
     DEPTH_MAX,
     Cell,
@@ -29,10 +28,11 @@ from compute.reference_expressions import (
     nested,
     too_deep,
 )
-from compute.reference_ordering import Key, ordering_key, row_key
+from compute.reference_groups import aggregate_over, compiled, sort_keys, sorted_rows
+from compute.reference_ordering import Key, row_key
+from compute.reference_windows import windows
 from sql.errors import SqlError, not_supported
 from sql.plan import (
-    Aggregate,
     ColumnId,
     Const,
     DistinctRows,
@@ -49,8 +49,8 @@ from sql.plan import (
     SetOp,
     SetOpKind,
     Sort,
-    SortKey,
     Values,
+    Window,
     output_columns,
 )
 from sql.types import SqlType, Value
@@ -91,6 +91,8 @@ class PlanCompiler:
                 return self._join(plan, frame)
             case GroupBy():
                 return self._group_by(plan, frame)
+            case Window():
+                return windows(plan, self._plan(plan.input, frame), _over(frame, plan.input))
             case DistinctRows():
                 return self._distinct(plan, frame)
             case SetOp():
@@ -114,7 +116,7 @@ class PlanCompiler:
 
     def _project(self, plan: Project, frame: Frame) -> Source:
         source = self._plan(plan.input, frame)
-        exprs = _compiled(plan.exprs, _over(frame, plan.input))
+        exprs = compiled(plan.exprs, _over(frame, plan.input))
         return lambda: (tuple([expr(row) for expr in exprs]) for row in source())
 
     def _filter(self, plan: Filter, frame: Frame) -> Source:
@@ -146,9 +148,9 @@ class PlanCompiler:
     def _group_by(self, plan: GroupBy, frame: Frame) -> Source:
         source = self._plan(plan.input, frame)
         inside = _over(frame, plan.input)
-        keys = _compiled(plan.keys, inside)
+        keys = compiled(plan.keys, inside)
         key_of = row_key([key.type for key in plan.keys])
-        folds = [_aggregate(call, inside) for call in plan.aggregates]
+        folds = [aggregate_over(call, inside) for call in plan.aggregates]
 
         def run() -> Iterator[Row]:
             groups: dict[Key, tuple[Row, list[Row]]] = {}
@@ -183,8 +185,8 @@ class PlanCompiler:
 
     def _sort(self, plan: Sort, frame: Frame) -> Source:
         source = self._plan(plan.input, frame)
-        keys = _sort_keys(plan.keys, _over(frame, plan.input))
-        return lambda: iter(_sorted(list(source()), keys))
+        keys = sort_keys(plan.keys, _over(frame, plan.input))
+        return lambda: iter(sorted_rows(list(source()), keys))
 
     def _limit(self, plan: Limit, frame: Frame) -> Source:
         source = self._plan(plan.input, frame)
@@ -218,17 +220,13 @@ def _types(columns: Sequence[PlanColumn]) -> list[SqlType]:
     return [column.type for column in columns]
 
 
-def _compiled(exprs: Sequence[Expr], frame: Frame) -> list[Evaluator]:
-    return [compile_expression(expr, frame) for expr in exprs]
-
-
 def _values(plan: Values, frame: Frame) -> Source:
     """Rows of constants, by far the most common, are not compiled."""
     rows: list[Row | list[Evaluator]] = []
     for exprs in plan.rows:
         constants = [expr.value for expr in exprs if isinstance(expr, Const)]
         complete = len(constants) == len(exprs)
-        rows.append(tuple(constants) if complete else _compiled(exprs, frame))
+        rows.append(tuple(constants) if complete else compiled(exprs, frame))
 
     def run() -> Iterator[Row]:
         for row in rows:
@@ -292,65 +290,6 @@ def _lateral(kind: JoinKind, sides: _Sides, cell: Cell) -> Iterator[Row]:
 
 
 # --- groups, sets, order -----------------------------------------------------------------------
-
-
-def _aggregate(call: Aggregate, frame: Frame) -> Callable[[Sequence[Row]], Value]:
-    fold = folder(call)
-    if fold is None:
-        raise not_supported(f"aggregate {call.function.id}")
-    args = _compiled(call.args, frame)
-    condition = None if call.filter is None else compile_expression(call.filter, frame)
-    order = _sort_keys(call.order, frame)
-    key_of = row_key([arg.type for arg in call.args])
-    first_key = ordering_key(call.args[0].type if call.args else call.type)
-
-    def run(rows: Sequence[Row]) -> Value:
-        if condition is not None:
-            rows = [row for row in rows if condition(row) is True]
-        inputs: Rows = [tuple([arg(row) for arg in args]) for row in _sorted(list(rows), order)]
-        if args:
-            # Every aggregate of the table ignores NULLs of its first argument.
-            inputs = [values for values in inputs if values[0] is not None]
-        if call.distinct:
-            inputs = list({key_of(values): values for values in reversed(inputs)}.values())[::-1]
-            if not order and args:
-                # DISTINCT sorts its values in PostgreSQL.
-                inputs.sort(key=lambda values: first_key(values[0]))
-        return fold(inputs)
-
-    return run
-
-
-@dataclass(frozen=True, slots=True)
-class _SortKey:
-    value: Evaluator
-    key: Callable[[Value], Key]
-    descending: bool
-    nulls_first: bool
-
-
-def _sort_keys(keys: Sequence[SortKey], frame: Frame) -> list[_SortKey]:
-    return [
-        _SortKey(
-            compile_expression(key.expr, frame),
-            ordering_key(key.expr.type),
-            key.descending,
-            key.nulls_first,
-        )
-        for key in keys
-    ]
-
-
-def _sorted(rows: list[Row], keys: Sequence[_SortKey]) -> list[Row]:
-    """Stable, so sorting by the last key first sorts by all."""
-    for sort_key in reversed(keys):
-        decorated = [(sort_key.value(row), row) for row in rows]
-        nulls = [row for value, row in decorated if value is None]
-        others = [(sort_key.key(value), row) for value, row in decorated if value is not None]
-        others.sort(key=lambda pair: pair[0], reverse=sort_key.descending)
-        rest = [row for _, row in others]
-        rows = nulls + rest if sort_key.nulls_first else rest + nulls
-    return rows
 
 
 def _combined(

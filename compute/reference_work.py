@@ -10,7 +10,7 @@ The function calls of a row are not counted: each is bounded by itself (`repeat`
 
 from typing import Final
 
-from sql.plan import Expr, Join, Plan, Scan, Subquery, Values
+from sql.plan import Expr, Join, Plan, Scan, Subquery, Values, Window
 from sql.traverse import children, inputs, plan_expressions
 
 SCANNED_ROWS: Final = 1_000
@@ -36,6 +36,10 @@ def _rows_and_work(plan: Plan) -> tuple[int, int]:
             left, right = below
             # An outer join makes a row for each of its own rows that finds no partner.
             rows = left[0] * right[0] + left[0] + right[0]
+        case Window():
+            (rows, _), *_ = below
+            # An aggregate sees its frame anew for every row.
+            total += rows * rows * len(plan.calls)
         case _:
             rows = max(1, sum(made for made, _ in below))
     asked = sum(_subquery_work(expr) for expr in plan_expressions(plan))

@@ -47,6 +47,7 @@ from sql.plan import (
     SetOpKind,
     Sort,
     Values,
+    Window,
 )
 from sql.types import Value
 
@@ -184,7 +185,7 @@ def rows_at_least(
             return rows[plan.relation]
         case Values():
             return len(plan.rows)
-        case Project() | Sort():
+        case Project() | Sort() | Window():
             return below(plan.input)
         case Limit():
             return _limited(plan, below(plan.input), parameters)

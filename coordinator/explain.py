@@ -17,6 +17,7 @@ from sql.plan import (
     SetOp,
     Sort,
     Values,
+    Window,
 )
 from storage.batch import ShardView
 
@@ -41,7 +42,7 @@ def _children(plan: Plan) -> Sequence[Plan]:
             return ()
         case Join() | SetOp():
             return (plan.left, plan.right)
-        case Project() | Filter() | GroupBy() | DistinctRows() | Sort() | Limit():
+        case Project() | Filter() | GroupBy() | Window() | DistinctRows() | Sort() | Limit():
             return (plan.input,)
         case _:
             assert_never(plan)
@@ -62,6 +63,8 @@ def _label(plan: Plan, inputs: Mapping[RelationId, ShardView]) -> str:
             return f"Lateral {kind}" if plan.lateral else kind
         case GroupBy():
             return f"Aggregate ({_many(len(plan.keys), 'key')})" if plan.keys else "Aggregate"
+        case Window():
+            return f"WindowAgg ({_many(len(plan.calls), 'call')})"
         case DistinctRows():
             return "Unique"
         case SetOp():

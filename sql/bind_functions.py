@@ -16,6 +16,7 @@ from sql.bind_calls import (
     function_signature,
     numeric_call,
 )
+from sql.bind_windows import window_call
 from sql.binding import BindContext, Binding
 from sql.coerce import implicit, to_boolean
 from sql.errors import SqlError, grouping_error, not_supported, undefined_function, undefined_schema
@@ -23,6 +24,7 @@ from sql.functions import FunctionKind, functions
 from sql.overloads import Choice
 from sql.plan import Aggregate, Const, Expr, SortKey
 from sql.scope import Scope
+from sql.sort_keys import sort_key
 from sql.syntax import Node, at, is_a, position, strings
 from sql.traverse import column_ids
 from sql.types import BOOL, INT4, INT8, NAME, OID, TEXT, TIMESTAMPTZ
@@ -43,21 +45,6 @@ _SET_RETURNING: Final = frozenset(
         "jsonb_object_keys",
     ]
 )
-_WINDOW: Final = frozenset(
-    [
-        "row_number",
-        "rank",
-        "dense_rank",
-        "percent_rank",
-        "cume_dist",
-        "ntile",
-        "lag",
-        "lead",
-        "first_value",
-        "last_value",
-        "nth_value",
-    ]
-)
 _KNOWN_ONLY: Final = frozenset({"substring(text,text)", "date_trunc(text,interval)"})
 """Rows that take part in choosing an overload, as in PostgreSQL, and that nothing can run."""
 _INTERNAL: Final = frozenset({"narrow", "assign"})
@@ -68,8 +55,10 @@ def function_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     """A FuncCall: a plain function, an aggregate, or a constant of the session."""
     names = strings(node.funcname)
     name, place = names[-1], node.location
-    _check_forms(node, name)
     _check_schema(binding, names, node)
+    if node.over is not None:
+        return window_call(binding, scope, node)
+    _check_forms(node, name)
     if not node.args and not node.agg_star and name in _SESSION:
         binding.uses_now = binding.uses_now or name in _CLOCK
         binding.uses_session = True
@@ -106,8 +95,6 @@ def _no_exact(name: str, exprs: Sequence[Expr]) -> bool:
 
 def _check_forms(node: Node, name: str) -> None:
     place = at(node.location)
-    if node.over is not None:
-        raise not_supported("a window function", place)
     if node.agg_within_group:
         raise not_supported("WITHIN GROUP", place)
     if node.func_variadic:
@@ -115,7 +102,7 @@ def _check_forms(node: Node, name: str) -> None:
     for arg in node.args or ():
         if is_a(arg, ast.NamedArgExpr):
             raise not_supported("a named argument", at(arg.location))
-    if name in _WINDOW:
+    if any(row.kind is FunctionKind.WINDOW for row in functions(name)):
         message = f"window function {name} requires an OVER clause"
         raise SqlError("42809", message, place)
 
@@ -285,7 +272,7 @@ def _aggregate_parts(
     scope.in_aggregate = True
     try:
         exprs = [binding.expression(scope, arg) for arg in node.args or ()]
-        order = [_sort_key(binding, scope, item) for item in node.agg_order or ()]
+        order = [sort_key(binding, scope, item) for item in node.agg_order or ()]
         filter_ = None
         if node.agg_filter is not None:
             clause, scope.clause = scope.clause, "FILTER"
@@ -296,26 +283,6 @@ def _aggregate_parts(
     finally:
         scope.in_aggregate = outer
     return exprs, filter_, order
-
-
-def _sort_key(binding: Binding, scope: Scope, item: Node) -> SortKey:
-    expr = binding.expression(scope, item.node)
-    if expr.type.name == "unknown":
-        expr = implicit(binding, expr, item.node, TEXT)
-    descending, nulls_first = sort_direction(item)
-    return SortKey(expr, descending, nulls_first)
-
-
-def sort_direction(item: Node) -> tuple[bool, bool]:
-    """DESC and NULLS FIRST of a SortBy, PostgreSQL's defaults filled in."""
-    from pglast.enums import SortByDir, SortByNulls
-
-    if item.sortby_dir == SortByDir.SORTBY_USING:
-        raise not_supported("ORDER BY .. USING", at(item.location))
-    descending = item.sortby_dir == SortByDir.SORTBY_DESC
-    if item.sortby_nulls == SortByNulls.SORTBY_NULLS_DEFAULT:
-        return descending, descending
-    return descending, item.sortby_nulls == SortByNulls.SORTBY_NULLS_FIRST
 
 
 def _aggregate_choice(node: Node, name: str, exprs: Sequence[Expr]) -> Choice:

@@ -1,7 +1,7 @@
 """Queries: SELECT, VALUES, set operations, WITH, ORDER BY and LIMIT (transformSelectStmt).
 
-    FROM ─▶ WHERE ─▶ GroupBy ─▶ HAVING ─▶ Project(targets, sort keys) ─▶ Distinct ─▶ Sort ─▶ Limit
-         ─▶ drop sort keys
+    FROM ─▶ WHERE ─▶ GroupBy ─▶ HAVING ─▶ Window ─▶ Project(targets, sort keys) ─▶ Distinct ─▶ Sort
+         ─▶ Limit ─▶ drop sort keys
 
 Unknown literals in a target list stay unknown until someone decides: the other side of a UNION, the
 column of an INSERT, or `SelectResult.settle`, which makes them text.
@@ -17,7 +17,6 @@ from pglast.enums import LimitOption, SetOperation
 from sql import numeric
 from sql.bind_expressions import condition
 from sql.bind_from import from_clause
-from sql.bind_functions import sort_direction
 from sql.bind_grouping import Grouping, key_columns
 from sql.bind_targets import (
     Target,
@@ -27,6 +26,7 @@ from sql.bind_targets import (
     sort_target,
     target_list,
 )
+from sql.bind_windows import named_windows
 from sql.binding import Binding
 from sql.coerce import (
     ASSIGNMENT,
@@ -55,10 +55,12 @@ from sql.plan import (
     Sort,
     SortKey,
     Values,
+    Window,
 )
 from sql.scope import Item, Scope
+from sql.sort_keys import sort_direction
 from sql.syntax import Node, at, is_a, position, strings, unsupported
-from sql.traverse import column_ids
+from sql.traverse import column_ids, rewritten_window
 from sql.types import INT8, NUMERIC, TEXT, SqlType, display
 
 ONE_ROW: Final = Values((), ((),))
@@ -165,6 +167,7 @@ def bind_with(binding: Binding, scope: Scope, node: Node) -> None:
 def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     _refuse_clauses(node)
     plan = from_clause(binding, scope, node.fromClause) if node.fromClause else ONE_ROW
+    named_windows(binding, scope, node.windowClause or ())
     targets = target_list(binding, scope, node.targetList or ())
     if node.whereClause is not None:
         scope.clause = "WHERE"
@@ -182,14 +185,14 @@ def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     limit = _limit(binding, scope, node)
     if keys or scope.aggregates or having is not None:
         plan = _grouped(binding, scope, plan, keys, targets, having)
+    if scope.windows:
+        plan = Window(plan, tuple(scope.windows.values()), tuple(scope.windows))
     return _finished(binding, plan, targets, order, limit, distinct=bool(node.distinctClause))
 
 
 def _refuse_clauses(node: Node) -> None:
     if node.intoClause is not None:
         raise not_supported("SELECT INTO", at(node.intoClause.rel.location))
-    if node.windowClause:
-        raise not_supported("WINDOW", at(node.windowClause[0].location))
     if node.distinctClause and node.distinctClause[0] is not None:
         raise unsupported("DISTINCT ON", node.distinctClause[0])
     for key in node.groupClause or ():
@@ -232,6 +235,9 @@ def _grouped(
     grouping = Grouping(binding, scope, key_columns(binding, keys))
     for target in targets:
         target.expr = grouping.rewrite(target.expr)
+    scope.windows = {
+        rewritten_window(call, grouping.rewrite): column for call, column in scope.windows.items()
+    }
     above = None if having is None else grouping.rewrite(having)
     grouped: Plan = grouping.plan(plan)
     return grouped if above is None else Filter(grouped, above)

@@ -123,12 +123,16 @@ def _refuse_aggregates(binding: Binding, scope: Scope, expr: Expr) -> None:
     from sql.traverse import children
 
     ids = {column.id for column in scope.aggregates.values()}
+    windows = {column.id for column in scope.windows.values()}
     waiting: list[Expr] = [expr]
     while waiting:
         part = waiting.pop()
         if isinstance(part, ColumnRef) and part.id in ids:
             message = "aggregate functions are not allowed in GROUP BY"
             raise grouping_error(message, binding.place(part))
+        if isinstance(part, ColumnRef) and part.id in windows:
+            message = "window functions are not allowed in GROUP BY"
+            raise SqlError("42P20", message, binding.place(part))
         waiting.extend(children(part))
 
 

@@ -17,9 +17,11 @@ from sql.plan import (
     Const,
     Distinct,
     DistinctRows,
+    Exclusion,
     Expr,
     Extreme,
     Filter,
+    Frame,
     GroupBy,
     InList,
     IsTest,
@@ -38,6 +40,8 @@ from sql.plan import (
     Subquery,
     SubqueryKind,
     Values,
+    Window,
+    WindowCall,
 )
 from sql.statements import Modify, Query
 from sql.syntax import Node, at
@@ -148,6 +152,8 @@ def _head(plan: Plan) -> str:
             return f"{kind}Join{' Lateral' if plan.lateral else ''}"
         case GroupBy():
             return "GroupAggregate" if plan.keys else "Aggregate"
+        case Window():
+            return "WindowAgg"
         case DistinctRows():
             return "Unique"
         case SetOp():
@@ -181,6 +187,8 @@ def _details(plan: Plan, names: "_Names") -> Iterator[str]:
                 yield f"Join Filter: {names.expr(plan.condition)}"
         case GroupBy():
             yield from _grouping_details(plan, names)
+        case Window():
+            yield f"Windows: {', '.join(map(names.window, plan.calls))}"
         case Sort():
             yield f"Sort Key: {', '.join(names.sort_key(key) for key in plan.keys)}"
         case Limit():
@@ -231,6 +239,10 @@ class _Names:
                 self._columns.update((column.id, column.name) for column in plan.columns)
             case GroupBy():
                 self._learn_grouping(plan)
+            case Window():
+                self._learn(plan.input)
+                calls = zip(plan.columns, plan.calls, strict=True)
+                self._columns.update((column.id, self.window(call)) for column, call in calls)
             case _:
                 pass
         for below in inputs(plan):
@@ -260,6 +272,28 @@ class _Names:
             order = f" ORDER BY {', '.join(map(self.sort_key, aggregate.order))}"
         kept = "" if aggregate.filter is None else f" FILTER (WHERE {self.expr(aggregate.filter)})"
         return f"{aggregate.function.name}({distinct}{inside}{order}){kept}"
+
+    def window(self, call: WindowCall) -> str:
+        inside = ", ".join(map(self.expr, call.args))
+        star = "*" if call.function.kind is FunctionKind.AGGREGATE else ""
+        kept = "" if call.filter is None else f" FILTER (WHERE {self.expr(call.filter)})"
+        parts: list[str] = []
+        if call.partition:
+            parts.append(f"PARTITION BY {', '.join(map(self.expr, call.partition))}")
+        if call.order:
+            parts.append(f"ORDER BY {', '.join(map(self.sort_key, call.order))}")
+        if call.frame != Frame():
+            parts.append(self._frame(call.frame))
+        return f"{call.function.name}({inside or star}){kept} OVER ({' '.join(parts)})"
+
+    def _frame(self, frame: Frame) -> str:
+        start, end = (
+            f"{'' if bound.offset is None else self.expr(bound.offset) + ' '}{bound.kind.upper()}"
+            for bound in (frame.start, frame.end)
+        )
+        plain = frame.exclusion is Exclusion.NO_OTHERS
+        exclusion = "" if plain else f" EXCLUDE {frame.exclusion.upper()}"
+        return f"{frame.mode.upper()} BETWEEN {start} AND {end}{exclusion}"
 
     def expr(self, expr: Expr) -> str:
         """One expression, operators in parentheses."""

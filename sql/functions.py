@@ -10,11 +10,11 @@ A line of a data file is
 where the signature is `name(type, ..)`, `type operator type`, `operator type` or `source::target`;
 names, operators and types may be lists (`int2,int4 +,- int8`), which stand for every combination.
 Words are the fields of `Function`: `nonstrict`, `variadic`, `stable`, `volatile`, `zone`,
-`aggregate`, `implicit`, `assignment`, `explicit`, `numeric=rule`, and `internal`: known by its id
-only. A result `first` is the type of the first argument, an argument `same` too; a cast's is its
-target. A template `@reference` of DuckDB has the reference evaluator compute the function, row by
-row. `{op}` in a template is the operator, `{name}` the name. A line that begins with blanks
-continues the line before; `#` in the first column begins a comment.
+`aggregate`, `window`, `implicit`, `assignment`, `explicit`, `numeric=rule`, and `internal`: known
+by its id only. A result `first` is the type of the first argument, an argument `same` too; a
+cast's is its target. A template `@reference` of DuckDB has the reference evaluator compute the
+function, row by row. `{op}` in a template is the operator, `{name}` the name. A line that begins
+with blanks continues the line before; `#` in the first column begins a comment.
 
 INVARIANTS
   F1  `id` is unique: `name(argtypes)` for functions and aggregates, `left op right` for operators
@@ -47,6 +47,7 @@ class FunctionKind(StrEnum):
     FUNCTION = "function"
     OPERATOR = "operator"
     AGGREGATE = "aggregate"
+    WINDOW = "window"
     CAST = "cast"
 
 
@@ -121,12 +122,14 @@ def rows_of(file: str) -> Sequence[Function]:
 
 # --- loading -----------------------------------------------------------------------------------
 
-FILES: Final = ("operators.txt", "functions.txt", "aggregates.txt", "casts.txt")
+FILES: Final = ("operators.txt", "functions.txt", "aggregates.txt", "windows.txt", "casts.txt")
 _TEMPLATE: Final = re.compile(r" (spark|duckdb|): ")
 _DIRECTORY: Final = Path(__file__).parent / "data"
 _VOLATILITIES: Final = frozenset({"stable", "volatile"})
 _CONTEXTS: Final = {context.value: context for context in CastContext}
-_FLAGS: Final = frozenset({"nonstrict", "variadic", "zone", "aggregate", "internal"})
+_CALLED: Final = {"aggregate": FunctionKind.AGGREGATE, "window": FunctionKind.WINDOW}
+_NONSTRICT: Final = frozenset({"nonstrict", "aggregate", "window"})
+_FLAGS: Final = frozenset({"nonstrict", "variadic", "zone", "aggregate", "window", "internal"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +183,8 @@ def _rows(line: str) -> Iterator[Function]:
     templates = dict(zip(parts[::2], parts[1::2], strict=True))
     result, *words = head.split()
     options = _options(frozenset(words), line)
-    aggregate = "aggregate" in words
-    for id_, name, kind, args in _signatures(signature.strip(), aggregate=aggregate):
+    called = next((_CALLED[word] for word in words if word in _CALLED), FunctionKind.FUNCTION)
+    for id_, name, kind, args in _signatures(signature.strip(), called):
         spark, duckdb = (_template(templates, engine, name) for engine in ("spark", "duckdb"))
         type_ = args[0] if result == "first" else name if kind is FunctionKind.CAST else result
         yield Function(id_, name, kind, args, type_, spark=spark, duckdb=duckdb, **options)  # type: ignore[arg-type]
@@ -194,7 +197,7 @@ def _template(templates: Mapping[str, str], engine: str, name: str) -> str | Non
 
 def _options(words: frozenset[str], line: str) -> dict[str, object]:
     options: dict[str, object] = {
-        "strict": "nonstrict" not in words and "aggregate" not in words,
+        "strict": _NONSTRICT.isdisjoint(words),
         "variadic": "variadic" in words,
         "zone": "zone" in words,
         "internal": "internal" in words,
@@ -214,10 +217,9 @@ def _options(words: frozenset[str], line: str) -> dict[str, object]:
 _Signature = tuple[str, str, FunctionKind, tuple[str, ...]]
 
 
-def _signatures(signature: str, *, aggregate: bool) -> Iterator[_Signature]:
+def _signatures(signature: str, kind: FunctionKind) -> Iterator[_Signature]:
     if signature.endswith(")"):
         names, _, inside = signature[:-1].partition("(")
-        kind = FunctionKind.AGGREGATE if aggregate else FunctionKind.FUNCTION
         # Within parentheses a comma separates arguments, so alternatives are written with a bar.
         alternatives = [arg.strip().split("|") for arg in inside.split(",")] if inside else []
         for name in names.split(","):

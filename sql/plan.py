@@ -179,6 +179,66 @@ class Aggregate:
     type: SqlType
 
 
+class FrameMode(StrEnum):
+    """In what a frame counts: rows, values of the ORDER BY key, groups of peers."""
+
+    ROWS = "rows"
+    RANGE = "range"
+    GROUPS = "groups"
+
+
+class BoundKind(StrEnum):
+    """Where a frame begins or ends."""
+
+    UNBOUNDED_PRECEDING = "unbounded preceding"
+    PRECEDING = "preceding"
+    CURRENT_ROW = "current row"
+    FOLLOWING = "following"
+    UNBOUNDED_FOLLOWING = "unbounded following"
+
+
+@dataclass(frozen=True, slots=True)
+class FrameBound:
+    """One end of a frame. `offset`: for PRECEDING and FOLLOWING, an expression without columns of
+    this level; an int8, with RANGE what is added to the key.
+    """
+
+    kind: BoundKind
+    offset: "Expr | None" = None
+
+
+class Exclusion(StrEnum):
+    """What of a frame is left out."""
+
+    NO_OTHERS = "no others"
+    CURRENT_ROW = "current row"
+    GROUP = "group"
+    TIES = "ties"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The rows of its partition that a window call sees. RANGE with an offset has one sort key."""
+
+    mode: FrameMode = FrameMode.RANGE
+    start: FrameBound = FrameBound(BoundKind.UNBOUNDED_PRECEDING)
+    end: FrameBound = FrameBound(BoundKind.CURRENT_ROW)
+    exclusion: Exclusion = Exclusion.NO_OTHERS
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCall:
+    """A window function, or an aggregate over a window; stands only in `Window.calls`."""
+
+    function: Function
+    args: tuple["Expr", ...]
+    filter: "Expr | None"
+    partition: tuple["Expr", ...]
+    order: tuple["SortKey", ...]
+    frame: Frame
+    type: SqlType
+
+
 Expr: TypeAlias = (
     Const | Param | ColumnRef | Call | Logical | IsTest | Distinct | Case | Coalesce | Extreme
     | InList | Subquery
@@ -283,6 +343,15 @@ class GroupBy:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """The columns of its input, then one for each call."""
+
+    input: "Plan"
+    columns: tuple[PlanColumn, ...]
+    calls: tuple[WindowCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DistinctRows:
     """Removes duplicate rows, NULLs equal."""
 
@@ -326,7 +395,7 @@ class Limit:
 
 
 Plan: TypeAlias = (
-    Scan | Values | Project | Filter | Join | GroupBy | DistinctRows | SetOp | Sort | Limit
+    Scan | Values | Project | Filter | Join | GroupBy | Window | DistinctRows | SetOp | Sort | Limit
 )  # fmt: skip
 
 
@@ -343,3 +412,5 @@ def output_columns(plan: Plan) -> tuple[PlanColumn, ...]:
             return output_columns(plan.left) + output_columns(plan.right)
         case GroupBy():
             return plan.key_columns + plan.aggregate_columns
+        case Window():
+            return output_columns(plan.input) + plan.columns

@@ -15,8 +15,9 @@ INVARIANTS
 
 What passes: filters; both sides of an inner join; of an outer join, the kept side takes what stands
 above it, the other side what the join itself asks for (above it a missing row is not nothing, but
-NULLs); HAVING on grouping columns. LIMIT, set operations, DISTINCT and aggregates without keys stop
-what comes from above. Equalities pass values on: `a.id = b.id and a.id = 5` gives `b.id = 5`.
+NULLs); HAVING on grouping columns. LIMIT, windows, set operations, DISTINCT and aggregates without
+keys stop what comes from above. Equalities pass values on: `a.id = b.id and a.id = 5` gives
+`b.id = 5`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -47,6 +48,7 @@ from sql.plan import (
     Sort,
     Subquery,
     Values,
+    Window,
     output_columns,
 )
 from sql.traverse import children, column_ids, plan_expressions, with_children
@@ -95,7 +97,7 @@ class _Finder:
                 self.visit(plan.input, _through(carried, {c.id: e for c, e in keys}))
             case Sort():
                 self.visit(plan.input, carried)
-            case DistinctRows() | Limit():
+            case DistinctRows() | Limit() | Window():
                 self.visit(plan.input, ())
             case SetOp():
                 self.visit(plan.left, ())

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 from sql.binding import Binding
 from sql.errors import SqlError, not_supported, undefined_column
-from sql.plan import Aggregate, ColumnId, ColumnRef, Expr, PlanColumn
+from sql.plan import Aggregate, ColumnId, ColumnRef, Expr, PlanColumn, WindowCall
 
 if TYPE_CHECKING:
     from sql.bind_queries import SelectResult
+    from sql.bind_windows import WindowDefinition
 
 SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"})
 
@@ -53,6 +54,12 @@ class Scope:
     clause: str = "SELECT"
     aggregates: dict[Aggregate, PlanColumn] = field(default_factory=dict[Aggregate, PlanColumn])
     in_aggregate: bool = False
+    windows: dict[WindowCall, PlanColumn] = field(default_factory=dict[WindowCall, PlanColumn])
+    named_windows: "dict[str, WindowDefinition]" = field(
+        default_factory=dict[str, "WindowDefinition"]
+    )
+    window_part: str | None = None
+    """`arguments` or `definition`, while such a part of a window is bound."""
     lateral_active: bool = False
     lateral_used: bool = False
 

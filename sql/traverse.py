@@ -19,6 +19,8 @@ from sql.plan import (
     Expr,
     Extreme,
     Filter,
+    Frame,
+    FrameBound,
     GroupBy,
     InList,
     IsTest,
@@ -34,6 +36,8 @@ from sql.plan import (
     SortKey,
     Subquery,
     Values,
+    Window,
+    WindowCall,
     output_columns,
 )
 
@@ -99,6 +103,8 @@ def plan_expressions(plan: Plan) -> tuple[Expr, ...]:
             return () if plan.condition is None else (plan.condition,)
         case GroupBy():
             return (*plan.keys, *(part for agg in plan.aggregates for part in _parts(agg)))
+        case Window():
+            return tuple([part for call in plan.calls for part in _window_parts(call)])
         case Sort():
             return tuple([key.expr for key in plan.keys])
         case Limit():
@@ -113,6 +119,18 @@ def _parts(aggregate: Aggregate) -> Iterator[Expr]:
         yield aggregate.filter
     for key in aggregate.order:
         yield key.expr
+
+
+def _window_parts(call: WindowCall) -> Iterator[Expr]:
+    yield from call.args
+    if call.filter is not None:
+        yield call.filter
+    yield from call.partition
+    for key in call.order:
+        yield key.expr
+    for bound in (call.frame.start, call.frame.end):
+        if bound.offset is not None:
+            yield bound.offset
 
 
 def inputs(plan: Plan) -> tuple[Plan, ...]:
@@ -143,7 +161,7 @@ def rewritten_plan(plan: Plan, rewrite: Rewrite) -> Plan:
 
 
 def _rewritten_unary(
-    plan: Project | Filter | GroupBy | DistinctRows | Sort | Limit, rewrite: Rewrite
+    plan: Project | Filter | GroupBy | Window | DistinctRows | Sort | Limit, rewrite: Rewrite
 ) -> Plan:
     below = rewritten_plan(plan.input, rewrite)
     match plan:
@@ -155,6 +173,9 @@ def _rewritten_unary(
             keys = tuple(map(rewrite, plan.keys))
             aggregates = tuple([rewritten_aggregate(agg, rewrite) for agg in plan.aggregates])
             return replace(plan, input=below, keys=keys, aggregates=aggregates)
+        case Window():
+            calls = tuple([rewritten_window(call, rewrite) for call in plan.calls])
+            return replace(plan, input=below, calls=calls)
         case Sort():
             return replace(plan, input=below, keys=_rewritten_keys(plan.keys, rewrite))
         case DistinctRows() | Limit():
@@ -171,6 +192,25 @@ def rewritten_aggregate(aggregate: Aggregate, rewrite: Rewrite) -> Aggregate:
         filter=None if aggregate.filter is None else rewrite(aggregate.filter),
         order=_rewritten_keys(aggregate.order, rewrite),
     )
+
+
+def rewritten_window(call: WindowCall, rewrite: Rewrite) -> WindowCall:
+    """The call with every expression of it rewritten."""
+    return replace(
+        call,
+        args=tuple(map(rewrite, call.args)),
+        filter=None if call.filter is None else rewrite(call.filter),
+        partition=tuple(map(rewrite, call.partition)),
+        order=_rewritten_keys(call.order, rewrite),
+        frame=_rewritten_frame(call.frame, rewrite),
+    )
+
+
+def _rewritten_frame(frame: Frame, rewrite: Rewrite) -> Frame:
+    def bound(one: FrameBound) -> FrameBound:
+        return one if one.offset is None else replace(one, offset=rewrite(one.offset))
+
+    return replace(frame, start=bound(frame.start), end=bound(frame.end))
 
 
 def _rewritten_keys(keys: tuple[SortKey, ...], rewrite: Rewrite) -> tuple[SortKey, ...]:

@@ -14,6 +14,7 @@ from typing import Final
 from sql.emit.duckdb_aggregates import aggregate, order_by
 from sql.emit.duckdb_expressions import expression
 from sql.emit.duckdb_types import ENGINE, literal
+from sql.emit.duckdb_windows import window
 from sql.emit.scope import Dialect
 from sql.emit.selects import EmittedQuery, emit_plan
 from sql.plan import Plan, RelationId
@@ -49,6 +50,7 @@ _DUCKDB: Final = Dialect(
     string=lambda name: f"cast(${name} as varchar)",
     expression=expression,
     aggregate=aggregate,
+    window=window,
     order_by=order_by,
     values=_values,
 )

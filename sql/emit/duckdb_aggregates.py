@@ -20,19 +20,21 @@ from sql.types import NUMERIC, computed_numeric
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """The texts around an aggregate: `distinct ` or nothing, ` filter (where ..)` or nothing."""
+    """The texts around an aggregate: `distinct ` or nothing; ` filter (where ..)`, ` over (..)` or
+    nothing.
+    """
 
     distinct: str
     filter: str
 
 
-def aggregate(call: Aggregate, scope: Scope) -> str:
-    """The text of an aggregate call, cast to its type."""
+def aggregate(call: Aggregate, scope: Scope, over: str = "") -> str:
+    """The text of an aggregate call, cast to its type. `over`: the window of it, as text."""
     template = call.function.duckdb
     if template is None:
         raise unsupported(described(call.function))
     where = "" if call.filter is None else f" filter (where {scope.emit(call.filter)})"
-    parts = _Parts("distinct " if call.distinct else "", where)
+    parts = _Parts("distinct " if call.distinct else "", where + over)
     if template.startswith("@"):
         text = _SPECIALS[template[1:]](call, scope, parts)
     else:

@@ -28,6 +28,7 @@ from sql.plan import (
     Plan,
     RelationId,
     SortKey,
+    WindowCall,
 )
 from sql.types import SqlType, Value
 
@@ -64,6 +65,7 @@ class Dialect:
     string: Callable[[str], str]
     expression: Callable[[Expr, "Scope"], str]
     aggregate: Callable[[Aggregate, "Scope"], str]
+    window: Callable[[WindowCall, "Scope"], str]
     order_by: Callable[[Sequence[SortKey], "Scope"], str]
     values: Callable[[Sequence[str], str, Sequence[str]], str]
 

@@ -42,6 +42,7 @@ from sql.plan import (
     SetOp,
     Sort,
     Values,
+    Window,
     output_columns,
 )
 from sql.plan_depth import check_depth
@@ -198,6 +199,8 @@ def _node(plan: Plan, scope: Scope) -> _Select:
             return _join(plan, scope)
         case GroupBy():
             return _group_by(plan, scope)
+        case Window():
+            return _window(plan, scope)
         case DistinctRows():
             return _distinct(plan, scope)
         case SetOp():
@@ -331,6 +334,16 @@ def _with_keys(plan: GroupBy, select: _Select, scope: Scope) -> _Select:
     }
     columns = (*output_columns(plan.input), *plan.key_columns)
     return _derived(replace(select, outputs={**select.names, **keys}), columns, scope.statement)
+
+
+def _window(plan: Window, scope: Scope) -> _Select:
+    select = _plain(plan.input, scope)
+    inside = _inside(select, scope)
+    calls = {
+        column.id: scope.statement.dialect.window(call, inside)
+        for column, call in zip(plan.columns, plan.calls, strict=True)
+    }
+    return replace(select, outputs={**select.names, **calls})
 
 
 def _distinct(plan: DistinctRows, scope: Scope) -> _Select:

@@ -14,6 +14,7 @@ from sql.emit.selects import EmittedQuery, emit_plan
 from sql.emit.spark_aggregates import aggregate, order_by
 from sql.emit.spark_expressions import expression
 from sql.emit.spark_types import literal
+from sql.emit.spark_windows import window
 from sql.plan import Plan, RelationId
 from sql.types import Value
 
@@ -42,6 +43,7 @@ _SPARK: Final = Dialect(
     string=lambda name: f"cast(:{name} as string)",
     expression=expression,
     aggregate=aggregate,
+    window=window,
     order_by=order_by,
     values=_values,
 )

@@ -1,0 +1,107 @@
+"""Window calls as DuckDB SQL: all frames, counted as PostgreSQL counts.
+
+INVARIANTS
+  W1  keys of RANGE with an offset are cast so that key and offset add up without overflow:
+      integers as HUGEINT, dates as timestamps.
+"""
+
+from typing import Final
+
+from sql import numeric
+from sql.emit.duckdb_aggregates import aggregate, order_by
+from sql.emit.duckdb_types import duckdb_type, error, unsupported
+from sql.emit.scope import Scope
+from sql.emit.windows import (
+    as_aggregate,
+    check_offsets,
+    has_range_offset,
+    known_argument,
+    over,
+    sees_frame,
+)
+from sql.functions import FunctionKind
+from sql.plan import Expr, Frame, FrameMode, SortKey, WindowCall
+from sql.types import SqlType
+
+_WIDE: Final = {
+    "int2": "hugeint", "int4": "hugeint", "int8": "hugeint", "float4": "double",
+    "float8": "double", "date": "timestamp", "timestamp": "timestamp",
+    "timestamptz": "timestamptz",
+}  # fmt: skip
+
+
+def window(call: WindowCall, scope: Scope) -> str:
+    """The text of a window call, cast to its type."""
+    check_offsets(call, scope)
+    wide = has_range_offset(call) and sees_frame(call)
+    clause = over(
+        call,
+        scope,
+        (lambda keys, inside: _wide_key(call, keys[0], inside)) if wide else order_by,
+        lambda offset, frame: _offset(call, offset, frame, scope),
+    )
+    if call.function.kind is FunctionKind.AGGREGATE:
+        return aggregate(as_aggregate(call), scope, clause)
+    return f"cast({_function(call, scope)}{clause} as {duckdb_type(call.type)})"
+
+
+def _function(call: WindowCall, scope: Scope) -> str:
+    name = call.function.name
+    args = [scope.emit(arg) for arg in call.args]
+    if name == "ntile":
+        return f"ntile({scope.statement.constant(known_argument(call, scope, 0), call.type)})"
+    if name == "nth_value" and scope.statement.known(call.args[1]) is None:
+        failure = error("22016", "argument of nth_value must be greater than zero")
+        args[1] = f"case when {args[1]} <= 0 then {failure} else {args[1]} end"
+    elif name == "nth_value":
+        known_argument(call, scope, 1)
+    return f"{name}({', '.join(args)})"
+
+
+def _wide_key(call: WindowCall, key: SortKey, scope: Scope) -> str:
+    direction = "desc" if key.descending else "asc"
+    nulls = "first" if key.nulls_first else "last"
+    text = scope.emit(key.expr)
+    return f"cast({text} as {_wide_type(call, key.expr.type)}) {direction} nulls {nulls}"
+
+
+def _wide_type(call: WindowCall, type_: SqlType) -> str:
+    """What a key of RANGE is cast to (W1)."""
+    if type_.name == "numeric":
+        return duckdb_type(_common_numeric(call))
+    if type_.name not in _WIDE:
+        raise unsupported(f"RANGE with an offset over {type_.name}")
+    return _WIDE[type_.name]
+
+
+def _common_numeric(call: WindowCall) -> SqlType:
+    ends = (call.frame.start, call.frame.end)
+    offsets = [end.offset.type for end in ends if end.offset is not None]
+    return numeric.unify([call.order[0].expr.type, *offsets])
+
+
+def _offset(call: WindowCall, offset: Expr, frame: Frame, scope: Scope) -> str:
+    text = scope.emit(offset)
+    if scope.statement.known(offset) is None:
+        text = _checked(text, offset, frame)
+    if frame.mode is not FrameMode.RANGE:
+        return text
+    if offset.type.name == "interval":
+        return text
+    return f"cast({text} as {_wide_type(call, call.order[0].expr.type)})"
+
+
+def _checked(text: str, offset: Expr, frame: Frame) -> str:
+    """A computed offset, with PostgreSQL's errors for NULL and below zero."""
+    ranged = frame.mode is FrameMode.RANGE
+    zero = "interval '0 days'" if offset.type.name == "interval" else "0"
+    below = (
+        "invalid preceding or following size in window function"
+        if ranged
+        else "frame starting offset must not be negative"
+    )
+    null = error("22004", "frame starting offset must not be null")
+    return (
+        f"(case when {text} is null then {null}"
+        f" when {text} < {zero} then {error('22013', below)} else {text} end)"
+    )

@@ -1,0 +1,150 @@
+"""Window calls as Spark SQL: frames of ROWS and RANGE; GROUPS and EXCLUDE are refused.
+
+INVARIANTS
+  W1  integer keys of RANGE with an offset are decimals, which add up without overflow.
+"""
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import Final
+
+from sql import numeric
+from sql.emit.scope import Scope
+from sql.emit.spark_aggregates import aggregate, order_by
+from sql.emit.spark_types import spark_type, unsupported
+from sql.emit.windows import (
+    as_aggregate,
+    check_offsets,
+    has_range_offset,
+    known_argument,
+    over,
+    sees_frame,
+)
+from sql.functions import FunctionKind, function_by_id
+from sql.plan import (
+    Aggregate,
+    BoundKind,
+    Case,
+    Const,
+    Exclusion,
+    Expr,
+    Frame,
+    FrameMode,
+    SortKey,
+    WindowCall,
+)
+from sql.types import INT4, SqlType, Value
+
+_INT_MAX: Final = 2_147_483_647
+_WIDE: Final = {"int2": "decimal(38,0)", "int4": "decimal(38,0)", "int8": "decimal(38,0)"}
+_ORDERED: Final = frozenset(
+    ["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"]
+)
+"""What Spark wants an ORDER BY for."""
+_NULLS_COUNT: Final = frozenset({"array_agg", "json_agg", "jsonb_agg"})
+
+
+def window(call: WindowCall, scope: Scope) -> str:
+    """The text of a window call, cast to its type."""
+    check_offsets(call, scope)
+    _check_frame(call, scope)
+    for expr in call.partition:
+        if expr.type.name == "interval":
+            raise unsupported("PARTITION BY an interval")
+    wide = has_range_offset(call) and sees_frame(call)
+    clause = over(
+        call,
+        scope,
+        (lambda keys, inside: _wide_key(call, keys[0], inside)) if wide else order_by,
+        lambda offset, frame: _offset(call, offset, frame, scope),
+    )
+    if call.function.kind is FunctionKind.AGGREGATE:
+        return aggregate(_unfiltered(call), scope, clause)
+    if not call.order and call.function.name in _ORDERED:
+        # All rows are peers, and what is counted is counted in any order.
+        clause = clause.removesuffix(")") + " order by cast(null as int))"
+    return f"cast({_function(call, scope)}{clause} as {spark_type(call.type)})"
+
+
+def _check_frame(call: WindowCall, scope: Scope) -> None:
+    if not sees_frame(call):
+        return
+    if call.frame.mode is FrameMode.GROUPS:
+        raise unsupported("a frame of GROUPS")
+    if call.frame.exclusion is not Exclusion.NO_OTHERS:
+        raise unsupported("EXCLUDE in a frame")
+    start, end = call.frame.start, call.frame.end
+    if start.kind is end.kind and start.offset is not None and start.offset != end.offset:
+        _check_order(call.frame, scope)
+
+
+def _check_order(frame: Frame, scope: Scope) -> None:
+    """Spark takes no frame that ends before it begins, which PostgreSQL finds empty."""
+    places: list[Value] = []
+    for end in (frame.start, frame.end):
+        known = None if end.offset is None else scope.statement.known(end.offset)
+        places.append(None if known is None else known[0])
+    first, last = places
+    if isinstance(first, int | float | Decimal) and isinstance(last, int | float | Decimal):
+        backwards = first < last if frame.start.kind is BoundKind.PRECEDING else first > last
+        if backwards:
+            raise unsupported("a frame that ends before it begins")
+
+
+def _function(call: WindowCall, scope: Scope) -> str:
+    name = call.function.name
+    args = [scope.emit(arg) for arg in call.args]
+    if name in ("ntile", "nth_value"):
+        if known_argument(call, scope, len(args) - 1) is None:
+            raise unsupported(f"{name} of NULL")
+    elif len(args) > 1:
+        shift = scope.statement.known(call.args[1])
+        if shift is None or shift[0] is None:
+            raise unsupported(f"{name} with a computed distance")
+    return f"{name}({', '.join(args)})"
+
+
+def _unfiltered(call: WindowCall) -> Aggregate:
+    """Spark has no FILTER over a window; what does not pass is NULL, which aggregates ignore."""
+    plain = as_aggregate(call)
+    if call.filter is None:
+        return plain
+    if call.function.name in _NULLS_COUNT:
+        raise unsupported(f"FILTER of {call.function.name} over a window")
+    if not call.args:
+        seen = Case(((call.filter, Const(1, INT4)),), Const(None, INT4), INT4)
+        return replace(plain, function=function_by_id("count(any)"), args=(seen,), filter=None)
+    first = call.args[0]
+    seen = Case(((call.filter, first),), Const(None, first.type), first.type)
+    return replace(plain, args=(seen, *call.args[1:]), filter=None)
+
+
+def _wide_key(call: WindowCall, key: SortKey, scope: Scope) -> str:
+    direction = "desc" if key.descending else "asc"
+    nulls = "first" if key.nulls_first else "last"
+    text = scope.emit(key.expr)
+    return f"cast({text} as {_wide_type(call, key.expr.type)}) {direction} nulls {nulls}"
+
+
+def _wide_type(call: WindowCall, type_: SqlType) -> str:
+    if type_.name == "numeric":
+        ends = (call.frame.start, call.frame.end)
+        offsets = [end.offset.type for end in ends if end.offset is not None]
+        return spark_type(numeric.unify([type_, *offsets]))
+    if type_.name not in _WIDE:
+        raise unsupported(f"RANGE with an offset over {type_.name}")
+    return _WIDE[type_.name]
+
+
+def _offset(call: WindowCall, offset: Expr, frame: Frame, scope: Scope) -> str:
+    known = scope.statement.known(offset)
+    if known is None:
+        raise unsupported("a computed offset of a frame")
+    value = known[0]
+    if frame.mode is FrameMode.RANGE:
+        text = scope.statement.constant(value, offset.type)
+        return f"cast({text} as {_wide_type(call, call.order[0].expr.type)})"
+    assert isinstance(value, int), "an offset of ROWS is an int8"
+    if value > _INT_MAX:
+        raise unsupported("an offset of a frame beyond 2147483647")
+    return str(value)

@@ -1,0 +1,120 @@
+"""What the engines share of window calls: OVER, its frame, and the checks of its constants.
+
+INVARIANTS
+  V1  a function that takes no notice of its frame is written without one: engines refuse others.
+  V2  what PostgreSQL checks when a window starts (offsets, ntile's and nth_value's argument) is
+      checked for constants here, so that no engine's own error stands for it.
+"""
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from sql.emit.scope import Scope
+from sql.errors import SqlError
+from sql.functions import FunctionKind
+from sql.plan import (
+    Aggregate,
+    BoundKind,
+    Exclusion,
+    Expr,
+    Frame,
+    FrameBound,
+    FrameMode,
+    SortKey,
+    WindowCall,
+)
+from sql.types import Interval, Value
+
+FRAMED: Final = frozenset({"first_value", "last_value", "nth_value"})
+"""The window functions that see their frame, as all aggregates do (V1)."""
+_DAY: Final = 86_400_000_000
+
+Bound: TypeAlias = Callable[[Expr, Frame], str]
+"""Writes an offset; called with a checked constant, or with an expression to be checked."""
+
+
+def as_aggregate(call: WindowCall) -> Aggregate:
+    """The call without its window."""
+    return Aggregate(call.function, call.args, False, call.filter, (), call.type)
+
+
+def sees_frame(call: WindowCall) -> bool:
+    """Whether the frame matters (V1)."""
+    return call.function.kind is FunctionKind.AGGREGATE or call.function.name in FRAMED
+
+
+def has_range_offset(call: WindowCall) -> bool:
+    """Whether its frame is counted in values of the sort key."""
+    ends = (call.frame.start, call.frame.end)
+    return call.frame.mode is FrameMode.RANGE and any(end.offset is not None for end in ends)
+
+
+def over(
+    call: WindowCall,
+    scope: Scope,
+    order_by: Callable[[tuple[SortKey, ...], Scope], str],
+    bound: Bound,
+) -> str:
+    """` over (..)`."""
+    parts: list[str] = []
+    if call.partition:
+        parts.append(f"partition by {', '.join(scope.emit(expr) for expr in call.partition)}")
+    if call.order:
+        parts.append(f"order by {order_by(call.order, scope)}")
+    if sees_frame(call) and call.frame != Frame():
+        parts.append(_frame(call.frame, bound))
+    return f" over ({' '.join(parts)})"
+
+
+def _frame(frame: Frame, bound: Bound) -> str:
+    start, end = (_end(end, frame, bound) for end in (frame.start, frame.end))
+    plain = frame.exclusion is Exclusion.NO_OTHERS
+    exclusion = "" if plain else f" exclude {frame.exclusion.value}"
+    return f"{frame.mode.value} between {start} and {end}{exclusion}"
+
+
+def _end(end: FrameBound, frame: Frame, bound: Bound) -> str:
+    if end.offset is None:
+        return end.kind.value
+    assert end.kind in (BoundKind.PRECEDING, BoundKind.FOLLOWING), "only these have an offset"
+    return f"{bound(end.offset, frame)} {end.kind.value}"
+
+
+def check_offsets(call: WindowCall, scope: Scope) -> None:
+    """22004 and 22013 for constant offsets (V2)."""
+    if not sees_frame(call):
+        return
+    for word, end in (("starting", call.frame.start), ("ending", call.frame.end)):
+        if end.offset is None:
+            continue
+        known = scope.statement.known(end.offset)
+        if known is None:
+            continue
+        if known[0] is None:
+            raise SqlError("22004", f"frame {word} offset must not be null")
+        if not is_negative(known[0]):
+            continue
+        if call.frame.mode is FrameMode.RANGE:
+            raise SqlError("22013", "invalid preceding or following size in window function")
+        raise SqlError("22013", f"frame {word} offset must not be negative")
+
+
+def is_negative(value: Value) -> bool:
+    """Whether an offset is below zero; NaN counts as such."""
+    if isinstance(value, Interval):
+        return (value.months * 30 + value.days) * _DAY + value.micros < 0
+    assert isinstance(value, int | float) or hasattr(value, "is_signed"), "an offset is a number"
+    return not value >= 0  # type: ignore[operator]
+
+
+def known_argument(call: WindowCall, scope: Scope, index: int) -> Value:
+    """The constant second argument of ntile and nth_value (V2), or 0A000."""
+    known = scope.statement.known(call.args[index])
+    name = call.function.name
+    if known is None:
+        raise scope.statement.dialect.unsupported(f"{name} with a computed argument")
+    value = known[0]
+    if isinstance(value, int) and value <= 0:
+        sqlstate = "22014" if name == "ntile" else "22016"
+        raise SqlError(sqlstate, f"argument of {name} must be greater than zero")
+    return value

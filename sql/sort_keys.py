@@ -1,0 +1,32 @@
+"""ORDER BY entries of aggregates and windows, and the direction of any ORDER BY entry."""
+
+from pglast.enums import SortByDir, SortByNulls
+
+from sql.binding import Binding
+from sql.coerce import implicit
+from sql.errors import not_supported
+from sql.plan import Expr, SortKey
+from sql.scope import Scope
+from sql.syntax import Node, at
+from sql.types import TEXT
+
+
+def sort_key(binding: Binding, scope: Scope, item: Node) -> SortKey:
+    """An entry that is always an expression, never the name or number of a target (SQL99)."""
+    return SortKey(known_key(binding, scope, item.node), *sort_direction(item))
+
+
+def known_key(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """An expression to compare by; an unknown literal is text."""
+    expr = binding.expression(scope, node)
+    return implicit(binding, expr, node, TEXT) if expr.type.name == "unknown" else expr
+
+
+def sort_direction(item: Node) -> tuple[bool, bool]:
+    """DESC and NULLS FIRST of a SortBy, PostgreSQL's defaults filled in."""
+    if item.sortby_dir == SortByDir.SORTBY_USING:
+        raise not_supported("ORDER BY .. USING", at(item.location))
+    descending = item.sortby_dir == SortByDir.SORTBY_DESC
+    if item.sortby_nulls == SortByNulls.SORTBY_NULLS_DEFAULT:
+        return descending, descending
+    return descending, item.sortby_nulls == SortByNulls.SORTBY_NULLS_FIRST
