@@ -5,7 +5,7 @@ result.
 from collections.abc import Sequence
 from typing import Final
 
-from sql import numeric
+from sql import numeric, postgresql
 from sql.binding import Binding
 from sql.coerce import (
     EXPLICIT,
@@ -15,7 +15,7 @@ from sql.coerce import (
     reshaped,
     zone_arguments,
 )
-from sql.errors import SqlError, ambiguous_function, undefined_function
+from sql.errors import SqlError, ambiguous_function, not_supported, undefined_function
 from sql.functions import Function
 from sql.overloads import Ambiguous, Choice, choose_function, choose_operator
 from sql.plan import Call, Const, Expr
@@ -41,6 +41,8 @@ def operator(
         raise ambiguous_function(shown, at(place), operator=True) from None
     if choice is None:
         shown = operator_signature(name, exprs)
+        if postgresql.has_operator(name, types):
+            raise not_supported(f"the operator {shown}", at(place))
         raise undefined_function(shown, at(place), operator=True)
     return applied(binding, choice, exprs, nodes)
 
@@ -123,7 +125,10 @@ def find_function(name: str, exprs: Sequence[Expr], shown: str, place: int | Non
     except Ambiguous:
         raise ambiguous_function(function_signature(shown, exprs), at(place)) from None
     if choice is None:
-        raise undefined_function(function_signature(shown, exprs), at(place))
+        signature = function_signature(shown, exprs)
+        if postgresql.has_function(name, types):
+            raise not_supported(f"the function {signature}", at(place))
+        raise undefined_function(signature, at(place))
     return choice
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from pglast import ast
 
+from sql import postgresql
 from sql.bind_calls import (
     TYPES,
     applied,
@@ -127,6 +128,8 @@ def _is_aggregate(name: str) -> bool:
 
 
 def _refuse_aggregate_forms(node: Node, name: str) -> None:
+    if not functions(name) and postgresql.is_aggregate(name):
+        raise not_supported(f"the aggregate {name}", at(node.location))
     if node.agg_star and all(row.args for row in functions(name)):
         raise undefined_function(f"{name}()", at(node.location))
     forms = (

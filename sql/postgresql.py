@@ -1,0 +1,86 @@
+"""What PostgreSQL 18 has: names and argument types of its functions and operators.
+
+A call that our own table has no overload for is refused (0A000) where PostgreSQL has one, and does
+not exist (42883) where PostgreSQL says the same.
+
+    name: types, separated by commas; another overload    a `?` may be left out, a `*` repeats
+    name +: types                                         `+`: an aggregate, `$`: an operator
+
+INVARIANTS
+  R1  nothing is chosen here: whether several overloads would be ambiguous does not matter for what
+      cannot run anyway.
+  R2  the file is read when the first unknown call comes, not at the start.
+
+The list is `sql/data/postgresql.txt`, written by `tests/sql/postgresql_names.py` from a real server.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from sql.coerce import IMPLICIT, can_coerce
+from sql.types import OIDS
+
+_FILE: Final = Path(__file__).parent / "data" / "postgresql.txt"
+_ANYTHING: Final = frozenset(
+    {"any", "anyelement", "anynonarray", "anycompatible", "anycompatiblenonarray"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    functions: dict[str, list[tuple[str, ...]]]
+    aggregates: frozenset[str]
+    operators: dict[str, list[tuple[str, ...]]]
+
+
+def has_function(name: str, args: Sequence[str]) -> bool:
+    """Whether some function or aggregate takes arguments of these types."""
+    return any(_takes(overload, args) for overload in _names().functions.get(name, ()))
+
+
+def has_operator(name: str, args: Sequence[str]) -> bool:
+    """Whether some operator stands between (or before) arguments of these types."""
+    return any(_takes(overload, args) for overload in _names().operators.get(name, ()))
+
+
+def is_aggregate(name: str) -> bool:
+    """Whether that is the name of an aggregate."""
+    return name in _names().aggregates
+
+
+def _takes(overload: tuple[str, ...], args: Sequence[str]) -> bool:
+    needed = [want for want in overload if not want.endswith("?")]
+    repeats = bool(overload) and overload[-1].endswith("*")
+    if len(args) < len(needed) or (len(args) > len(overload) and not repeats):
+        return False
+    wanted = [*overload, *[overload[-1]] * (len(args) - len(overload))] if overload else []
+    return all(_fits(have, want.rstrip("?*")) for have, want in zip(args, wanted, strict=False))
+
+
+def _fits(have: str, want: str) -> bool:
+    if have in ("unknown", want) or want in _ANYTHING:
+        return True
+    if want in ("anyarray", "anycompatiblearray"):
+        return have.startswith("_")
+    return want in OIDS and can_coerce(have, want, IMPLICIT)
+
+
+@cache
+def _names() -> _Names:
+    found = _Names({}, frozenset(), {})
+    aggregates: set[str] = set()
+    for line in _FILE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("# "):
+            continue
+        head, _, overloads = line.rpartition(": ")
+        name, _, kind = head.partition(" ")
+        place = found.operators if kind == "$" else found.functions
+        place.setdefault(name, []).extend(
+            tuple(types.split(",")) if types else () for types in overloads.split(";")
+        )
+        if kind == "+":
+            aggregates.add(name)
+    return _Names(found.functions, frozenset(aggregates), found.operators)

@@ -1,0 +1,50 @@
+"""Write `sql/data/postgresql.txt` from a real PostgreSQL: `python -m tests.sql.postgresql_names`.
+
+Functions that SQL cannot call (of type internal or cstring) are left out.
+"""
+
+from itertools import groupby
+from pathlib import Path
+
+import psycopg
+
+from tests.servers import postgres
+
+FILE = Path(__file__).parents[2] / "sql" / "data" / "postgresql.txt"
+HEAD = "# Functions and operators of PostgreSQL {version}; see sql/postgresql.py.\n"
+FUNCTIONS = """
+select proname || case prokind when 'a' then ' +' else '' end,
+  coalesce((select string_agg(t.typname || case
+        when place = pronargs and provariadic <> 0 then '*'
+        when place > pronargs - pronargdefaults then '?' else '' end, ',' order by place)
+    from unnest(proargtypes) with ordinality a(type, place)
+    join pg_type t on t.oid = case
+      when place = pronargs and provariadic <> 0 then provariadic else a.type end), '')
+from pg_proc
+where pronamespace = 'pg_catalog'::regnamespace
+  and prorettype::regtype::text not in ('internal', 'cstring', 'trigger', 'event_trigger')
+  and not exists (select from unnest(proargtypes) type
+    where type::regtype::text in ('internal', 'cstring'))
+"""
+OPERATORS = """
+select oprname || ' $', concat_ws(',', l.typname, r.typname)
+from pg_operator left join pg_type l on l.oid = oprleft join pg_type r on r.oid = oprright
+"""
+
+
+def main() -> None:
+    """Write the file."""
+    with postgres() as dsn, psycopg.connect(dsn) as connection:
+        [(version,)] = connection.execute("show server_version").fetchall()
+        rows = sorted(
+            [*connection.execute(FUNCTIONS).fetchall(), *connection.execute(OPERATORS).fetchall()]
+        )
+    lines = [
+        f"{head}: {';'.join(types for _, types in overloads)}\n"
+        for head, overloads in groupby(rows, lambda row: row[0])
+    ]
+    FILE.write_text(HEAD.format(version=version) + "".join(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
