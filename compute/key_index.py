@@ -21,12 +21,19 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from compute.key_predicates import KeyValues, NewKeys
+from compute.row_keys import RowKey, row_keys
 from storage.batch import DataFile, Deletes, FileSlice, InlineSlice, ShardView
 from storage.known_rows import KnownRows
 from storage.types import OWN, ShardId, Source
 
 ReadColumns: TypeAlias = Callable[[ShardId, DataFile, Sequence[str]], pa.Table]
 """Loads some columns of all rows of a data file. Blocks."""
+
+ReadRows: TypeAlias = Callable[[ShardId, DataFile, Sequence[int]], pa.Table]
+"""Loads some rows of a data file, all columns; the indexes ascend. Blocks."""
+
+Place: TypeAlias = tuple[Source, int]
+"""A row by its identity."""
 
 SMALL_ROWS_MAX: Final = 1_000
 """Rows of a commit that go into the dictionary."""
@@ -52,8 +59,10 @@ class _Tail:
 class KeyIndex:
     """See the module. One for a server, whose threads share it."""
 
-    def __init__(self, read: ReadColumns) -> None:
+    def __init__(self, read: ReadColumns, read_rows: ReadRows) -> None:
         self._read = read
+        self.read_rows = read_rows
+        """For who wants the rows that were located."""
         self._tails: OrderedDict[tuple[ShardId, tuple[int, ...]], _Tail] = OrderedDict()
         self._columns: OrderedDict[tuple[Source, tuple[int, ...]], pa.Table] = OrderedDict()
         self._bytes = 0
@@ -94,6 +103,28 @@ class KeyIndex:
             if found is not None:
                 return found
         return None
+
+    def locate(self, view: ShardView, keys: NewKeys, going: Deletes) -> dict[RowKey, Place]:
+        """The live rows that have one of the keys. Blocks, if there are files."""
+        tail = self._tail(view, keys)
+        wanted = keys.values if keys.is_small else ()
+        parts = {part.source: part for part in view.inline} if wanted else {}
+        found: dict[RowKey, Place] = {}
+        for values in wanted:
+            for source, row in tail.rows.get(values, ()):
+                if source in parts and _is_live(parts[source].deleted, going, source, row):
+                    found[values] = (source, row)
+        for part in view.inline:
+            if wanted and part.source in tail.known:
+                continue
+            rows = part.rows.select(list(keys.key.columns))
+            places = _places(keys, rows, part.source, part.rows.num_rows, part.deleted, going)
+            found.update(places)
+        for file in self.files(view, keys):
+            rows = self._file_columns(view.shard, file.file, keys)
+            name, limit = file.file.name, file.row_limit
+            found.update(_places(keys, rows, name, limit, file.deleted, going))
+        return found
 
     def _tail(self, view: ShardView, keys: NewKeys) -> _Tail:
         with self._lock:
@@ -162,6 +193,23 @@ def _live(
             one = KnownRows.of(rows.slice(row, 1))
             return tuple(one.values(place)[0] for place in range(len(keys.key.columns)))
     return None
+
+
+def _places(
+    keys: NewKeys, rows: pa.Table, source: Source, limit: int, deleted: BitMap64, going: Deletes
+) -> dict[RowKey, Place]:
+    """The live rows among these that have one of the keys."""
+    chosen = [
+        row for row in keys.among(rows) if row < limit and _is_live(deleted, going, source, row)
+    ]
+    if not chosen:
+        return {}
+    found = row_keys(keys.key, rows.take(pa.array(chosen, pa.int64())))
+    return {
+        values: (source, row)
+        for values, row in zip(found, chosen, strict=True)
+        if values is not None
+    }
 
 
 def _is_live(deleted: BitMap64, going: Deletes, source: Source, row: int) -> bool:

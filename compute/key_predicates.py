@@ -44,7 +44,7 @@ def key_text(table: Table, key: Key, values: KeyValues) -> str:
     return f"({names})=({shown})"
 
 
-def _comparable(column: Any) -> Any:
+def comparable(column: Any) -> Any:
     """A key column in a form in which equal values are equal (Y1)."""
     if pa.types.is_floating(column.type):
         # Zero has two signs.
@@ -85,7 +85,7 @@ class NewKeys:
     @property
     def columns(self) -> Sequence[Any]:
         """The key's columns, comparable."""
-        return [_comparable(column) for column in self._rows.columns]
+        return [comparable(column) for column in self._rows.columns]
 
     @property
     def values(self) -> list[KeyValues]:
@@ -119,7 +119,7 @@ class NewKeys:
         """The indexes of rows (with the key's columns alone) that have one of the keys."""
         wanted = self.columns
         masks = [
-            pc.is_in(_comparable(column), value_set=_combined(values))
+            pc.is_in(comparable(column), value_set=_combined(values))
             for column, values in zip(rows.columns, wanted, strict=True)
         ]
         mask: Any = reduce(pc.and_, masks)
@@ -136,11 +136,11 @@ class NewKeys:
         """Whether a file may hold one of the keys, by its statistics."""
         return not self.is_small or _may_hold(self.table, self.key, self.values, file)
 
-    def predicate(self) -> "KeyPredicate":
-        """What validation looks at."""
+    def predicate(self, *, decides: bool = False) -> "KeyPredicate":
+        """What validation looks at. `decides`: see KeyLookUp."""
         if self.is_small:
-            return KeyPredicate(self.table, self.key, frozenset(self.values))
-        return KeyPredicate(self.table, self.key, frozenset(), self)
+            return KeyPredicate(self.table, self.key, frozenset(self.values), decides=decides)
+        return KeyPredicate(self.table, self.key, frozenset(), self, decides=decides)
 
 
 def _names(key: Key) -> list[str]:
@@ -154,11 +154,19 @@ def _combined(column: Any) -> Any:
 class KeyPredicate:
     """Rows that have one of some keys. A `ReadPredicate`, and a `KeyLookUp`, of the core."""
 
-    __slots__ = ("_bulk", "_key", "_keys", "_table")
+    __slots__ = ("_bulk", "_key", "_keys", "_table", "decides")
 
     def __init__(
-        self, table: Table, key: Key, keys: frozenset[KeyValues], bulk: NewKeys | None = None
+        self,
+        table: Table,
+        key: Key,
+        keys: frozenset[KeyValues],
+        bulk: NewKeys | None = None,
+        *,
+        decides: bool = False,
     ) -> None:
+        self.decides = decides
+        """See KeyLookUp."""
         self._table = table
         self._key = key
         self._keys = keys
@@ -190,7 +198,7 @@ class KeyPredicate:
 
     def merged(self, keys: Collection[KeyValues]) -> "KeyPredicate":
         """The same look-up, of these keys."""
-        return KeyPredicate(self._table, self._key, frozenset(keys))
+        return KeyPredicate(self._table, self._key, frozenset(keys), decides=self.decides)
 
     def matches(self, rows: KnownRows) -> bool:
         """See ReadPredicate."""

@@ -215,7 +215,7 @@ class RowReader:
             known = self._files.get(key)
             if known is not None:
                 self._files.move_to_end(key)
-                return _shaped(known, view.schema)
+                return shaped(known, view.schema)
         rows = self._read_file(view.shard, part.file)
         with self._lock:
             if key not in self._files:
@@ -223,7 +223,7 @@ class RowReader:
                 self._files_bytes += rows.nbytes
             while self._files_bytes > FILE_CACHE_BYTES_MAX:
                 self._files_bytes -= self._files.popitem(last=False)[1].nbytes
-        return _shaped(rows, view.schema)
+        return shaped(rows, view.schema)
 
 
 def _begins(view: ShardView, parts: Sequence[InlineSlice]) -> bool:
@@ -234,7 +234,7 @@ def _begins(view: ShardView, parts: Sequence[InlineSlice]) -> bool:
     )
 
 
-def _shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+def shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The columns of a file in the shard's order and types; a file may be older than a column."""
     columns = [
         rows.column(field.name).cast(field.type)

@@ -33,7 +33,7 @@ from compute.executor import EngineUnavailable
 from compute.key_index import KeyIndex
 from coordinator.config import Settings, SettingsError
 from coordinator.core.settings import CoreSettings
-from coordinator.engines import LateEngine, open_engines, read_columns
+from coordinator.engines import LateEngine, open_engines, read_columns, read_rows
 from coordinator.execution import ExecutionLimits, Services
 from coordinator.in_process import ReferenceInProcess
 from coordinator.observe import start_logging
@@ -122,7 +122,9 @@ def services_of(settings: Settings, storage: Storage, timelines: Timelines) -> S
         in_process=ReferenceInProcess(),
         spool=lambda shard, schema: ParquetSpooler(storage.store, shard, schema),
         plans=PlanCache(entries_max=settings.plan_cache_entries),
-        key_index=KeyIndex(partial(read_columns, storage.store)),
+        key_index=KeyIndex(
+            partial(read_columns, storage.store), partial(read_rows, storage.store)
+        ),
         limits=limits,
         local=local,
     )

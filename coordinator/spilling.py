@@ -24,13 +24,25 @@ async def write_rows(
     execution: Execution, table: Table, batch: WriteBatch, old: OldRows | None = None
 ) -> None:
     """Buffer what a statement wrote into the transaction (B1)."""
+    buffer_rows(execution, table, batch, old)
+    await spill_if_large(execution)
+
+
+def buffer_rows(
+    execution: Execution, table: Table, batch: WriteBatch, old: OldRows | None = None
+) -> None:
+    """Part of what a statement wrote; the last one is followed by `spill_if_large`."""
     transaction = execution.transaction
     transaction.wrote = True
     execution.services.coordination.write(transaction.id, table, batch, old)
-    if batch.inserts is None:
-        return
-    transaction.inline_bytes += bytes_of(batch.inserts)
-    if transaction.inline_bytes > execution.services.limits.transaction_inline_bytes_max:
+    if batch.inserts is not None:
+        transaction.inline_bytes += bytes_of(batch.inserts)
+
+
+async def spill_if_large(execution: Execution) -> None:
+    """Move rows out of memory if there are too many (B1)."""
+    limit = execution.services.limits.transaction_inline_bytes_max
+    if execution.transaction.inline_bytes > limit:
         await _spill(execution)
 
 

@@ -3,8 +3,9 @@
 Entry point of `sql/` together with `sql/parse.py`; the real work is in the modules around it.
 
     bind ─▶ bind_queries ─▶ bind_from, bind_targets, bind_grouping ─▶ bind_expressions
-        └▶ bind_modify, bind_definitions, bind_copy, bind_session         └▶ bind_operators,
-                                       bind_functions, bind_subqueries ─▶ overloads, coerce
+        ├▶ bind_insert, bind_update, bind_merge ─▶ bind_returning         └▶ bind_operators,
+        └▶ bind_definitions, bind_copy, bind_session                 bind_functions, bind_subqueries
+                                                                            └▶ overloads, coerce
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +17,8 @@ from sql.bind_alter import alter_table, rename, set_schema
 from sql.bind_copy import copy
 from sql.bind_definitions import create_schema, create_table, drop
 from sql.bind_expressions import expression
-from sql.bind_modify import delete, insert, update
+from sql.bind_insert import insert
+from sql.bind_merge import merge
 from sql.bind_own import (
     advance_timeline,
     create_read_hold,
@@ -30,6 +32,7 @@ from sql.bind_own import (
 from sql.bind_queries import SelectResult, bind_query
 from sql.bind_session import discard, set_variable, show, transaction
 from sql.bind_time import time_expression
+from sql.bind_update import delete, update
 from sql.binding import BindContext, Binding
 from sql.constant_places import constant_places as find_constant_places
 from sql.errors import SqlError, not_supported, stack_depth
@@ -202,7 +205,7 @@ def _explain(binding: Binding, node: Node) -> Bound:
     match inner:
         case ast.SelectStmt():
             return Explain(_query(binding, inner), options)
-        case ast.InsertStmt() | ast.UpdateStmt() | ast.DeleteStmt():
+        case ast.InsertStmt() | ast.UpdateStmt() | ast.DeleteStmt() | ast.MergeStmt():
             bound = _BINDERS[type(inner)](binding, inner)
             assert isinstance(bound, Modify), "these statements modify"
             return Explain(bound, options)
@@ -237,7 +240,6 @@ _STATEMENTS: Final[dict[type, str]] = {
     ast.ViewStmt: "CREATE VIEW",
     ast.IndexStmt: "CREATE INDEX",
     ast.TruncateStmt: "TRUNCATE",
-    ast.MergeStmt: "MERGE",
     ast.CreateTableAsStmt: "CREATE TABLE AS",
     ast.CreateFunctionStmt: "CREATE FUNCTION",
     ast.CreateSeqStmt: "CREATE SEQUENCE",
@@ -261,6 +263,7 @@ _BINDERS: Final[dict[type, Binder]] = {
     ast.InsertStmt: insert,
     ast.UpdateStmt: update,
     ast.DeleteStmt: delete,
+    ast.MergeStmt: merge,
     ast.CopyStmt: copy,
     ast.CreateStmt: create_table,
     ast.CreateSchemaStmt: create_schema,
@@ -292,6 +295,7 @@ _MODIFY_TAGS: Final = {
     ModifyKind.INSERT: "INSERT 0",
     ModifyKind.UPDATE: "UPDATE",
     ModifyKind.DELETE: "DELETE",
+    ModifyKind.MERGE: "MERGE",
 }
 _TAGS: Final[dict[type, str]] = {
     Query: "SELECT",

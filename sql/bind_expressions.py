@@ -302,6 +302,14 @@ def _extreme(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 def _row(_binding: Binding, _scope: Scope, node: Node) -> Expr:
     raise not_supported("a row value here", position(node))
+def _merge_action(_binding: Binding, scope: Scope, node: Node) -> Expr:
+    for level in scope.levels():
+        if level.merge_action is not None:
+            return level.merge_action
+    message = "MERGE_ACTION() can only be used in the RETURNING list of a MERGE command"
+    raise SqlError("42601", message, at(node.location))
+
+
 
 
 _BINDERS: Final[dict[type, Binder]] = {
@@ -323,3 +331,4 @@ _BINDERS: Final[dict[type, Binder]] = {
     ast.SetToDefault: _default,
     ast.RowExpr: _row,
 }
+    ast.MergeSupportFunc: _merge_action,

@@ -62,6 +62,8 @@ class Scope:
     """`arguments` or `definition`, while such a part of a window is bound."""
     lateral_active: bool = False
     lateral_used: bool = False
+    merge_action: Expr | None = None
+    """What MERGE_ACTION() answers, in RETURNING of MERGE."""
 
     def levels(self) -> Iterator["Scope"]:
         """This level, then those around it."""

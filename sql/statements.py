@@ -5,13 +5,17 @@ Data-modifying statements carry a `source` plan whose output has a fixed shape:
     Update   source, index (identity of the old row), then the table's columns with the new values,
              then the old values of the columns that are assigned (`old`)
     Delete   source, index, then the old values of some columns (`old`; with RETURNING: of all)
+    Merge    source, index (NULL for INSERT), action (int4: `MergeAction`), then the table's columns
+             with the new values (DELETE: the old ones), then all old values (INSERT: NULL)
+    all      and then the `extras`: values of other tables' columns, for RETURNING
 NOT NULL is checked by the session on the rows (23502), lengths and ranges by the casts in the plan.
-`returning` is a plan over `Scan(relation="new")` whose input has the table's columns.
+`returning` is a plan over `Scan(relation="new")` whose input has the table's columns (DELETE: as
+they were), with `returning_old` once more as they were before, and then the extras.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import TypeAlias
 
 from sql.catalog import SYSTEM_TIMELINE, Check, Column, Key, LookUp, Table, Timeline
@@ -50,11 +54,38 @@ class ModifyKind(StrEnum):
     INSERT = "insert"
     UPDATE = "update"
     DELETE = "delete"
+    MERGE = "merge"
+
+
+class MergeAction(IntEnum):
+    """What MERGE does with a row of its source plan."""
+
+    INSERT = 1
+    UPDATE = 2
+    DELETE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """ON CONFLICT. `arbiters`: places in `table.keys`; a row that has another row's key of one of
+    them is not inserted.
+
+    `update`: what becomes of the other row instead, for DO UPDATE; a plan over
+    `Scan(relation="conflicts")`, whose input has one row a conflict: its place (int8), the table's
+    columns as they are, and as they were to be. It makes the place and the table's columns.
+    `tables`: what that plan reads. `assigned`: the ordinals that it assigns.
+    """
+
+    arbiters: tuple[int, ...]
+    update: Plan | None = None
+    assigned: tuple[int, ...] = ()
+    tables: tuple[Table, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Modify:
-    """INSERT, UPDATE, DELETE. `tables`: what `source` reads (empty for INSERT VALUES: blind).
+    """INSERT, UPDATE, DELETE, MERGE. `tables`: what `source` reads (empty for INSERT VALUES:
+    blind); `returning_tables`: what `returning` does.
 
     `old`: the ordinals whose old values stand at the end of the source's columns.
     """
@@ -67,6 +98,10 @@ class Modify:
     columns: tuple[OutputColumn, ...] = ()
     old: tuple[int, ...] = ()
 
+    extras: int = 0
+    returning_old: bool = False
+    returning_tables: tuple[Table, ...] = ()
+    conflict: Conflict | None = None
 
 @dataclass(frozen=True, slots=True)
 class CopyOptions:

@@ -158,6 +158,8 @@ def _figure(node: Node) -> tuple[str | None, int]:
             return "row", 2
         case ast.GroupingFunc():
             return "grouping", 2
+        case ast.MergeSupportFunc():
+            return "merge_action", 2
         case _:
             return None, 0
 

@@ -2,7 +2,7 @@
 this one.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeAlias, assert_never
 
@@ -89,6 +89,13 @@ def with_children(expr: Expr, rewrite: Rewrite) -> Expr:
 
 
 def plan_expressions(plan: Plan) -> tuple[Expr, ...]:
+def substituted(expr: Expr, by: Mapping[ColumnId, Expr]) -> Expr:
+    """The expression with columns replaced, those inside its subqueries too."""
+    if isinstance(expr, ColumnRef):
+        return by.get(expr.id, expr)
+    return with_children(expr, lambda part: substituted(part, by))
+
+
     """The expressions of one node, not of its inputs."""
     match plan:
         case Scan() | DistinctRows() | SetOp():

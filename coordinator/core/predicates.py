@@ -67,6 +67,11 @@ class ReadPredicate(Hashable, Protocol):
 class KeyLookUp(ReadPredicate, Protocol):
     """Which rows have one of the keys that a transaction gives to rows of its own."""
 
+    decides: bool
+    """ON CONFLICT has asked: the key may be there, and if that has changed it is no duplicate but
+    another outcome, a conflict of reads.
+    """
+
     @property
     def constraint(self) -> str:
         """The name of the primary key or unique constraint."""
@@ -87,10 +92,12 @@ class KeyLookUps:
     INVARIANT  P4  look-ups of one constraint are one predicate, however many statements they are.
     """
 
-    __slots__ = ("_bulk", "_by_constraint", "_count", "_whole", "since")
+    __slots__ = ("_bulk", "_by_constraint", "_count", "_whole", "decide", "since")
 
     def __init__(self, since: Timestamp) -> None:
         self.since = since
+        self.decide = False
+        """Whether one of them decides."""
         self._by_constraint: dict[str, tuple[KeyLookUp, set[tuple[Hashable, ...]]]] = {}
         self._bulk: list[KeyLookUp] = []
         self._count = 0
@@ -99,10 +106,14 @@ class KeyLookUps:
     def add(self, look_up: KeyLookUp) -> None:
         """More keys."""
         points = look_up.points
+        self.decide = self.decide or look_up.decides
         if points is None:
             self._bulk.append(look_up)
         else:
-            known = self._by_constraint.setdefault(look_up.constraint, (look_up, set()))[1]
+            name = look_up.constraint
+            first, known = self._by_constraint.setdefault(name, (look_up, set()))
+            if look_up.decides and not first.decides:
+                self._by_constraint[name] = (look_up, known)
             known.update(points.keys)
             self._count += len(points.keys)
         if self._count > KEYS_MAX or len(self._bulk) > BULKS_MAX:

@@ -229,13 +229,18 @@ def key_conflict(
     """The verdict on keys (A6): 23505 if it is certain that one exists now, 40001 if it may."""
     budget = Budget()
     for shard, look_ups in txn.key_look_ups.items():
-        if shard not in writes or not recent.wrote(shard, look_ups.since):
+        if not recent.wrote(shard, look_ups.since):
+            continue
+        # What was not given to a row of its own matters only if it decided about others.
+        if shard not in writes and not (look_ups.decide and txn.isolation in VALIDATING):
             continue
         verdict = recent.look(shard, look_ups.predicates, look_ups.since, budget)
         if verdict is Verdict.CLEAR:
             continue
-        if verdict is Verdict.MATCH:
+        if verdict is Verdict.MATCH and shard in writes:
             for look_up in look_ups.predicates or ():
+                if look_up.decides:
+                    continue
                 taken = _taken(look_up, shard, writes[shard], look_ups.since, recent)
                 if taken is not None:
                     recent.counts.by_key += 1

@@ -114,7 +114,10 @@ async def running(
             kept, shard, schema, f"staged-{next(names)}.parquet"
         ),
         plans=PlanCache(),
-        key_index=KeyIndex(lambda shard, file, names: read_file(shard, file).select(list(names))),
+        key_index=KeyIndex(
+            lambda shard, file, names: read_file(shard, file).select(list(names)),
+            lambda shard, file, rows: read_file(shard, file).take(pa.array(rows, pa.int64())),
+        ),
         limits=limits or ExecutionLimits(),
     )
     server = Server(settings)

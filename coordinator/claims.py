@@ -1,0 +1,62 @@
+"""Rows of one table that a part of a statement deletes or replaces.
+
+INVARIANTS
+  W1  a row is claimed once in a statement, by whoever comes first: a join that finds it twice
+      changes it once.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyroaring import BitMap64
+
+from coordinator.pgwire.kernels import Column
+from storage.types import Source
+
+
+class Claims:
+    """See the module. `before`: those of earlier parts of the statement on the same table."""
+
+    def __init__(self, before: "Sequence[Claims]" = ()) -> None:
+        self.rows: dict[Source, BitMap64] = {}
+        self._before = tuple(before)
+
+    def take(self, sources: Column, indexes: Column) -> npt.NDArray[np.bool_]:
+        """Claim these rows; which of them nobody had claimed before (W1)."""
+        encoded = sources.dictionary_encode()
+        assert isinstance(encoded, pa.DictionaryArray), "what was encoded is a dictionary"
+        codes = encoded.indices.to_numpy(zero_copy_only=False)
+        numbers = indexes.to_numpy(zero_copy_only=False)
+        fresh = np.ones(len(numbers), dtype=np.bool_)
+        for code, name in enumerate(encoded.dictionary.to_pylist()):
+            chosen = np.flatnonzero(codes == code)
+            fresh[chosen] = self._claimed(Source(str(name)), numbers[chosen].tolist())
+        return fresh
+
+    def _claimed(self, source: Source, indexes: Sequence[int]) -> list[bool]:
+        known = self.rows.setdefault(source, BitMap64())
+        others = [part.rows[source] for part in self._before if source in part.rows]
+        if not others:
+            once = BitMap64(indexes)
+            if len(once) == len(indexes) and once.isdisjoint(known):
+                known.update(indexes)
+                return [True] * len(indexes)
+        return [self._is_fresh(known, others, index) for index in indexes]
+
+    def claim(self, source: Source, index: int) -> bool:
+        """Claim one row; whether nobody had."""
+        known = self.rows.setdefault(source, BitMap64())
+        others = [part.rows[source] for part in self._before if source in part.rows]
+        return self._is_fresh(known, others, index)
+
+    def _is_fresh(self, known: BitMap64, others: Sequence[BitMap64], index: int) -> bool:
+        if index in known or any(index in rows for rows in others):
+            return False
+        known.add(index)
+        return True
+
+    def has(self, source: Source, index: int) -> bool:
+        """Whether a row has been claimed, by this part or an earlier one."""
+        return any(index in part.rows.get(source, ()) for part in (self, *self._before))

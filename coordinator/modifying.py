@@ -1,0 +1,205 @@
+"""One data-modifying part of a statement: runs its source plan, claims rows, collects new ones.
+
+    source plan ─▶ batches ─┬─ identities ─▶ Claims
+                            ├─ new rows ───▶ RowSink (checked, inline or staged)
+                            └─ new, old, columns of others ─▶ RETURNING, over relation `new`
+
+INVARIANTS
+  W2  rows for RETURNING are held until the commit is acknowledged (Q1); they are bounded.
+  W3  every scan is at the transaction's timestamp, so the commit is refused if it went stale.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from compute.reference_arrow import batch_schema
+from coordinator.execute_query import run_plan
+from coordinator.execution import Execution, held
+from coordinator.made_rows import made_batch, made_view, run_over
+from coordinator.old_rows import OldRowsInMemory
+from coordinator.pgwire.kernels import Column
+from coordinator.row_sink import stored_schema
+from coordinator.statement_work import Reading, StatementWork
+from coordinator.upserting import Upserts
+from sql.errors import SqlError
+from sql.plan import Plan, RelationId, output_columns
+from sql.statements import MergeAction, Modify, ModifyKind
+
+NEW: Final = RelationId("new")
+
+
+@dataclass(frozen=True, slots=True)
+class Modified:
+    """What a part did. `returned`: the rows of RETURNING, if it has one."""
+
+    affected: int
+    returned: pa.Table | None
+
+
+def readings(modify: Modify) -> Sequence[Reading]:
+    """The plans of a part that scan tables."""
+    found = [Reading(modify.source, modify.tables)]
+    if modify.returning is not None:
+        found.append(Reading(modify.returning, modify.returning_tables))
+    if modify.conflict is not None and modify.conflict.update is not None:
+        found.append(Reading(modify.conflict.update, modify.conflict.tables))
+    return found
+
+
+async def run_modify(execution: Execution, modify: Modify, work: StatementWork) -> Modified:
+    """Run a part; what it writes is in `work` then, and not yet in the transaction."""
+    part = _Part(execution, modify, work)
+    async for batch in _source(execution, modify, work):
+        await part.take(batch)
+    return await part.finish()
+
+
+def _source(
+    execution: Execution, modify: Modify, work: StatementWork
+) -> AsyncIterator[pa.RecordBatch]:
+    inputs = work.inputs(modify.tables)
+    in_process = execution.services.in_process
+    if not inputs and in_process.can_run(modify.source):
+        schema = stored_schema(modify.table) if modify.kind is ModifyKind.INSERT else None
+        return held(in_process.evaluate(execution.run(modify.source, {}), schema))
+    run = run_over if work.made else run_plan
+    return run(execution, modify.source, inputs)
+
+
+class _Part:
+    """What one run of a source plan adds up to."""
+
+    def __init__(self, execution: Execution, modify: Modify, work: StatementWork) -> None:
+        self._execution = execution
+        self._modify = modify
+        self._work = work
+        self._sink = work.sink(modify.table)
+        self._claims = work.claims(modify.table)
+        self._shown = _Shown(modify, execution.services.limits.returning_bytes_max)
+        self._old = OldRowsInMemory(execution.services.limits)
+        self._affected = 0
+        self._width = len(modify.table.columns)
+        self._upserts: Upserts | None = None
+        if modify.conflict is not None:
+            self._upserts = Upserts(execution, modify.table, modify.conflict, work)
+
+    async def take(self, batch: pa.RecordBatch) -> None:
+        """Take a batch of the source plan's output; its shape is that of `sql/statements.py`."""
+        match self._modify.kind:
+            case ModifyKind.INSERT if self._upserts is not None:
+                await self._upsert(self._upserts, batch)
+            case ModifyKind.INSERT:
+                same = batch.schema is self._sink.schema or batch.schema.equals(self._sink.schema)
+                rows = await (self._sink.take(batch) if same else self._sink.add(batch.columns))
+                self._affected += rows.num_rows
+                self._shown.keep(rows.columns, rows.num_rows)
+            case ModifyKind.UPDATE:
+                await self._replace(self._claimed(batch))
+            case ModifyKind.DELETE:
+                self._remove(self._claimed(batch))
+            case ModifyKind.MERGE:
+                await self._merge(batch)
+
+    async def _upsert(self, upserts: Upserts, batch: pa.RecordBatch) -> None:
+        done = await upserts.take(batch, self._claims)
+        if not done.rows.num_rows:
+            return
+        rows = await self._sink.add(done.rows.columns)
+        self._old.keep(dict(enumerate(done.replaced.columns)), done.replaced.num_rows)
+        self._affected += rows.num_rows
+        versions = [*rows.columns, *(done.old.columns if self._modify.returning_old else ())]
+        self._shown.keep(versions, rows.num_rows)
+
+    def _claimed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows of the batch that nobody has claimed yet; they are claimed now (W1)."""
+        fresh = self._claims.take(batch.column(0), batch.column(1))
+        return batch if fresh.all() else batch.filter(pa.array(fresh))
+
+    async def _replace(self, batch: pa.RecordBatch) -> None:
+        width, modify = self._width, self._modify
+        rows = await self._sink.add(batch.columns[2 : 2 + width])
+        old = batch.columns[2 + width : 2 + width + len(modify.old)]
+        # What was not assigned is as it was.
+        before = dict(enumerate(rows.columns)) | dict(zip(modify.old, old, strict=True))
+        self._old.keep(before, batch.num_rows)
+        self._affected += batch.num_rows
+        versions = [*rows.columns, *(old if modify.returning_old else ())]
+        self._shown.keep([*versions, *_extras(batch, modify)], batch.num_rows)
+
+    def _remove(self, batch: pa.RecordBatch) -> None:
+        old = batch.columns[2 : 2 + len(self._modify.old)]
+        self._old.keep(dict(zip(self._modify.old, old, strict=True)), batch.num_rows)
+        self._affected += batch.num_rows
+        self._shown.keep([*old, *_extras(batch, self._modify)], batch.num_rows)
+
+    async def _merge(self, batch: pa.RecordBatch) -> None:
+        width = self._width
+        actions = batch.column(2).to_numpy(zero_copy_only=False)
+        taken = batch.filter(pa.array(actions != MergeAction.INSERT))
+        if taken.num_rows:
+            if not self._claims.take(taken.column(0), taken.column(1)).all():
+                raise SqlError(
+                    "21000",
+                    "MERGE command cannot affect row a second time",
+                    hint="Ensure that not more than one source row matches any one target row.",
+                )
+            old = taken.columns[3 + width : 3 + 2 * width]
+            self._old.keep(dict(enumerate(old)), taken.num_rows)
+        made = batch.filter(pa.array(actions != MergeAction.DELETE))
+        if made.num_rows:
+            await self._sink.add(made.columns[3 : 3 + width])
+        self._affected += batch.num_rows
+        versions = 2 * width if self._modify.returning_old else width
+        shown = [*batch.columns[3 : 3 + versions], *_extras(batch, self._modify)]
+        self._shown.keep(shown, batch.num_rows)
+
+    async def finish(self) -> Modified:
+        """Check keys, hand over what was written, run RETURNING."""
+        modify, old = self._modify, self._old.rows(self._claims.rows)
+        every = range(len(modify.table.columns))
+        assigned = modify.old if modify.kind is ModifyKind.UPDATE else every
+        await self._work.add(modify.table, self._sink, self._claims, old, assigned)
+        if modify.returning is None:
+            return Modified(self._affected, None)
+        return Modified(self._affected, await self._returned(modify.returning))
+
+    async def _returned(self, plan: Plan) -> pa.Table:
+        schema = batch_schema(output_columns(plan))
+        if not self._shown.batches:
+            return schema.empty_table()
+        inputs = self._work.inputs(self._modify.returning_tables)
+        inputs[NEW] = made_view(NEW, pa.Table.from_batches(self._shown.batches))
+        batches = [batch async for batch in run_over(self._execution, plan, inputs)]
+        return pa.Table.from_batches(batches) if batches else schema.empty_table()
+
+
+def _extras(batch: pa.RecordBatch, modify: Modify) -> Sequence[Column]:
+    """What RETURNING needs of other tables: the last columns."""
+    return batch.columns[batch.num_columns - modify.extras :]
+
+
+class _Shown:
+    """The rows that RETURNING looks at (W2)."""
+
+    def __init__(self, modify: Modify, bytes_max: int) -> None:
+        self._wanted = modify.returning is not None
+        self._bytes_max = bytes_max
+        self.batches: list[pa.RecordBatch] = []
+        self._bytes = 0
+
+    def keep(self, columns: Sequence[Column], rows: int) -> None:
+        """More rows, in the order in which they were changed."""
+        if not self._wanted or not rows:
+            return
+        batch = made_batch(columns, rows)
+        self.batches.append(batch)
+        self._bytes += batch.nbytes
+        if self._bytes > self._bytes_max:
+            raise SqlError(
+                "54000",
+                "the rows of RETURNING are too large",
+                hint="Write the rows first and read them with a query.",
+            )

@@ -1,0 +1,161 @@
+"""ON CONFLICT: which keys decide, and what becomes of the row that is there already
+(transformOnConflictClause, infer_arbiter_indexes).
+"""
+
+from collections.abc import Sequence
+
+from pglast import ast
+from pglast.enums import OnConflictAction
+
+from sql.bind_assignment import assignments
+from sql.bind_expressions import condition
+from sql.bind_from import table_item
+from sql.bind_returning import tables_read
+from sql.binding import Binding
+from sql.catalog import Table
+from sql.errors import SqlError
+from sql.plan import (
+    ColumnRef,
+    Expr,
+    Filter,
+    Plan,
+    PlanColumn,
+    Project,
+    RelationId,
+    Scan,
+)
+from sql.scope import Item, Scope, check_conflicts
+from sql.statements import Conflict
+from sql.syntax import Node, at, is_a
+from sql.traverse import pruned
+from sql.types import INT8
+
+CONFLICTS = RelationId("conflicts")
+
+
+def on_conflict(binding: Binding, outer: Scope, table: Table, node: Node) -> Conflict:
+    """The clause of an INSERT that has one."""
+    clause = node.onConflictClause
+    updates = clause.action == OnConflictAction.ONCONFLICT_UPDATE
+    if updates and clause.infer is None:
+        message = "ON CONFLICT DO UPDATE requires inference specification or constraint name"
+        hint = "For example, ON CONFLICT (column_name)."
+        raise SqlError("42601", message, at(clause.location), hint=hint)
+    named = _named(binding, outer, table, clause.infer)
+    if not updates:
+        return Conflict(_inferred(table, clause.infer) if named is None else named)
+    plan, assigned = _update(binding, outer, table, node)
+    arbiters = _inferred(table, clause.infer) if named is None else named
+    return Conflict(arbiters, plan, assigned, tables_read(binding, plan))
+
+
+def _named(
+    binding: Binding, outer: Scope, table: Table, infer: Node | None
+) -> tuple[int, ...] | None:
+    """The key of ON CONSTRAINT; all keys without a target; None: to be inferred."""
+    if infer is None:
+        return tuple(range(len(table.keys)))
+    if infer.conname is not None:
+        found = [place for place, key in enumerate(table.keys) if key.name == infer.conname]
+        if not found:
+            message = f'constraint "{infer.conname}" for table "{table.name}" does not exist'
+            raise SqlError("42704", message, at(infer.location))
+        return tuple(found)
+    _check_elements(binding, outer, table, infer)
+    return None
+
+
+def _check_elements(binding: Binding, outer: Scope, table: Table, infer: Node) -> None:
+    columns = {column.name for column in table.columns}
+    scope, _, _ = _scope(binding, outer, table, None)
+    scope.clause = "ON CONFLICT"
+    for element in infer.indexElems:
+        for given, word in (
+            (int(element.ordering or 0), "ASC/DESC"),
+            (int(element.nulls_ordering or 0), "NULLS FIRST/LAST"),
+        ):
+            if given:
+                message = f"{word} is not allowed in ON CONFLICT clause"
+                raise SqlError("42P10", message, at(infer.location))
+        if element.expr is not None:
+            binding.expression(scope, element.expr)
+        elif element.name not in columns:
+            message = f'column "{element.name}" does not exist'
+            raise SqlError("42703", message, at(infer.location))
+    if infer.whereClause is not None:
+        condition(binding, scope, infer.whereClause, "WHERE")
+
+
+def _inferred(table: Table, infer: Node) -> tuple[int, ...]:
+    """The keys of just these columns; an expression is in none of ours."""
+    names = {
+        element.name if element.expr is None else _column_of(element.expr)
+        for element in infer.indexElems
+    }
+    found = [
+        place
+        for place, key in enumerate(table.keys)
+        if {table.columns[ordinal].name for ordinal in key.columns} == names
+    ]
+    if not found:
+        message = (
+            "there is no unique or exclusion constraint matching the ON CONFLICT specification"
+        )
+        raise SqlError("42P10", message)
+    return tuple(found)
+
+
+def _column_of(expr: Node) -> str | None:
+    """`(a)` in parentheses is the column a."""
+    if is_a(expr, ast.ColumnRef) and len(expr.fields) == 1 and is_a(expr.fields[0], ast.String):
+        name: str = expr.fields[0].sval
+        return name
+    return None
+
+
+# --- DO UPDATE ---------------------------------------------------------------------------------
+
+
+def _scope(
+    binding: Binding, outer: Scope, table: Table, node: Node | None
+) -> tuple[Scope, Scan, Sequence[PlanColumn]]:
+    """The row that is there under the table's name, the other as `excluded`."""
+    place = binding.new_column("place", INT8)
+    there = _columns(binding, table)
+    proposed = _columns(binding, table)
+    columns = (place, *there, *proposed)
+    scan = Scan(CONFLICTS, table.name, columns, tuple(range(len(columns))))
+    alias = None if node is None else node.relation.alias
+    item = table_item(Scan(CONFLICTS, table.name, there, ()), table, alias)
+    scope = Scope(None, [item], dict(outer.ctes), {column.id for column in columns})
+    if node is not None:
+        excluded = Item("excluded", [(c.name, ColumnRef(c.id, c.type)) for c in proposed])
+        check_conflicts([item], [excluded])
+        scope.items.append(excluded)
+    return scope, scan, there
+
+
+def _columns(binding: Binding, table: Table) -> tuple[PlanColumn, ...]:
+    return tuple([binding.new_column(column.name, column.type) for column in table.columns])
+
+
+def _update(
+    binding: Binding, outer: Scope, table: Table, node: Node
+) -> tuple[Plan, tuple[int, ...]]:
+    """The plan, and the ordinals that it assigns."""
+    clause = node.onConflictClause
+    scope, rows, there = _scope(binding, outer, table, node)
+    scope.clause = "UPDATE"
+    changes = assignments(binding, scope, table, clause.targetList)
+    plan: Plan = rows
+    if clause.whereClause is not None:
+        scope.clause = "WHERE"
+        plan = Filter(rows, condition(binding, scope, clause.whereClause, "WHERE"))
+    place = rows.columns[0]
+    exprs: list[Expr] = [ColumnRef(place.id, place.type)]
+    exprs += [
+        changes.get(ordinal, ColumnRef(column.id, column.type))
+        for ordinal, column in enumerate(there)
+    ]
+    made = (binding.new_column("place", INT8), *_columns(binding, table))
+    return pruned(Project(plan, made, tuple(exprs))), tuple(sorted(changes))

@@ -1,0 +1,160 @@
+"""INSERT: values, a query or defaults to a source plan of the table's columns
+(`sql/statements.py`).
+"""
+
+from collections.abc import Sequence
+
+from pglast.enums import OnConflictAction
+
+from sql.bind_assignment import (
+    assigned,
+    assigned_value,
+    check_width,
+    insert_columns,
+)
+from sql.bind_conflict import on_conflict
+from sql.bind_from import find_table
+from sql.bind_queries import SelectResult, bind_query, bind_with
+from sql.bind_returning import Rows, returning, tables_read
+from sql.binding import Binding
+from sql.catalog import Column, Table
+from sql.column_expressions import default_value
+from sql.errors import SqlError, not_supported
+from sql.look_up import refuse_system_write
+from sql.plan import ColumnRef, Expr, Plan, Project, Values
+from sql.scope import Scope
+from sql.statements import Conflict, Modify, ModifyKind
+from sql.syntax import Node, position
+from sql.traverse import pruned
+from sql.types import SqlType
+
+
+def insert(binding: Binding, node: Node) -> Modify:
+    """INSERT INTO .. VALUES | SELECT | DEFAULT VALUES."""
+    scope = Scope()
+    if node.withClause is not None:
+        bind_with(binding, scope, node.withClause)
+    if node.override is not None and int(node.override) != 0:
+        raise not_supported("OVERRIDING", None)
+    table = find_table(binding, node.relation)
+    refuse_system_write(table)
+    targets = insert_columns(table, node.cols)
+    select = node.selectStmt
+    if select is None:
+        source: Plan = one_row(binding, table, {})
+    elif select.valuesLists and not (
+        select.sortClause or select.limitCount or select.limitOffset or select.withClause
+    ):
+        source = _values(binding, scope, table, targets, select.valuesLists, node)
+    else:
+        source = _select(binding, scope, table, targets, select, node)
+    source = pruned(source)
+    conflict = _conflict(binding, scope, table, node)
+    rows = Rows(ModifyKind.INSERT, old=conflict is not None and conflict.update is not None)
+    returned = returning(binding, scope, table, node, rows)
+    return Modify(
+        ModifyKind.INSERT,
+        table,
+        source,
+        tables_read(binding, source),
+        returned.plan,
+        returned.columns,
+        returning_old=returned.old,
+        returning_tables=returned.tables,
+        conflict=conflict,
+    )
+
+
+def _conflict(binding: Binding, scope: Scope, table: Table, node: Node) -> Conflict | None:
+    clause = node.onConflictClause
+    if clause is None or clause.action == OnConflictAction.ONCONFLICT_NONE:
+        return None
+    return on_conflict(binding, scope, table, node)
+
+
+def _values(
+    binding: Binding,
+    scope: Scope,
+    table: Table,
+    targets: Sequence[int],
+    lists: Sequence[Sequence[Node]],
+    node: Node,
+) -> Plan:
+    scope.clause = "VALUES"
+    width = len(lists[0])
+    for row in lists:
+        if len(row) != width:
+            message = "VALUES lists must all be the same length"
+            raise SqlError("42601", message, position(row[0]))
+    check_width(node.cols, targets, lists[0])
+    columns = table.columns
+    constants = {
+        ordinal: default_value(binding, column)
+        for ordinal, column in enumerate(columns)
+        if column.expression is None
+    }
+    rows: list[tuple[Expr, ...]] = []
+    for row in lists:
+        given = {
+            targets[index]: assigned_value(binding, scope, item, columns[targets[index]])
+            for index, item in enumerate(row)
+        }
+        # Defaults that are computed are computed for each row.
+        values = [
+            given.get(ordinal) or constants.get(ordinal) or default_value(binding, column)
+            for ordinal, column in enumerate(columns)
+        ]
+        rows.append(tuple(values))
+    made = tuple([binding.new_column(column.name, column.type) for column in columns])
+    return Values(made, tuple(rows))
+
+
+def one_row(binding: Binding, table: Table, given: dict[int, Expr]) -> Plan:
+    """A row of these values and defaults."""
+    made = tuple([binding.new_column(column.name, column.type) for column in table.columns])
+    row = [
+        given.get(ordinal) or default_value(binding, column)
+        for ordinal, column in enumerate(table.columns)
+    ]
+    return Values(made, (tuple(row),))
+
+
+def _select(
+    binding: Binding,
+    scope: Scope,
+    table: Table,
+    targets: Sequence[int],
+    select: Node,
+    node: Node,
+) -> Plan:
+    result = bind_query(binding, select, Scope(ctes=dict(scope.ctes)))
+    check_width(node.cols, targets, result.nodes)
+    return stored_rows(binding, table, targets, result)
+
+
+def stored_rows(
+    binding: Binding, table: Table, targets: Sequence[int], result: SelectResult
+) -> Plan:
+    """The rows of a query as a table stores them, defaults filled in."""
+    given = {
+        ordinal: _selected(binding, result, index, table.columns[ordinal])
+        for index, ordinal in enumerate(targets[: len(result.columns)])
+    }
+    exprs = [
+        given.get(ordinal) or default_value(binding, column)
+        for ordinal, column in enumerate(table.columns)
+    ]
+    made = tuple([binding.new_column(column.name, column.type) for column in table.columns])
+    return Project(result.plan, made, tuple(exprs))
+
+
+def _selected(binding: Binding, result: SelectResult, index: int, column: Column) -> Expr:
+    if index in result.unknown:
+        result.retype(
+            binding,
+            index,
+            SqlType(column.type.name) if column.type.name != "numeric" else column.type.bare(),
+        )
+    made = result.columns[index]
+    expr = ColumnRef(made.id, made.type)
+    return assigned(binding, expr, result.nodes[index], column)

@@ -1,0 +1,199 @@
+"""RETURNING: a plan over the rows that a statement has just made (transformReturningClause).
+
+    relation `new`:  the table's columns │ as they were before │ columns of other tables
+
+What stands behind a name: the row as it is now (of DELETE, as it was); `new.` and `old.`, or the
+aliases that WITH gives, one or the other, NULL if there is none; items of FROM, USING and MERGE's
+source, whose columns the source plan hands over.
+
+INVARIANTS
+  T1  what RETURNING does not name is not handed over.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pglast.enums import ReturningOptionKind
+
+from sql.bind_from import table_item
+from sql.bind_targets import settled, target_list
+from sql.binding import Binding
+from sql.catalog import Table
+from sql.errors import SqlError
+from sql.plan import (
+    Case,
+    ColumnRef,
+    Const,
+    Expr,
+    Plan,
+    PlanColumn,
+    Project,
+    RelationId,
+    Scan,
+)
+from sql.scope import Item, Scope, check_conflicts
+from sql.statements import ModifyKind, OutputColumn
+from sql.syntax import Node, at
+from sql.traverse import column_ids, scans, substituted
+
+NEW_ROWS = RelationId("new")
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """RETURNING as it is bound. `extras`: columns of the source plan that it needs (T1)."""
+
+    plan: Plan | None = None
+    columns: tuple[OutputColumn, ...] = ()
+    old: bool = False
+    extras: tuple[PlanColumn, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What a statement has to show. `others`: items of the source plan, whose columns are
+    `offered`; `old`: it knows what a row was before, beside what it is now. `was_deleted`,
+    `was_inserted`: of a row of MERGE; `action`: what was done to it.
+    """
+
+    kind: ModifyKind
+    others: Sequence[Item] = ()
+    offered: Sequence[PlanColumn] = ()
+    old: bool = False
+    was_deleted: Expr | None = None
+    action: Expr | None = None
+    others_first: bool = False
+
+
+def returning(binding: Binding, outer: Scope, table: Table, node: Node, rows: Rows) -> Returned:
+    """Bind the RETURNING clause of a statement, if it has one."""
+    clause = node.returningClause
+    if clause is None:
+        return Returned()
+    now, before = _columns(binding, table), _columns(binding, table)
+    row = table_item(Scan(NEW_ROWS, table.name, now, ()), table, node.relation.alias)
+    items = [row, *rows.others]
+    if rows.others_first:
+        items = [*rows.others, row]
+    scope = Scope(None, items, dict(outer.ctes), clause="RETURNING", merge_action=rows.action)
+    scope.items.extend(_versions(scope, clause.options or (), table, rows, now, before))
+    scope.ids.update([column.id for column in (*now, *before, *rows.offered)])
+    targets = target_list(binding, scope, clause.exprs)
+    for target in targets:
+        settled(binding, target)
+    exprs = [target.expr for target in targets]
+    used = {id_ for expr in exprs for id_ in column_ids(expr)}
+    old = rows.old and not used.isdisjoint(column.id for column in before)
+    extras = tuple([column for column in rows.offered if column.id in used])
+    input_ = _input(binding, table, now, before if old else (), extras)
+    by = dict(zip([column.id for column in extras], _last(input_, len(extras)), strict=True))
+    made = tuple([binding.new_column(target.name, target.expr.type) for target in targets])
+    plan = Project(input_, made, tuple([substituted(expr, by) for expr in exprs]))
+    described = tuple([_described(binding, target.name, target.expr) for target in targets])
+    return Returned(plan, described, old, extras, tables_read(binding, plan))
+
+
+def tables_read(binding: Binding, *plans: Plan) -> tuple[Table, ...]:
+    """The tables that these plans scan."""
+    relations = {scan.relation for plan in plans for scan in scans(plan)}
+    return tuple(t for t in binding.tables.values() if RelationId(t.shard) in relations)
+
+
+def _columns(binding: Binding, table: Table) -> tuple[PlanColumn, ...]:
+    made = [binding.new_column(column.name, column.type) for column in table.columns]
+    for number, column in enumerate(made, 1):
+        binding.origins[column.id] = (table.oid, number)
+    return tuple(made)
+
+
+def _input(
+    binding: Binding,
+    table: Table,
+    now: tuple[PlanColumn, ...],
+    before: tuple[PlanColumn, ...],
+    extras: Sequence[PlanColumn],
+) -> Scan:
+    given: list[PlanColumn] = []
+    for column in extras:
+        made = binding.new_column(column.name, column.type)
+        if column.id in binding.inexact:
+            binding.inexact.add(made.id)
+        given.append(made)
+    columns = (*now, *before, *given)
+    return Scan(NEW_ROWS, table.name, columns, tuple(range(len(columns))))
+
+
+def _last(scan: Scan, count: int) -> list[Expr]:
+    kept = scan.columns[len(scan.columns) - count :]
+    return [ColumnRef(column.id, column.type) for column in kept]
+
+
+def _described(binding: Binding, name: str, expr: Expr) -> OutputColumn:
+    origin = binding.origins.get(expr.id, (0, 0)) if isinstance(expr, ColumnRef) else (0, 0)
+    return OutputColumn(name, expr.type, *origin)
+
+
+# --- OLD and NEW -------------------------------------------------------------------------------
+
+
+def _versions(
+    scope: Scope,
+    options: Sequence[Node],
+    table: Table,
+    rows: Rows,
+    now: Sequence[PlanColumn],
+    before: Sequence[PlanColumn],
+) -> list[Item]:
+    """The items `old` and `new`, under the names that the clause gives them."""
+    given: dict[str, tuple[str, Node]] = {}
+    for option in options:
+        word = "OLD" if option.option == ReturningOptionKind.RETURNING_OPTION_OLD else "NEW"
+        if word in given:
+            message = f"{word} cannot be specified multiple times"
+            raise SqlError("42601", message, at(option.location))
+        given[word] = (option.value, option)
+    visible = {item.name for item in scope.items if item.names_visible}
+    items: list[Item] = []
+    for word, columns in (("OLD", _old(table, rows, now, before)), ("NEW", _new(table, rows, now))):
+        name = given[word][0] if word in given else word.lower()
+        if word not in given and name in visible:
+            continue
+        item = Item(name, columns, columns_visible=False)
+        if word in given:
+            check_conflicts([*scope.items, *items], [item])
+        items.append(item)
+    return items
+
+
+def _old(
+    table: Table, rows: Rows, now: Sequence[PlanColumn], before: Sequence[PlanColumn]
+) -> list[tuple[str, Expr]]:
+    if rows.kind is ModifyKind.DELETE:
+        return _named(table, now)
+    if rows.old:
+        return _named(table, before)
+    return _nulls(table)
+
+
+def _new(table: Table, rows: Rows, now: Sequence[PlanColumn]) -> list[tuple[str, Expr]]:
+    if rows.kind is ModifyKind.DELETE:
+        return _nulls(table)
+    named = _named(table, now)
+    gone = rows.was_deleted
+    if gone is None:
+        return named
+    return [
+        (name, Case(((gone, Const(None, expr.type)),), expr, expr.type)) for name, expr in named
+    ]
+
+
+def _named(table: Table, columns: Sequence[PlanColumn]) -> list[tuple[str, Expr]]:
+    return [
+        (column.name, ColumnRef(made.id, made.type))
+        for column, made in zip(table.columns, columns, strict=True)
+    ]
+
+
+def _nulls(table: Table) -> list[tuple[str, Expr]]:
+    return [(column.name, Const(None, column.type)) for column in table.columns]

@@ -1,0 +1,180 @@
+"""UPDATE and DELETE: the target's rows with their identities, joined with FROM or USING
+(`sql/statements.py`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sql.bind_assignment import assignments
+from sql.bind_expressions import condition
+from sql.bind_from import find_table, from_clause, scan, table_item
+from sql.bind_queries import bind_with
+from sql.bind_returning import Returned, Rows, returning, tables_read
+from sql.binding import Binding
+from sql.catalog import Table
+from sql.look_up import refuse_system_write
+from sql.plan import (
+    ColumnRef,
+    Expr,
+    Filter,
+    Join,
+    JoinKind,
+    Plan,
+    PlanColumn,
+    Project,
+    Scan,
+    output_columns,
+)
+from sql.scope import Item, Scope, check_conflicts
+from sql.statements import Modify, ModifyKind
+from sql.syntax import Node
+from sql.traverse import plan_column_ids, pruned
+
+
+@dataclass(slots=True)
+class _Target:
+    """The table to change, and the rows of the statement so far; `item`: the target's."""
+
+    scope: Scope
+    table: Table
+    scan: Scan
+    plan: Plan
+    item: Item
+
+    @property
+    def others(self) -> list[Item]:
+        """What FROM or USING makes visible."""
+        return [item for item in self.scope.items if item is not self.item]
+
+
+def update(binding: Binding, node: Node) -> Modify:
+    """UPDATE .. SET .. [FROM ..] [WHERE ..]."""
+    target = _target(binding, node, node.fromClause or ())
+    scope, table = target.scope, target.table
+    old = {column.name: ColumnRef(column.id, column.type) for column in target.scan.columns}
+    scope.clause = "UPDATE"
+    changes = assignments(binding, scope, table, node.targetList)
+    _filter(binding, target, node)
+    exprs = [changes.get(index, old[column.name]) for index, column in enumerate(table.columns)]
+    returned = _returned(binding, target, node, ModifyKind.UPDATE)
+    every = tuple(range(len(table.columns)))
+    kept = every if returned.old else tuple(sorted(changes))
+    return _modify(binding, target, ModifyKind.UPDATE, exprs, kept, returned)
+
+
+def delete(binding: Binding, node: Node) -> Modify:
+    """DELETE FROM .. [USING ..] [WHERE ..]."""
+    target = _target(binding, node, node.usingClause or ())
+    _filter(binding, target, node)
+    returned = _returned(binding, target, node, ModifyKind.DELETE)
+    every = tuple(range(len(target.table.columns)))
+    kept = every if returned.plan is not None else _cheap_columns(target)
+    return _modify(binding, target, ModifyKind.DELETE, (), kept, returned)
+
+
+def _filter(binding: Binding, target: _Target, node: Node) -> None:
+    if node.whereClause is not None:
+        target.scope.clause = "WHERE"
+        where = condition(binding, target.scope, node.whereClause, "WHERE")
+        target.plan = Filter(target.plan, where)
+
+
+def _returned(binding: Binding, target: _Target, node: Node, kind: ModifyKind) -> Returned:
+    rows = Rows(
+        kind,
+        target.others,
+        output_columns(target.plan) if target.others else (),
+        old=kind is ModifyKind.UPDATE,
+    )
+    return returning(binding, target.scope, target.table, node, rows)
+
+
+def _modify(
+    binding: Binding,
+    target: _Target,
+    kind: ModifyKind,
+    exprs: Sequence[Expr],
+    old: tuple[int, ...],
+    returned: Returned,
+) -> Modify:
+    source = pruned(_identified(binding, target, exprs, old=old, extras=returned.extras))
+    return Modify(
+        kind,
+        target.table,
+        source,
+        tables_read(binding, source),
+        returned.plan,
+        returned.columns,
+        old,
+        len(returned.extras),
+        returned.old,
+        returned.tables,
+    )
+
+
+def _cheap_columns(target: _Target) -> tuple[int, ...]:
+    """What a DELETE tells of the rows that go, so that few others conflict with it: what it looks
+    at anyway, keys, and everything of a small fixed size.
+    """
+    table = target.table
+    used = set(plan_column_ids(target.plan))
+    keys = {ordinal for key in table.keys for ordinal in key.columns}
+    return tuple(
+        ordinal
+        for ordinal, (column, scanned) in enumerate(
+            zip(table.columns, target.scan.columns, strict=True)
+        )
+        if ordinal in keys
+        or scanned.id in used
+        or column.type.size > 0
+        or column.type.name == "numeric"
+    )
+
+
+def _target(binding: Binding, node: Node, more: Sequence[Node]) -> _Target:
+    """The table to change with its rows' identities, joined with FROM or USING."""
+    scope = Scope()
+    if node.withClause is not None:
+        bind_with(binding, scope, node.withClause)
+    table = find_table(binding, node.relation)
+    refuse_system_write(table)
+    binding.tables[table.schema, table.name] = table
+    target = scan(binding, table, identity=True)
+    item = table_item(target, table, node.relation.alias)
+    plan: Plan = target
+    if more:
+        # FROM cannot see the target, not even by LATERAL; the target comes first in the namespace.
+        inner = Scope(ctes=dict(scope.ctes))
+        right = from_clause(binding, inner, more)
+        check_conflicts([item], inner.items)
+        scope.items, scope.ids = [item, *inner.items], inner.ids
+        plan = Join(JoinKind.CROSS, target, right, None)
+    else:
+        scope.items = [item]
+    scope.ids.update([column.id for column in target.columns])
+    return _Target(scope, table, target, plan, item)
+
+
+def _identified(
+    binding: Binding,
+    target: _Target,
+    exprs: Sequence[Expr],
+    *,
+    old: Sequence[int],
+    extras: Sequence[PlanColumn],
+) -> Plan:
+    """source, index, then the table's columns if new values are given, then some old values, then
+    what RETURNING needs of other tables.
+    """
+    table, scanned = target.table, target.scan
+    assert scanned.identity is not None, "the target is scanned with its rows' identities"
+    who = [replace(column, id=binding.new_id()) for column in scanned.identity]
+    made: list[PlanColumn] = []
+    if exprs:
+        made = [binding.new_column(column.name, column.type) for column in table.columns]
+    before = [scanned.columns[ordinal] for ordinal in old]
+    made += [binding.new_column(f"old {column.name}", column.type) for column in before]
+    made += [binding.new_column(column.name, column.type) for column in extras]
+    refs = [ColumnRef(c.id, c.type) for c in scanned.identity]
+    handed = [ColumnRef(column.id, column.type) for column in (*before, *extras)]
+    return Project(target.plan, (*who, *made), (*refs, *exprs, *handed))
