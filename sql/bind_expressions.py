@@ -300,8 +300,6 @@ def _extreme(binding: Binding, scope: Scope, node: Node) -> Expr:
     return Extreme(greatest, tuple(exprs), type_)
 
 
-def _row(_binding: Binding, _scope: Scope, node: Node) -> Expr:
-    raise not_supported("a row value here", position(node))
 def _merge_action(_binding: Binding, scope: Scope, node: Node) -> Expr:
     for level in scope.levels():
         if level.merge_action is not None:
@@ -310,6 +308,8 @@ def _merge_action(_binding: Binding, scope: Scope, node: Node) -> Expr:
     raise SqlError("42601", message, at(node.location))
 
 
+def _row(_binding: Binding, _scope: Scope, node: Node) -> Expr:
+    raise not_supported("a row value here", position(node))
 
 
 _BINDERS: Final[dict[type, Binder]] = {
@@ -330,5 +330,5 @@ _BINDERS: Final[dict[type, Binder]] = {
     ast.CollateClause: _collate,
     ast.SetToDefault: _default,
     ast.RowExpr: _row,
-}
     ast.MergeSupportFunc: _merge_action,
+}

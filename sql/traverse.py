@@ -88,7 +88,6 @@ def with_children(expr: Expr, rewrite: Rewrite) -> Expr:
             assert_never(expr)
 
 
-def plan_expressions(plan: Plan) -> tuple[Expr, ...]:
 def substituted(expr: Expr, by: Mapping[ColumnId, Expr]) -> Expr:
     """The expression with columns replaced, those inside its subqueries too."""
     if isinstance(expr, ColumnRef):
@@ -96,6 +95,7 @@ def substituted(expr: Expr, by: Mapping[ColumnId, Expr]) -> Expr:
     return with_children(expr, lambda part: substituted(part, by))
 
 
+def plan_expressions(plan: Plan) -> tuple[Expr, ...]:
     """The expressions of one node, not of its inputs."""
     match plan:
         case Scan() | DistinctRows() | SetOp():
