@@ -78,11 +78,11 @@ def batch_schema(columns: Sequence[PlanColumn]) -> pa.Schema:
 class BatchMaker:
     """Rows as batches with one field for each column (E1); `schema` has the columns' types."""
 
-    def __init__(self, columns: Sequence[PlanColumn], schema: pa.Schema) -> None:
+    def __init__(self, types: Sequence[SqlType], schema: pa.Schema) -> None:
         self.schema = schema
         self._struct = pa.struct(list(schema))
         self._converted = frozenset(
-            at for at, column in enumerate(columns) if column.type.name in _CONVERTED
+            at for at, type_ in enumerate(types) if type_.name in _CONVERTED
         )
 
     def batch(self, rows: Sequence[tuple[Value, ...]]) -> pa.RecordBatch:
@@ -110,4 +110,4 @@ class BatchMaker:
 
 def to_batch(rows: Sequence[tuple[Value, ...]], columns: Sequence[PlanColumn]) -> pa.RecordBatch:
     """Rows as a batch with one field for each column (E1)."""
-    return BatchMaker(columns, batch_schema(columns)).batch(rows)
+    return BatchMaker([column.type for column in columns], batch_schema(columns)).batch(rows)

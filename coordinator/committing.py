@@ -17,20 +17,20 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from coordinator.core.effects import (
-    FlushCut,
-    Tidy,
-)
-from coordinator.core.messages import (
+from coordinator.core.completions import (
     CeilingFailed,
     CeilingPersisted,
     CutFlushed,
     GroupCommitted,
     GroupFailed,
     GroupPassed,
-    Message,
     Tidied,
 )
+from coordinator.core.effects import (
+    FlushCut,
+    Tidy,
+)
+from coordinator.core.messages import Message
 from coordinator.errors import storage_failure
 from coordinator.maintaining import RunBlocking
 from sql.catalog import SYSTEM_TIMELINE

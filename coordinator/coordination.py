@@ -22,9 +22,9 @@ from coordinator.core.messages import (
 )
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
-from sql.catalog import SYSTEM_TIMELINE, LookUp, Table
+from sql.catalog import SYSTEM_TIMELINE, Catalog, LookUp, Table
 from sql.errors import SqlError
-from storage.batch import DataFile, ShardView, WriteBatch
+from storage.batch import DataFile, RowEncoder, ShardView, WriteBatch
 from storage.known_rows import OldRows
 from storage.types import ShardId, Timestamp
 
@@ -171,6 +171,28 @@ class Coordination(Protocol):
     async def lease(self, txn: TransactionId, tables: Sequence[Table]) -> None:
         """Wait until this transaction alone may commit writes to these tables (before its
         snapshot).
+        """
+        ...
+
+    @property
+    def newest_catalog(self) -> Catalog:
+        """The catalog as far as it is durable; what rests on it is validated when it commits."""
+        ...
+
+    async def insert(
+        self,
+        isolation: Isolation,
+        table: Table,
+        rows: Sequence[tuple[object, ...]],
+        nbytes: int,
+        encoder: RowEncoder,
+        names: Collection[LookUp],
+    ) -> Timestamp:
+        """A whole transaction: insert these rows into a table of timeline `system`, and commit.
+
+        It reads nothing, so it conflicts with nobody, except with DDL: `names` is what its names
+        rest on. `rows` become the table's by `encoder`; `nbytes` is about their size. Raises
+        RequestRefused.
         """
         ...
 

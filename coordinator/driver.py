@@ -53,6 +53,7 @@ from coordinator.core.messages import (
     ConnectionId,
     Disconnected,
     InlineRows,
+    InsertRows,
     Isolation,
     Leased,
     LookedUp,
@@ -86,8 +87,8 @@ from coordinator.core.predicates import ReadPredicate
 from coordinator.errors import admin_shutdown, storage_failure
 from coordinator.leadership import Leadership
 from coordinator.maintaining import Maintaining, RunBlocking
-from sql.catalog import SYSTEM_TIMELINE, LookUp, Table
-from storage.batch import DataFile, ShardView, WriteBatch
+from sql.catalog import SYSTEM_TIMELINE, Catalog, LookUp, Table
+from storage.batch import DataFile, RowEncoder, ShardView, WriteBatch
 from storage.clock import Clock
 from storage.errors import StorageError
 from storage.known_rows import OldRows
@@ -441,6 +442,27 @@ class Driver:
         """See Coordination."""
         wanted = None if tables is None else tuple(tables)
         await self._request(lambda request: Vacuum(request, wanted), Maintained)
+
+    @property
+    def newest_catalog(self) -> Catalog:
+        """See Coordination."""
+        return self._core.catalog
+
+    async def insert(
+        self,
+        isolation: Isolation,
+        table: Table,
+        rows: Sequence[tuple[object, ...]],
+        nbytes: int,
+        encoder: RowEncoder,
+        names: Collection[LookUp],
+    ) -> Timestamp:
+        """See Coordination."""
+        reply = await self._request(
+            lambda request: InsertRows(request, isolation, table, rows, nbytes, encoder, names),
+            Committed,
+        )
+        return reply.ts
 
     async def commit(self, txn: TransactionId) -> Timestamp:
         """See Coordination."""

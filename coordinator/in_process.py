@@ -14,7 +14,7 @@ from compute.reference_arrow import BatchMaker, batch_schema
 from compute.reference_expressions import Row
 from compute.reference_work import work
 from sql.plan import Plan, PlanColumn, Subquery, Values, output_columns
-from sql.types import Value
+from sql.types import SqlType, Value
 
 _REMEMBERED_MAX: Final = 2_000
 
@@ -45,7 +45,7 @@ class _Known:
         """What makes batches of its rows; None: its own schema. Remembered for the next run."""
         wanted = schema or self.schema
         if wanted is not self.maker.schema:
-            self.maker = BatchMaker(self.columns, wanted)
+            self.maker = BatchMaker(_types(self.columns), wanted)
         return self.maker
 
     def rows(self, run: Run) -> Sequence[Row]:
@@ -75,7 +75,7 @@ class ReferenceInProcess:
             self._known.clear()
         columns = output_columns(plan)
         schema = batch_schema(columns)
-        maker = BatchMaker(columns, schema)
+        maker = BatchMaker(_types(columns), schema)
         self._known[id(plan)] = _Known(plan, answer, columns, schema, maker)
         return answer
 
@@ -91,13 +91,17 @@ class ReferenceInProcess:
         if known is None or known.plan is not run.plan:
             rows = list(execute(run.plan, run.inputs, run.parameters))
             columns = output_columns(run.plan)
-            maker = BatchMaker(columns, schema or batch_schema(columns))
+            maker = BatchMaker(_types(columns), schema or batch_schema(columns))
         else:
             rows = known.rows(run)
             maker = known.maker_for(schema)
         if not rows:
             return maker.schema.empty_table()
         return pa.Table.from_batches([maker.batch(rows)])
+
+
+def _types(columns: Sequence[PlanColumn]) -> Sequence[SqlType]:
+    return [column.type for column in columns]
 
 
 def _has_subquery(plan: Plan) -> bool:

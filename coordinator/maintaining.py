@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeVar
 
 from coordinator.core.catalog import COLLECTION, compacted
+from coordinator.core.completions import FilesRewritten, Forgotten, Vacuumed
 from coordinator.core.effects import ForgetShards, RemoveStaged, RewriteFiles, VacuumShard
-from coordinator.core.messages import FilesRewritten, Forgotten, Vacuumed
 from storage.delta.checksum import Checksums
 from storage.delta.compaction import rewrite_files
 from storage.delta.layout import data_path

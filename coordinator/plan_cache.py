@@ -63,6 +63,16 @@ class PlanCache:
             self._statements.put(text, statements)
         return statements
 
+    def known(
+        self,
+        statement: Statement,
+        types: tuple[SqlType | None, ...],
+        *,
+        setting: tuple[object, ...],
+    ) -> Prepared | None:
+        """What `bind` would answer, if that is remembered."""
+        return self._plans.get((statement.text, statement.offset, types, setting))
+
     def bind(
         self,
         statement: Statement,

@@ -19,6 +19,7 @@ from functools import partial
 from typing import Final, assert_never
 
 from coordinator.as_of import as_of_timestamp
+from coordinator.blind_insert import insert_alone
 from coordinator.coordination import RequestRefused
 from coordinator.core.messages import RefusedReason, Snapshot
 from coordinator.execute_copy import CopyStream, execute_copy_in, execute_copy_out
@@ -262,7 +263,19 @@ class StatementRunner:
         )
         return await execute_control(execution, bound, (ts, request.statement.as_of_at_least))
 
+    async def _insert_blindly(self, request: Request, execution: Execution) -> Done | None:
+        """The short way of an INSERT that has been bound before, if it can be taken."""
+        if type(request.statement.node).__name__ != "InsertStmt":
+            return None
+        catalog = self._services.coordination.newest_catalog
+        setting = (self._variables.binding_key, catalog.version, True)
+        known = self._services.plans.known(request.statement, request.declared, setting=setting)
+        return None if known is None else await insert_alone(execution, known)
+
     async def _run_alone(self, request: Request, execution: Execution) -> Outcome:
+        inserted = await self._insert_blindly(request, execution)
+        if inserted is not None:
+            return inserted
         leased: tuple[Table, ...] = ()
         for attempt in range(1, self._services.limits.attempts_max + 1):
             if leased:

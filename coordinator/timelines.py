@@ -38,7 +38,7 @@ from coordinator.core.predicates import ReadPredicate
 from coordinator.driver import Driver
 from sql.catalog import SYSTEM_TIMELINE, Catalog, LookUp, Table, Timeline
 from sql.errors import SqlError
-from storage.batch import DataFile, ShardView, WriteBatch
+from storage.batch import DataFile, RowEncoder, ShardView, WriteBatch
 from storage.errors import Fatal, StorageError
 from storage.known_rows import OldRows
 from storage.types import ShardId, Timestamp
@@ -334,6 +334,24 @@ class Timelines:
         """See Coordination."""
         driver, own = self._place(txn, tables)
         await driver.lease(own, tables)
+
+    @property
+    def newest_catalog(self) -> Catalog:
+        """See Coordination."""
+        return self._system.newest_catalog
+
+    async def insert(
+        self,
+        isolation: Isolation,
+        table: Table,
+        rows: Sequence[tuple[object, ...]],
+        nbytes: int,
+        encoder: RowEncoder,
+        names: Collection[LookUp],
+    ) -> Timestamp:
+        """See Coordination."""
+        assert table.timeline == SYSTEM, "L1: the caller has looked"
+        return await self._system.insert(isolation, table, rows, nbytes, encoder, names)
 
     async def commit(self, txn: TransactionId) -> Timestamp:
         """See Coordination."""

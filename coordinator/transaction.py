@@ -16,7 +16,7 @@ INVARIANTS
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from coordinator import session_errors as wrong
@@ -26,9 +26,10 @@ from coordinator.isolation import level_of, snapshot_id, snapshot_named, unknown
 from coordinator.pgwire.messages import TransactionStatus
 from coordinator.session_errors import failed_transaction, read_only_transaction
 from coordinator.variables import Modes, Variables, VariablesMark
-from sql.catalog import SYSTEM_TIMELINE, Table
+from sql.catalog import SYSTEM_TIMELINE, LookUp, Table
 from sql.errors import SqlError
 from sql.statements import TransactionControl
+from storage.batch import RowEncoder
 from storage.clock import Clock
 from storage.types import Timestamp
 
@@ -359,6 +360,24 @@ class SessionTransaction:
             self._snapshot = None
 
     # --- the end --------------------------------------------------------------------------------
+
+    async def insert(
+        self,
+        table: Table,
+        rows: Sequence[tuple[object, ...]],
+        nbytes: int,
+        encoder: RowEncoder,
+        names: Collection[LookUp],
+    ) -> None:
+        """Be nothing but this insert, and end well. Raises RequestRefused."""
+        assert not self.is_open, "X1: nothing has begun that would have to end"
+        level, _ = self._level
+        self.committing = True
+        try:
+            await self._coordination.insert(level, table, rows, nbytes, encoder, names)
+        finally:
+            self.committing = False
+        self._end(committed=True)
 
     async def commit(self) -> bool:
         """End it well. False: it had failed and was rolled back instead. Raises RequestRefused."""

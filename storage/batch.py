@@ -14,7 +14,7 @@ INVARIANTS
       reader.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -50,6 +50,14 @@ def bytes_of(rows: Sized) -> int:
     """
     whole = int(rows.get_total_buffer_size())
     return whole if whole < EXACT_BYTES_MIN else int(rows.nbytes)
+
+
+class RowEncoder(Protocol):
+    """Turns rows of Python values, in the order of the columns, into a shard's schema."""
+
+    def table(self, rows: Sequence[tuple[object, ...]]) -> pa.Table:
+        """The rows, in order. Raises ValueError, OverflowError or pa.ArrowException."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from coordinator.core.buffers import leftovers
 from coordinator.core.catalog import VersionedCatalog
+from coordinator.core.completions import GroupFailed, GroupPassed
 from coordinator.core.effects import (
     CommitGroup,
     Effect,
@@ -17,17 +18,18 @@ from coordinator.core.effects import (
     PublishCatalog,
     Reply,
 )
-from coordinator.core.group_commit import Gathered, Pending
+from coordinator.core.group_commit import Gathered, Member, Pending, PendingInsert
 from coordinator.core.messages import (
     CatalogPublished,
     Committed,
     CommitTransaction,
     Disconnected,
-    GroupFailed,
-    GroupPassed,
+    InsertRows,
     Leased,
     PutTable,
     RemoveTable,
+    RequestId,
+    TakeLease,
     TransactionId,
 )
 from coordinator.core.state import CoreState, refuse
@@ -45,11 +47,22 @@ def commit(core: CoreState, message: CommitTransaction, now: Timestamp) -> list[
         ts = txn.snapshot.ts if txn.snapshot is not None else core.oracle.read_ts()
         return [Reply(message.request, Committed(ts)), *end(core, txn, now)]
     if len(core.groups) >= core.settings.queue_max:
-        refusal = refuse(message.request, "53000", "too many transactions wait to commit")
-        return [refusal, *end(core, txn, now)]
+        return [_too_many(message.request), *end(core, txn, now)]
     txn.committing = True
     core.groups.enqueue(Pending(message.request, txn, core.leases.ticket()))
     return start_group(core, now)
+
+
+def insert_rows(core: CoreState, message: InsertRows, now: Timestamp) -> list[Effect]:
+    """Queue an insert for a group."""
+    if len(core.groups) >= core.settings.queue_max:
+        return [_too_many(message.request)]
+    core.groups.enqueue(PendingInsert(message, core.leases.ticket()))
+    return start_group(core, now)
+
+
+def _too_many(request: RequestId) -> Effect:
+    return refuse(request, "53000", "too many transactions wait to commit")
 
 
 def start_group(core: CoreState, now: Timestamp) -> list[Effect]:
@@ -70,7 +83,7 @@ def start_group(core: CoreState, now: Timestamp) -> list[Effect]:
             effects.append(CommitGroup(group.commit))
     for pending, refused in gathered.refused:
         effects.append(Reply(pending.request, refused))
-        effects += end(core, pending.txn, now)
+        effects += _ended(core, pending, now)
     return effects + persist_ceiling(core, now)
 
 
@@ -86,11 +99,12 @@ def _to_register(core: CoreState, gathered: Gathered) -> tuple[ShardId, ...]:
     return tuple(sorted((created | gathered.batches.keys()) - core.registered))
 
 
-def _write_clock(core: CoreState, members: Sequence[Pending], now: Timestamp) -> Timestamp:
+def _write_clock(core: CoreState, members: Sequence[Member], now: Timestamp) -> Timestamp:
     """What a write timestamp must reach: the clock, or the farthest ADVANCE of the group."""
     if not core.timeline.manual:
         return now
-    return Timestamp(max(member.txn.advance_to or 0 for member in members))
+    wanted = (member.txn.advance_to or 0 for member in members if isinstance(member, Pending))
+    return Timestamp(max(wanted, default=0))
 
 
 def group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effect]:
@@ -115,7 +129,7 @@ def group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effec
         core.cutting.wrote(shard, after, added=added, now=now)
     effects += [Reply(member.request, Committed(ts)) for member in group.members]
     for member in group.members:
-        effects += end(core, member.txn, now, group.commit.batches)
+        effects += _ended(core, member, now, group.commit.batches)
     _forget_writes(core)
     return effects
 
@@ -134,7 +148,7 @@ def group_failed(core: CoreState, message: GroupFailed, now: Timestamp) -> list[
     effects: list[Effect] = []
     for member in group.members:
         effects.append(refuse(member.request, message.sqlstate, message.reason))
-        effects += end(core, member.txn, now)
+        effects += _ended(core, member, now)
     return effects
 
 
@@ -198,6 +212,16 @@ def disconnected(core: CoreState, message: Disconnected, now: Timestamp) -> list
     return effects
 
 
+def _ended(
+    core: CoreState,
+    member: Member,
+    now: Timestamp,
+    committed: Mapping[ShardId, WriteBatch] | None = None,
+) -> list[Effect]:
+    """A member of a group is over; an insert has held nothing."""
+    return end(core, member.txn, now, committed) if isinstance(member, Pending) else []
+
+
 def end(
     core: CoreState,
     txn: Transaction,
@@ -211,6 +235,13 @@ def end(
     core.snapshots.forget(txn.id)
     effects = leftovers(txn, committed or {})
     return effects + grant_leases(core) + start_group(core, now)
+
+
+def take_lease(core: CoreState, message: TakeLease) -> list[Effect]:
+    """Stand in line for some tables."""
+    oids = [table.oid for table in message.tables]
+    core.leases.ask(message.request, message.txn, oids)
+    return grant_leases(core)
 
 
 def grant_leases(core: CoreState) -> list[Effect]:

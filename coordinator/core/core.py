@@ -23,6 +23,18 @@ import pyarrow as pa
 from coordinator.core import commits, cuts, reading
 from coordinator.core.buffers import change_buffers
 from coordinator.core.catalog import Stale
+from coordinator.core.completions import (
+    CeilingFailed,
+    CeilingPersisted,
+    CutFlushed,
+    FilesRewritten,
+    Forgotten,
+    GroupCommitted,
+    GroupFailed,
+    GroupPassed,
+    Tidied,
+    Vacuumed,
+)
 from coordinator.core.effects import (
     Effect,
     PersistCeiling,
@@ -34,17 +46,10 @@ from coordinator.core.messages import (
     Advance,
     Begin,
     CatalogPublished,
-    CeilingFailed,
-    CeilingPersisted,
     ChangeCatalog,
     CommitTransaction,
-    CutFlushed,
     Disconnected,
-    FilesRewritten,
-    Forgotten,
-    GroupCommitted,
-    GroupFailed,
-    GroupPassed,
+    InsertRows,
     Isolation,
     LookedUp,
     Message,
@@ -63,10 +68,8 @@ from coordinator.core.messages import (
     TakeLease,
     TakeSnapshot,
     Tick,
-    Tidied,
     TransactionId,
     Vacuum,
-    Vacuumed,
     WriteRows,
 )
 from coordinator.core.observation import (
@@ -187,6 +190,8 @@ class Core:
         """Handle one message; the caller runs the returned effects in order (R1, R2)."""
         # A case costs as much as a few attributes: what every transaction does comes first.
         match message:
+            case InsertRows():
+                return commits.insert_rows(self._state, message, now)
             case Begin():
                 return self._begin(message)
             case TakeSnapshot():
@@ -219,9 +224,7 @@ class Core:
             case CatalogPublished():
                 return commits.catalog_published(self._state, message, now) + self._advance(now)
             case TakeLease():
-                oids = [table.oid for table in message.tables]
-                self._state.leases.ask(message.request, message.txn, oids)
-                return commits.grant_leases(self._state)
+                return commits.take_lease(self._state, message)
             case NewTableId():
                 return [self._new_table_id(message.request)]
             case Disconnected():

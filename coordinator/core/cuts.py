@@ -5,14 +5,12 @@ Functions over the core's state; the invariants (C1 ..) are those of `cutting.py
 
 from dataclasses import replace
 
+from coordinator.core.completions import CutFlushed
 from coordinator.core.cutting import ceil_to, floor_to
 from coordinator.core.effects import (
     Effect,
     FlushCut,
     Tidy,
-)
-from coordinator.core.messages import (
-    CutFlushed,
 )
 from coordinator.core.state import CoreState
 from storage.shard import Fence

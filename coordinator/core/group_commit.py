@@ -9,31 +9,43 @@ INVARIANTS
   G2  members are validated in order, each against all commits before and the members ahead of it.
   G3  nobody is answered before the group is durable and its timestamp applied to the oracle.
   G4  a group that was not written may be written again at a later timestamp, after validation anew.
+  G5  inserts that read nothing come after the other members: they conflict with nobody, and what
+      they bring is validated as one commit.
 """
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
+
+import pyarrow as pa
 
 from coordinator.core.catalog import Stale, apply_changes, encode_changes
 from coordinator.core.interim import Interim, RecentWrites, interim_of
 from coordinator.core.leases import WriteLeases
 from coordinator.core.messages import (
     CatalogChange,
+    InsertRows,
     Refused,
+    RefusedReason,
     RequestId,
+    TransactionId,
 )
 from coordinator.core.own_writes import deletes_of_others, merge_batches
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import (
+    VALIDATING,
     Ahead,
     Recent,
     ValidationCounts,
     conflict,
+    fenced,
     fenced_writes,
     shadowed,
     stale,
+    stale_name,
     stale_refusal,
+    stale_table,
 )
 from sql.catalog import Catalog
 from storage.batch import WriteBatch
@@ -50,6 +62,43 @@ class Pending:
     txn: Transaction
     ticket: int
 
+    @property
+    def holder(self) -> TransactionId:
+        """Who may hold leases."""
+        return self.txn.id
+
+    def tables(self) -> Sequence[int]:
+        """The oids of the tables that it writes rows to."""
+        return self.txn.written_tables()
+
+
+_NOBODY: Final = TransactionId(0)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingInsert:
+    """An insert that is its whole transaction and reads nothing (G5)."""
+
+    insert: InsertRows
+    ticket: int
+
+    @property
+    def request(self) -> RequestId:
+        """To be answered."""
+        return self.insert.request
+
+    @property
+    def holder(self) -> TransactionId:
+        """It never holds a lease."""
+        return _NOBODY
+
+    def tables(self) -> Sequence[int]:
+        """The oid of its table."""
+        return (self.insert.table.oid,)
+
+
+Member: TypeAlias = Pending | PendingInsert
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -57,7 +106,7 @@ class Group:
     the members' writes one by one, for the validation of others.
     """
 
-    members: tuple[Pending, ...]
+    members: tuple[Member, ...]
     commit: Commit
     changes: tuple[CatalogChange, ...]
     catalog: Catalog
@@ -65,7 +114,7 @@ class Group:
 
     def tables(self) -> frozenset[int]:
         """The oids of the tables that the group writes rows to."""
-        return frozenset(oid for member in self.members for oid in member.txn.written_tables())
+        return frozenset(oid for member in self.members for oid in member.tables())
 
 
 @dataclass(slots=True)
@@ -73,24 +122,26 @@ class _Gathering:
     """A group in the making."""
 
     catalog: Catalog
-    members: list[Pending]
-    refused: list[tuple[Pending, Refused]]
-    waiting: list[Pending]
+    members: list[Member]
+    refused: list[tuple[Member, Refused]]
+    waiting: list[Member]
     batches: dict[ShardId, list[WriteBatch]]
     changes: list[CatalogChange]
     recent: Recent
     nbytes: int = 0
+    inserts: list[PendingInsert] = field(default_factory=list[PendingInsert])
 
     def has_room(self, members_max: int, bytes_max: int) -> bool:
         """False if the next member must wait for the next group."""
-        return len(self.members) < members_max and self.nbytes < bytes_max
+        count = len(self.members) + len(self.inserts)
+        return count < members_max and self.nbytes < bytes_max
 
 
 class GroupCommit:
     """The queue and the group in flight (G1)."""
 
     def __init__(self, *, group_max: int, bytes_max: int = 8 << 20) -> None:
-        self._queue: deque[Pending] = deque()
+        self._queue: deque[Member] = deque()
         self._in_flight: Group | None = None
         self._group_max = group_max
         self._bytes_max = bytes_max
@@ -105,7 +156,7 @@ class GroupCommit:
     def __len__(self) -> int:
         return len(self._queue)
 
-    def enqueue(self, pending: Pending) -> None:
+    def enqueue(self, pending: Member) -> None:
         """Wait for a group."""
         self._queue.append(pending)
 
@@ -121,10 +172,15 @@ class GroupCommit:
         group = _Gathering(catalog, [], [], [], {}, [], recent)
         while self._queue and group.has_room(self._group_max, self._bytes_max):
             pending = self._queue.popleft()
-            if leases.blocks(pending.txn.id, pending.txn.written_tables(), pending.ticket):
+            if leases.blocks(pending.holder, pending.tables(), pending.ticket):
                 group.waiting.append(pending)
+            elif isinstance(pending, PendingInsert):
+                group.inserts.append(pending)
+                group.nbytes += pending.insert.nbytes
             else:
                 _admit(group, pending)
+        if group.inserts:
+            _admit_inserts(group)
         self._queue.extendleft(reversed(group.waiting))
         return Gathered(
             tuple(group.members),
@@ -143,10 +199,10 @@ class GroupCommit:
         tables: set[int] = set(self._in_flight.tables()) if self._in_flight is not None else set()
         for pending in self._queue:
             if pending.ticket < ticket:
-                tables.update(pending.txn.written_tables())
+                tables.update(pending.tables())
         return frozenset(tables)
 
-    def put_back(self, members: Sequence[Pending]) -> None:
+    def put_back(self, members: Sequence[Member]) -> None:
         """To the front of the queue, in the same order (G4)."""
         self._queue.extendleft(reversed(members))
 
@@ -168,8 +224,8 @@ class GroupCommit:
 class Gathered:
     """What `gather` found: members to commit together, and those to answer with a refusal."""
 
-    members: tuple[Pending, ...]
-    refused: tuple[tuple[Pending, Refused], ...]
+    members: tuple[Member, ...]
+    refused: tuple[tuple[Member, Refused], ...]
     batches: Mapping[ShardId, WriteBatch]
     changes: tuple[CatalogChange, ...]
     catalog: Catalog
@@ -215,6 +271,57 @@ def _admit(group: _Gathering, pending: Pending) -> None:
         group.nbytes += batch.nbytes
         entry = interim_of(batch, txn.replaced.get(shard, ()))
         group.recent.ahead.add(shard, shards.get(shard), batch, entry)
+
+
+def _admit_inserts(group: _Gathering) -> None:
+    """All inserts of the group (G5): the rows of a table become Arrow in one go."""
+    accepted: dict[ShardId, list[PendingInsert]] = {}
+    # Many sessions send the same statement: it is bound to the same objects.
+    verdicts: dict[tuple[int, int, bool], Refused | None] = {}
+    for pending in group.inserts:
+        insert = pending.insert
+        validating = insert.isolation in VALIDATING
+        key = (id(insert.table), id(insert.names), validating)
+        if key not in verdicts:
+            verdicts[key] = _insert_verdict(group, insert, validating=validating)
+        verdict = verdicts[key]
+        if verdict is None:
+            accepted.setdefault(ShardId(insert.table.shard), []).append(pending)
+        else:
+            group.refused.append((pending, verdict))
+    for shard, inserts in accepted.items():
+        _add_inserts(group, shard, inserts)
+
+
+def _insert_verdict(group: _Gathering, insert: InsertRows, *, validating: bool) -> Refused | None:
+    names = insert.names if validating else ()
+    return (
+        stale_table(insert.table, group.catalog)
+        or stale_name(names, group.catalog)
+        or fenced(insert.table, group.recent.shards)
+    )
+
+
+def _add_inserts(group: _Gathering, shard: ShardId, inserts: Sequence[PendingInsert]) -> None:
+    rows = [row for pending in inserts for row in pending.insert.rows]
+    try:
+        table = inserts[0].insert.encoder.table(rows)
+    except (ValueError, OverflowError, pa.ArrowException) as error:
+        if len(inserts) > 1:
+            for pending in inserts:
+                _add_inserts(group, shard, [pending])
+        else:
+            group.refused.append((inserts[0], _unstorable(error)))
+        return
+    batch = WriteBatch(table)
+    group.members.extend(inserts)
+    group.batches.setdefault(shard, []).append(batch)
+    state = group.recent.shards.get(shard)
+    group.recent.ahead.add(shard, state, batch, interim_of(batch, ()))
+
+
+def _unstorable(error: Exception) -> Refused:
+    return Refused(RefusedReason.OTHER, "22000", f"a value cannot be stored: {error}")
 
 
 def _named_now(batch: WriteBatch, state: ShardState | None) -> WriteBatch:

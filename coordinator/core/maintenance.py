@@ -24,12 +24,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from coordinator.core.completions import CutFlushed, FilesRewritten, Forgotten, Vacuumed
 from coordinator.core.cutting import Cutting
 from coordinator.core.effects import Effect, ForgetShards, Reply, RewriteFiles, VacuumShard
 from coordinator.core.messages import (
-    CutFlushed,
-    FilesRewritten,
-    Forgotten,
     Maintained,
     Optimize,
     Refused,
@@ -37,7 +35,6 @@ from coordinator.core.messages import (
     RequestId,
     TransactionId,
     Vacuum,
-    Vacuumed,
 )
 from coordinator.core.settings import CoreSettings
 from coordinator.core.transactions import Transaction

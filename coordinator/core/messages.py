@@ -1,23 +1,33 @@
-"""What enters the core: requests of sessions, completions of effects, the tick.
+"""What enters the core: requests of sessions, completions of effects (`completions.py`), the tick.
 
-Requests are imperative and carry the id that their reply names; completions are past tense. Every
-message is a value; `core.step` is the only reader.
+Requests are imperative and carry the id that their reply names. Every message is a value;
+`core.step` is the only reader.
 """
 
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NewType, TypeAlias
 
 import pyarrow as pa
 
+from coordinator.core.completions import (
+    CeilingFailed,
+    CeilingPersisted,
+    CutFlushed,
+    FilesRewritten,
+    Forgotten,
+    GroupCommitted,
+    GroupFailed,
+    GroupPassed,
+    Tidied,
+    Vacuumed,
+)
 from coordinator.core.predicates import ReadPredicate
 from sql.catalog import Catalog, LookUp, ReadHold, Table, Timeline
-from storage.batch import DataFile, ShardView, WriteBatch
+from storage.batch import DataFile, RowEncoder, ShardView, WriteBatch
 from storage.known_rows import OldRows
-from storage.live_files import LiveFile
-from storage.shard import Version
-from storage.types import ShardId, Timestamp, Token
+from storage.types import ShardId, Timestamp
 
 RequestId = NewType("RequestId", int)
 TransactionId = NewType("TransactionId", int)
@@ -248,6 +258,23 @@ class CommitTransaction:
 
 
 @dataclass(frozen=True, slots=True)
+class InsertRows:
+    """A transaction that is one insert and reads nothing. Reply Committed or Refused.
+
+    `rows` become Arrow with those of others, by `encoder`; `nbytes`: about what they take.
+    `names`: what its names rest on (A6).
+    """
+
+    request: RequestId
+    isolation: Isolation
+    table: Table
+    rows: Sequence[tuple[object, ...]]
+    nbytes: int
+    encoder: RowEncoder
+    names: Collection[LookUp]
+
+
+@dataclass(frozen=True, slots=True)
 class AbortTransaction:
     """Forget the transaction, whatever it does; a commit under way is still resolved. No reply.
 
@@ -296,91 +323,7 @@ class Vacuum:
     tables: tuple[Table, ...] | None
 
 
-# --- completions -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class CeilingPersisted:
-    """Ends PersistCeiling."""
-
-    ceiling: Timestamp
-
-
-@dataclass(frozen=True, slots=True)
-class CeilingFailed:
-    """Ends PersistCeiling: nothing was written; to be tried again after a while."""
-
-    ceiling: Timestamp
-
-
-@dataclass(frozen=True, slots=True)
-class GroupCommitted:
-    """Ends CommitGroup: durable."""
-
-    token: Token
-
-
-@dataclass(frozen=True, slots=True)
-class GroupPassed:
-    """Ends CommitGroup: not written, the txns shard is at `upper`; commit again at a later
-    timestamp.
-    """
-
-    token: Token
-    upper: Timestamp
-
-
-@dataclass(frozen=True, slots=True)
-class GroupFailed:
-    """Ends CommitGroup: not written, e.g. disk full. `sqlstate` and `reason` are for the
-    clients.
-    """
-
-    token: Token
-    sqlstate: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class CutFlushed:
-    """Ends FlushCut. A shard is in `versions` (durable in Delta) or in `failed` (why, for the
-    log); in `foreign` too, if somebody else has written to its table.
-    """
-
-    cut: Timestamp
-    versions: Mapping[ShardId, Version]
-    failed: Mapping[ShardId, str]
-    foreign: Set[ShardId] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class FilesRewritten:
-    """Ends RewriteFiles. None: it has failed."""
-
-    files: tuple[LiveFile, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Vacuumed:
-    """Ends VacuumShard. `unnamed`: files that nobody names and that are still there; None: it has
-    failed.
-    """
-
-    unnamed: frozenset[str] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Forgotten:
-    """Ends ForgetShards, done or not: what was not is tried again later."""
-
-    done: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Tidied:
-    """Ends Tidy, done or not: a cut that was not tidied is tidied with the next one."""
-
-    cut: Timestamp
+# --- told, not asked ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,7 +350,7 @@ class ShutDown:
 Message: TypeAlias = (
     Begin | TakeSnapshot | AdoptSnapshot | LookedUp | Savepoint | ReleaseSavepoint | RollbackTo
     | TakeInlineRows | Spilled | Scan | Advance | CatalogPublished | WriteRows | ChangeCatalog
-    | TakeLease | CommitTransaction
+    | TakeLease | CommitTransaction | InsertRows
     | AbortTransaction | NewTableId | CeilingPersisted | CeilingFailed | GroupCommitted |
     GroupPassed
     | GroupFailed | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize | Vacuum

@@ -38,7 +38,7 @@ from coordinator.core.messages import Isolation, PutTable, Refused, RefusedReaso
 from coordinator.core.own_writes import deletes_of_others
 from coordinator.core.predicates import KeyLookUp, ReadPredicate
 from coordinator.core.transactions import Transaction
-from sql.catalog import Catalog, Table
+from sql.catalog import Catalog, LookUp, Table
 from storage.batch import WriteBatch
 from storage.known_rows import KnownRows, Points
 from storage.shard import Fence, ShardState
@@ -357,18 +357,28 @@ def fenced_writes(
 def stale(txn: Transaction, catalog: Catalog) -> Refused | None:
     """A2: the verdict on definitions; `catalog` has the transaction's own DDL applied."""
     own = {change.table.oid for change in txn.changes if isinstance(change, PutTable | RemoveTable)}
-    for table in txn.tables.values():
-        # Its own DDL is applied to the very definition that it has bound, or not at all (K2).
-        if not is_current(catalog, table) and table.oid not in own:
-            return stale_refusal(f'table "{table.name}" was changed by a concurrent transaction')
-    return None
+    # Its own DDL is applied to the very definition that it has bound, or not at all (K2).
+    bound = (table for table in txn.tables.values() if table.oid not in own)
+    return next(filter(None, (stale_table(table, catalog) for table in bound)), None)
+
+
+def stale_table(table: Table, catalog: Catalog) -> Refused | None:
+    """A2 for one table."""
+    if is_current(catalog, table):
+        return None
+    return stale_refusal(f'table "{table.name}" was changed by a concurrent transaction')
 
 
 def shadowed(txn: Transaction, catalog: Catalog) -> Refused | None:
     """A6: the verdict on names; `catalog` is without the transaction's own DDL."""
     if txn.isolation not in VALIDATING:
         return None
-    for name in txn.look_ups:
+    return stale_name(txn.look_ups, catalog)
+
+
+def stale_name(names: Iterable[LookUp], catalog: Catalog) -> Refused | None:
+    """A6 for names: the verdict on the first that means something else now."""
+    for name in names:
         if resolve(catalog, name) != name.oid:
             shown = f'schema "{name.schema}"' if name.name is None else f'relation "{name.name}"'
             return stale_refusal(f"{shown} was created or dropped by a concurrent transaction")

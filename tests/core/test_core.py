@@ -7,6 +7,15 @@ import pytest
 
 from compute.arrow import table_schema
 from coordinator.core.catalog import VersionedCatalog
+from coordinator.core.completions import (
+    CeilingFailed,
+    CeilingPersisted,
+    CutFlushed,
+    GroupCommitted,
+    GroupFailed,
+    GroupPassed,
+    Tidied,
+)
 from coordinator.core.core import Core
 from coordinator.core.effects import (
     CommitGroup,
@@ -21,17 +30,11 @@ from coordinator.core.effects import (
 from coordinator.core.messages import (
     AbortTransaction,
     Begin,
-    CeilingFailed,
-    CeilingPersisted,
     ChangeCatalog,
     Committed,
     CommitTransaction,
     ConnectionId,
-    CutFlushed,
     Disconnected,
-    GroupCommitted,
-    GroupFailed,
-    GroupPassed,
     Isolation,
     Leased,
     Message,
@@ -51,7 +54,6 @@ from coordinator.core.messages import (
     TakeLease,
     TakeSnapshot,
     Tick,
-    Tidied,
     TransactionId,
     Views,
 )
@@ -62,7 +64,7 @@ from storage.batch import ShardView
 from storage.live_files import FileMap
 from storage.shard import Version
 from storage.types import Epoch, ShardId, Timestamp, Token
-from tests.core.validated import COLUMNS, ValueIn, written
+from tests.core.validated import COLUMNS, ValueIn, inserted, written
 from tests.transcript import Command, run_transcript
 
 TESTDATA = Path(__file__).parent / "testdata"
@@ -188,6 +190,8 @@ class Story:
                 return TakeLease(request, txn, tables)
             case "new_table":
                 return NewTableId(request)
+            case "insert":
+                return inserted(request, tables[0], arguments)
             case "commit":
                 return CommitTransaction(request, txn)
             case "abort":

@@ -12,17 +12,16 @@ from coordinator.core.catalog import (
     decode_changes,
     encode_changes,
 )
+from coordinator.core.completions import CeilingPersisted, GroupCommitted
 from coordinator.core.core import Core
 from coordinator.core.effects import CommitGroup, PersistCeiling, Reply
 from coordinator.core.messages import (
     Begin,
     CatalogChange,
-    CeilingPersisted,
     ChangeCatalog,
     Committed,
     CommitTransaction,
     ConnectionId,
-    GroupCommitted,
     Isolation,
     LookedUp,
     Message,

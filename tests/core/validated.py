@@ -7,7 +7,13 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from compute.arrow import table_schema
-from coordinator.core.messages import TransactionId, WriteRows
+from coordinator.core.messages import (
+    InsertRows,
+    Isolation,
+    RequestId,
+    TransactionId,
+    WriteRows,
+)
 from coordinator.core.predicates import KeyLookUp
 from sql.catalog import Column, Table
 from sql.types import INT8
@@ -50,7 +56,7 @@ class ValueIn:
 
 def written(txn: TransactionId, table: Table, arguments: Mapping[str, str]) -> WriteRows:
     """`rows=1,2` inline, `file=1,2` staged; `deletes=@5:0,1/f:7`, and `old=3,4`, their values."""
-    inserts = rows(numbers(arguments["rows"])) if "rows" in arguments else None
+    inserts = table_of(numbers(arguments["rows"])) if "rows" in arguments else None
     staged: tuple[DataFile, ...] = ()
     if "file" in arguments:
         values = arguments["file"]
@@ -62,13 +68,30 @@ def written(txn: TransactionId, table: Table, arguments: Mapping[str, str]) -> W
     }
     old = None
     if "old" in arguments:
-        old = OldRows(deletes, KnownRows.of(rows(numbers(arguments["old"]))))
+        old = OldRows(deletes, KnownRows.of(table_of(numbers(arguments["old"]))))
     return WriteRows(txn, table, WriteBatch(inserts, staged, deletes), old)
+
+
+class Numbers:
+    """Implements RowEncoder; 13 cannot be stored."""
+
+    def table(self, rows: Sequence[tuple[object, ...]]) -> pa.Table:
+        values = [value for (value,) in rows if isinstance(value, int)]
+        if 13 in values:
+            raise ValueError("13 brings bad luck")
+        return table_of(values)
+
+
+def inserted(request: RequestId, table: Table, arguments: Mapping[str, str]) -> InsertRows:
+    """`rows=1,2`."""
+    rows = [(number,) for number in numbers(arguments["rows"])]
+    level = Isolation.STRICT_SERIALIZABLE
+    return InsertRows(request, level, table, rows, 8, Numbers(), ())
 
 
 def numbers(text: str) -> list[int]:
     return [int(value) for value in text.split(",")]
 
 
-def rows(values: Sequence[int]) -> pa.Table:
+def table_of(values: Sequence[int]) -> pa.Table:
     return pa.Table.from_arrays([pa.array(values, pa.int64())], schema=table_schema(COLUMNS))

@@ -76,6 +76,14 @@ def arrow(rows: Sequence[Content]) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=SCHEMA)
 
 
+class ContentEncoder:
+    """Implements RowEncoder for the tables of the simulation."""
+
+    def table(self, rows: Sequence[tuple[object, ...]]) -> pa.Table:
+        columns = [pa.array(column, pa.int64()) for column in zip(*rows, strict=True)]
+        return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+
 @dataclass(frozen=True)
 class KeyRead(ReadPredicate):
     """A scan that depends on the rows of some keys only."""

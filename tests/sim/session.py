@@ -6,6 +6,7 @@ INVARIANTS
   H1  an answer at a timestamp never changes: asked again AS OF it, later and after restarts, it is
       the same, or 72000 (`Memory`).
   H2  `asked_to_commit` is True before the server could have committed anything.
+  H3  a transaction that was nothing but one insert may go as an insert alone, at its end.
 """
 
 import asyncio
@@ -30,6 +31,7 @@ from tests.history.replay import Answer as JudgedAnswer
 from tests.sim.rows import (
     COLUMNS,
     Content,
+    ContentEncoder,
     KeyRead,
     Row,
     arrow,
@@ -132,6 +134,8 @@ class Session:
         self._written: set[str] = set()
         self._savepoints = 0
         self._staged: list[DataFile] = []
+        self._steps = 0
+        self._insert: tuple[Table, Sequence[Content]] | None = None
         self._txn = self._driver.begin(self._owner, isolation=isolation)
         self._snapshot: Snapshot | None = None
 
@@ -141,9 +145,18 @@ class Session:
             await self.look()
             told = await body(self)
             self.asked_to_commit = True
+            if self._steps == 1 and self._insert is not None and self.random.random() < 0.5:
+                return Result(told, await self._insert_alone(*self._insert))
             return Result(told, await self._driver.commit(self._txn))
         finally:
             self._driver.disconnected(self._owner)
+
+    async def _insert_alone(self, table: Table, content: Sequence[Content]) -> Timestamp:
+        """As a session does with an INSERT that it has bound before (H3)."""
+        self._driver.abort(self._txn)
+        self.world.tally.inserted_alone += 1
+        level = Isolation.STRICT_SERIALIZABLE
+        return await self._driver.insert(level, table, content, 24, ContentEncoder(), ())
 
     # --- what bodies use ---------------------------------------------------------------------
 
@@ -168,6 +181,7 @@ class Session:
 
     async def rows(self, *keys: Key) -> list[list[Row]]:
         """The rows of some keys, read in one scan, in the order of their positions."""
+        self._steps += 1
         return await self._rows_at(self.snapshot, keys)
 
     async def insert(
@@ -187,6 +201,7 @@ class Session:
     ) -> None:
         """As a large INSERT does: a file of its own, made durable before the commit names it."""
         name = table_of(key)
+        self._steps += 1
         encoded = encode_file(arrow(content), "part")
         # Named as engines name theirs, so that vacuum takes it for one (Y3).
         number = Source(f"part-{self._owner:024x}-{len(self._staged):05d}.parquet")
@@ -203,6 +218,8 @@ class Session:
     def _write(self, key: Key, content: Sequence[Content], instead_of: Sequence[Row]) -> None:
         name = table_of(key)
         self._written.add(name)
+        self._steps += 1
+        self._insert = None if instead_of or not content else (self.table(name), content)
         # What an UPDATE has read of the rows that it replaces: everything, less, or nothing.
         known = self.random.choice(((0, 1, 2), (0,), (1,), ()))
         old = old_rows(instead_of, known) if instead_of and known else None
@@ -217,6 +234,7 @@ class Session:
 
     async def define(self, *changes: CatalogChange) -> None:
         """DDL."""
+        self._steps += 1
         self._written |= {
             change.table.name for change in changes if isinstance(change, PutTable | RemoveTable)
         }

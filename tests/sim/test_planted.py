@@ -8,8 +8,9 @@ import pytest
 
 from coordinator.committing import Committing
 from coordinator.core import commits, group_commit, validation
+from coordinator.core.completions import CeilingPersisted, GroupPassed
 from coordinator.core.effects import CommitGroup, Effect, Reply
-from coordinator.core.messages import CeilingPersisted, Committed, GroupPassed, Message
+from coordinator.core.messages import Committed, Message
 from coordinator.core.oracle import Oracle
 from coordinator.core.read_holds import ReadHolds
 from coordinator.core.state import CoreState

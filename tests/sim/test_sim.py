@@ -47,7 +47,16 @@ def test_every_weather_leaves_outcomes_unknown(total: Sum, weather: str) -> None
 
 @pytest.mark.parametrize(
     "fault",
-    ["crashes", "power_failures", "successions", "pauses", "fenced", "late", "asked_again"],
+    [
+        "crashes",
+        "power_failures",
+        "successions",
+        "pauses",
+        "fenced",
+        "late",
+        "asked_again",
+        "inserted_alone",
+    ],
 )
 def test_the_faults_are_real(total: Sum, fault: str) -> None:
     assert total.tally[fault] > SEEDS / 50

@@ -58,6 +58,7 @@ class Tally:
     late: int = 0
     asked_again: int = 0
     maintained: int = 0
+    inserted_alone: int = 0
 
 
 class World:

@@ -1,0 +1,95 @@
+"""How effects end, told to the core: every effect of `effects.py` has its completion here.
+
+Past tense; every one is a value, and one of `messages.Message`.
+"""
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+
+from storage.live_files import LiveFile
+from storage.shard import Version
+from storage.types import ShardId, Timestamp, Token
+
+
+@dataclass(frozen=True, slots=True)
+class CeilingPersisted:
+    """Ends PersistCeiling."""
+
+    ceiling: Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class CeilingFailed:
+    """Ends PersistCeiling: nothing was written; to be tried again after a while."""
+
+    ceiling: Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCommitted:
+    """Ends CommitGroup: durable."""
+
+    token: Token
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPassed:
+    """Ends CommitGroup: not written, the txns shard is at `upper`; commit again at a later
+    timestamp.
+    """
+
+    token: Token
+    upper: Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFailed:
+    """Ends CommitGroup: not written, e.g. disk full. `sqlstate` and `reason` are for the
+    clients.
+    """
+
+    token: Token
+    sqlstate: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CutFlushed:
+    """Ends FlushCut. A shard is in `versions` (durable in Delta) or in `failed` (why, for the
+    log); in `foreign` too, if somebody else has written to its table.
+    """
+
+    cut: Timestamp
+    versions: Mapping[ShardId, Version]
+    failed: Mapping[ShardId, str]
+    foreign: Set[ShardId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class FilesRewritten:
+    """Ends RewriteFiles. None: it has failed."""
+
+    files: tuple[LiveFile, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Vacuumed:
+    """Ends VacuumShard. `unnamed`: files that nobody names and that are still there; None: it has
+    failed.
+    """
+
+    unnamed: frozenset[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """Ends ForgetShards, done or not: what was not is tried again later."""
+
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tidied:
+    """Ends Tidy, done or not: a cut that was not tidied is tidied with the next one."""
+
+    cut: Timestamp
