@@ -12,7 +12,7 @@ INVARIANTS
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeAlias, assert_never
@@ -35,6 +35,7 @@ from sql.errors import SqlError, not_supported
 from sql.plan import (
     ColumnId,
     Const,
+    DistinctOn,
     DistinctRows,
     Expr,
     Filter,
@@ -95,6 +96,8 @@ class PlanCompiler:
                 return windows(plan, self._plan(plan.input, frame), _over(frame, plan.input))
             case DistinctRows():
                 return self._distinct(plan, frame)
+            case DistinctOn():
+                return self._distinct_on(plan, frame)
             case SetOp():
                 return self._set_operation(plan, frame)
             case Sort():
@@ -150,17 +153,15 @@ class PlanCompiler:
         inside = _over(frame, plan.input)
         keys = compiled(plan.keys, inside)
         key_of = row_key([key.type for key in plan.keys])
+        sets = [tuple(range(len(keys)))] if plan.sets is None else plan.sets
         folds = [aggregate_over(call, inside) for call in plan.aggregates]
 
         def run() -> Iterator[Row]:
-            groups: dict[Key, tuple[Row, list[Row]]] = {}
-            for row in source():
-                values = tuple([key(row) for key in keys])
-                groups.setdefault(key_of(values), (values, []))[1].append(row)
-            if not groups and not keys:
-                groups[()] = ((), [])
-            for values, rows in groups.values():
-                yield (*values, *[fold(rows) for fold in folds])
+            inputs = [(tuple([key(row) for key in keys]), row) for row in source()]
+            for one in sets:
+                bits = _grouping_bits(plan, one)
+                for values, rows in _groups(inputs, one, len(keys), key_of):
+                    yield (*values, *[fold(rows) for fold in folds], *bits)
 
         return run
 
@@ -175,6 +176,21 @@ class PlanCompiler:
                 if key not in seen:
                     seen.add(key)
                     yield row
+
+        return run
+
+    def _distinct_on(self, plan: DistinctOn, frame: Frame) -> Source:
+        source = self._plan(plan.input, frame)
+        inside = _over(frame, plan.input)
+        keys = compiled(plan.keys, inside)
+        key_of = row_key([key.type for key in plan.keys])
+        order = sort_keys(plan.order, inside)
+
+        def run() -> Iterator[Row]:
+            first: dict[Key, Row] = {}
+            for row in sorted_rows(list(source()), order):
+                first.setdefault(key_of([key(row) for key in keys]), row)
+            return iter(first.values())
 
         return run
 
@@ -195,11 +211,21 @@ class PlanCompiler:
             for expr in (plan.limit, plan.offset)
         )
 
+        ties = isinstance(plan.input, Sort) and plan.ties
+        keys = plan.input.keys if isinstance(plan.input, Sort) and plan.ties else ()
+        values = compiled([key.expr for key in keys], _over(frame, plan.input))
+        key_of = row_key([key.expr.type for key in keys])
+
+        def peers_of(row: Row) -> Key:
+            return key_of([value(row) for value in values])
+
         def run() -> Iterator[Row]:
             count = None if limit is None else _count(limit(()), "2201W", "LIMIT")
             skipped = None if offset is None else _count(offset(()), "2201X", "OFFSET")
             first = skipped or 0
-            return islice(source(), first, None if count is None else first + count)
+            if count is None or not ties:
+                return islice(source(), first, None if count is None else first + count)
+            return _with_ties(islice(source(), first, None), count, peers_of)
 
         return run
 
@@ -290,6 +316,44 @@ def _lateral(kind: JoinKind, sides: _Sides, cell: Cell) -> Iterator[Row]:
 
 
 # --- groups, sets, order -----------------------------------------------------------------------
+
+
+def _grouping_bits(plan: GroupBy, one: Sequence[int]) -> Row:
+    """What the GROUPING calls answer in rows of this grouping set."""
+    return tuple(
+        [
+            sum((number not in one) << bit for bit, number in enumerate(reversed(numbers)))
+            for numbers in plan.groupings
+        ]
+    )
+
+
+def _groups(
+    inputs: Sequence[tuple[Row, Row]],
+    one: Sequence[int],
+    keys: int,
+    key_of: Callable[[Sequence[Value]], Key],
+) -> Iterable[tuple[Row, list[Row]]]:
+    """The groups of one grouping set: its keys, NULL for the others, and the rows."""
+    groups: dict[Key, tuple[Row, list[Row]]] = {}
+    if not one:
+        nothing: Row = (None,) * keys
+        return [(nothing, [row for _, row in inputs])]
+    kept = [number in one for number in range(keys)]
+    for values, row in inputs:
+        shown = tuple([v if keep else None for v, keep in zip(values, kept, strict=True)])
+        groups.setdefault(key_of(shown), (shown, []))[1].append(row)
+    return groups.values()
+
+
+def _with_ties(rows: Iterator[Row], count: int, peers_of: Callable[[Row], Key]) -> Iterator[Row]:
+    """The first rows and the peers of the last of them."""
+    last: Key = None
+    for number, row in enumerate(rows):
+        if number >= count and (count == 0 or peers_of(row) != last):
+            return
+        last = peers_of(row)
+        yield row
 
 
 def _combined(

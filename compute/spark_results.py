@@ -31,6 +31,7 @@ from compute.executor import BATCH_ROWS_MAX
 from sql.errors import SqlError
 from sql.plan import (
     Const,
+    DistinctOn,
     DistinctRows,
     Expr,
     Filter,
@@ -192,12 +193,16 @@ def rows_at_least(
         case SetOp(kind=SetOpKind.UNION, all=True):
             return below(plan.left) + below(plan.right)
         case GroupBy():
-            return 0 if plan.keys else 1
-        case SetOp() | Filter() | Join() | DistinctRows():
+            return 0 if plan.keys or plan.sets is not None else 1
+        case SetOp() | Filter() | Join() | DistinctRows() | DistinctOn():
             return 0
 
 
 def _limited(plan: Limit, rows: int, parameters: Sequence[Value]) -> int:
+    if not all(
+        part is None or isinstance(part, Const | Param) for part in (plan.limit, plan.offset)
+    ):
+        return 0
     offset = _constant(plan.offset, parameters) or 0
     limit = _constant(plan.limit, parameters)
     rest = max(rows - offset, 0)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
 from sql.plan import (
+    DistinctOn,
     DistinctRows,
     Filter,
     GroupBy,
@@ -42,10 +43,8 @@ def _children(plan: Plan) -> Sequence[Plan]:
             return ()
         case Join() | SetOp():
             return (plan.left, plan.right)
-        case Project() | Filter() | GroupBy() | Window() | DistinctRows() | Sort() | Limit():
-            return (plan.input,)
         case _:
-            assert_never(plan)
+            return (plan.input,)
 
 
 def _label(plan: Plan, inputs: Mapping[RelationId, ShardView]) -> str:
@@ -65,7 +64,7 @@ def _label(plan: Plan, inputs: Mapping[RelationId, ShardView]) -> str:
             return f"Aggregate ({_many(len(plan.keys), 'key')})" if plan.keys else "Aggregate"
         case Window():
             return f"WindowAgg ({_many(len(plan.calls), 'call')})"
-        case DistinctRows():
+        case DistinctRows() | DistinctOn():
             return "Unique"
         case SetOp():
             return f"{plan.kind.value.title()}{' All' if plan.all else ''}"

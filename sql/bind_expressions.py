@@ -15,6 +15,7 @@ from pglast.enums import BoolExprType, BoolTestType, MinMaxOp, NullTestType, SQL
 
 from sql.bind_calls import cannot_cast
 from sql.bind_functions import function_call
+from sql.bind_grouping_sets import grouping_call
 from sql.bind_operators import case_condition, operator_expression
 from sql.bind_subqueries import negated_subquery, subquery
 from sql.binding import Binding
@@ -67,7 +68,6 @@ _CAMEL_NAMES: Final = {
     ast.A_Indirection: "subscripting or selecting a field",
     ast.A_ArrayExpr: "an array",
     ast.RowExpr: "a row value",
-    ast.GroupingFunc: "GROUPING",
     ast.CurrentOfExpr: "WHERE CURRENT OF",
     ast.NamedArgExpr: "a named argument",
 }
@@ -319,6 +319,7 @@ _BINDERS: Final[dict[type, Binder]] = {
     ast.A_Expr: operator_expression,
     ast.BoolExpr: _logical,
     ast.FuncCall: function_call,
+    ast.GroupingFunc: grouping_call,
     ast.TypeCast: _cast,
     ast.NullTest: _null_test,
     ast.BooleanTest: _boolean_test,

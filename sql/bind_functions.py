@@ -30,7 +30,7 @@ from sql.syntax import Node, at, is_a, position, strings
 from sql.traverse import column_ids
 from sql.types import BOOL, INT4, INT8, NAME, OID, TEXT, TIMESTAMPTZ
 
-AGGREGATE_CLAUSES: Final = frozenset({"SELECT", "HAVING", "ORDER BY"})
+AGGREGATE_CLAUSES: Final = frozenset({"SELECT", "HAVING", "ORDER BY", "DISTINCT ON"})
 _SET_RETURNING: Final = frozenset(
     [
         "generate_series",

@@ -5,9 +5,11 @@ what equals a key by the key's column and refuses any other column of this level
 parse_agg.c does.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
+from sql.bind_grouping_sets import grouping_columns
 from sql.binding import Binding
 from sql.errors import grouping_error
 from sql.plan import ColumnId, ColumnRef, Expr, GroupBy, Plan, PlanColumn, Subquery
@@ -21,7 +23,8 @@ class Grouping:
 
     binding: Binding
     scope: Scope
-    keys: Mapping[Expr, PlanColumn]
+    keys: dict[Expr, PlanColumn]
+    sets: tuple[tuple[Expr, ...], ...] | None
 
     def plan(self, below: Plan) -> Plan:
         """The grouping node: keys and aggregates as columns."""
@@ -32,7 +35,15 @@ class Grouping:
             tuple(self.keys),
             tuple(aggregates.values()),
             tuple(aggregates),
+            self._numbered(),
+            *grouping_columns(self.scope, list(self.keys)),
         )
+
+    def _numbered(self) -> tuple[tuple[int, ...], ...] | None:
+        if self.sets is None:
+            return None
+        numbers = {key: number for number, key in enumerate(self.keys)}
+        return tuple([tuple([numbers[key] for key in one]) for one in self.sets])
 
     def rewrite(self, expr: Expr) -> Expr:
         """An expression over keys and aggregates; 42803 for any other column of this level."""
@@ -44,7 +55,7 @@ class Grouping:
             return ColumnRef(key.id, expr.type)
         if isinstance(expr, ColumnRef):
             if expr.id in self.scope.ids:
-                raise self._ungrouped(expr, inner=inner)
+                return self._dependent(expr) or self._refuse(expr, inner=inner)
             return expr
         if isinstance(expr, Subquery):
             args = tuple([self._rewrite(arg, inner=inner) for arg in expr.args])
@@ -52,18 +63,43 @@ class Grouping:
             return Subquery(expr.kind, plan, args, expr.type)
         return with_children(expr, lambda part: self._rewrite(part, inner=inner))
 
-    def _ungrouped(self, expr: ColumnRef, *, inner: bool) -> Exception:
+    def _dependent(self, expr: ColumnRef) -> Expr | None:
+        """A column of a table whose primary key is among the keys: it becomes one more key
+        (check_functional_grouping).
+        """
+        primary = _primary_key(self.binding, self.scope, expr.id)
+        sets = [tuple(self.keys)] if self.sets is None else self.sets
+        if primary is None or not all(set(primary) <= set(one) for one in sets):
+            return None
+        self.keys.update(key_columns(self.binding, [expr]))
+        if self.sets is not None:
+            self.sets = tuple([(*one, expr) for one in self.sets])
+        return ColumnRef(self.keys[expr].id, expr.type)
+
+    def _refuse(self, expr: ColumnRef, *, inner: bool) -> NoReturn:
         name = _shown(self.scope, expr.id)
         place = self.binding.place(expr)
         if inner:
-            return grouping_error(
-                f'subquery uses ungrouped column "{name}" from outer query', place
-            )
+            raise grouping_error(f'subquery uses ungrouped column "{name}" from outer query', place)
         message = (
             f'column "{name}" must appear in the GROUP BY clause '
             "or be used in an aggregate function"
         )
-        return grouping_error(message, place)
+        raise grouping_error(message, place)
+
+
+def _primary_key(binding: Binding, scope: Scope, column: ColumnId) -> Sequence[Expr] | None:
+    """The columns of the primary key of the table in FROM that a column is of."""
+    for item in scope.items:
+        refs = [expr for _, expr in item.columns]
+        known = any(isinstance(expr, ColumnRef) and expr.id == column for expr in refs)
+        if item.schema is None or not known:
+            continue
+        table = binding.tables.get((item.schema, item.relation or item.name or ""))
+        primary = None if table is None else next((k for k in table.keys if k.primary), None)
+        if primary is not None:
+            return [refs[number] for number in primary.columns]
+    return None
 
 
 def _shown(scope: Scope, column: ColumnId) -> str:

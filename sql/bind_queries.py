@@ -12,12 +12,14 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pglast import ast
-from pglast.enums import LimitOption, SetOperation
+from pglast.enums import SetOperation
 
 from sql import numeric
 from sql.bind_expressions import condition
 from sql.bind_from import from_clause
 from sql.bind_grouping import Grouping, key_columns
+from sql.bind_grouping_sets import GroupClause, group_clause
+from sql.bind_limits import distinct_on, limit_parts, limited
 from sql.bind_targets import (
     Target,
     group_key,
@@ -29,8 +31,6 @@ from sql.bind_targets import (
 from sql.bind_windows import named_windows
 from sql.binding import Binding
 from sql.coerce import (
-    ASSIGNMENT,
-    coerce,
     convert_common,
     implicit,
     is_exact,
@@ -38,15 +38,14 @@ from sql.coerce import (
     select_common_type,
     to_common_type,
 )
-from sql.errors import SqlError, mismatch, not_supported
+from sql.errors import SqlError, not_supported
 from sql.plan import (
     ColumnRef,
-    Const,
+    DistinctOn,
     DistinctRows,
     Expr,
     Filter,
     Limit,
-    Param,
     Plan,
     PlanColumn,
     Project,
@@ -59,9 +58,9 @@ from sql.plan import (
 )
 from sql.scope import Item, Scope
 from sql.sort_keys import sort_direction
-from sql.syntax import Node, at, is_a, position, strings, unsupported
-from sql.traverse import column_ids, rewritten_window
-from sql.types import INT8, NUMERIC, TEXT, SqlType, display
+from sql.syntax import Node, at, is_a, position, strings
+from sql.traverse import rewritten_window
+from sql.types import NUMERIC, TEXT, SqlType
 
 ONE_ROW: Final = Values((), ((),))
 _SET_KINDS: Final = {
@@ -107,7 +106,7 @@ def _redefined(plan: Plan, column: PlanColumn, expr: Expr) -> Plan:
                 expr = ColumnRef(own.id, expr.type)
             exprs = (*plan.exprs[:index], expr, *plan.exprs[index + 1 :])
             return Project(below, columns, exprs)
-        case Sort() | Limit() | DistinctRows() | Filter():
+        case Sort() | Limit() | DistinctRows() | DistinctOn() | Filter():
             return replace(plan, input=_redefined(plan.input, column, expr))
         case _:
             raise AssertionError("an unknown column comes from a projection")
@@ -179,25 +178,24 @@ def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     scope.clause = "ORDER BY"
     order = _sort_keys(binding, scope, targets, node.sortClause or (), computed=True)
     scope.clause = "GROUP BY"
-    keys = [group_key(binding, scope, targets, key) for key in node.groupClause or ()]
-    if node.distinctClause:
-        _check_distinct(binding, targets)
-    limit = _limit(binding, scope, node)
-    if keys or scope.aggregates or having is not None:
-        plan = _grouped(binding, scope, plan, keys, targets, having)
+    groups = group_clause(
+        node.groupClause or (),
+        lambda key: group_key(binding, scope, targets, key),
+        distinct=bool(node.groupDistinct),
+    )
+    distinct = _distinct(binding, scope, node.distinctClause, targets, order)
+    limit = limit_parts(binding, scope, node)
+    grouped = groups.keys or groups.sets is not None or scope.aggregates or scope.groupings
+    if grouped or having is not None:
+        plan = _grouped(binding, scope, plan, groups, targets, having)
     if scope.windows:
         plan = Window(plan, tuple(scope.windows.values()), tuple(scope.windows))
-    return _finished(binding, plan, targets, order, limit, distinct=bool(node.distinctClause))
+    return _finished(binding, plan, targets, order, limit, distinct)
 
 
 def _refuse_clauses(node: Node) -> None:
     if node.intoClause is not None:
         raise not_supported("SELECT INTO", at(node.intoClause.rel.location))
-    if node.distinctClause and node.distinctClause[0] is not None:
-        raise unsupported("DISTINCT ON", node.distinctClause[0])
-    for key in node.groupClause or ():
-        if is_a(key, ast.GroupingSet):
-            raise not_supported("GROUPING SETS, CUBE or ROLLUP", at(key.location))
 
 
 def _sort_keys(
@@ -216,23 +214,35 @@ def _sort_keys(
     return keys
 
 
-def _check_distinct(binding: Binding, targets: list[Target]) -> None:
+def _distinct(
+    binding: Binding,
+    scope: Scope,
+    clause: Sequence[Node | None] | None,
+    targets: list[Target],
+    order: Sequence[tuple[Target, bool, bool]],
+) -> Sequence[Target] | None:
+    """What DISTINCT ON compares; nothing for DISTINCT, None without either."""
+    if not clause:
+        return None
+    if clause[0] is not None:
+        return distinct_on(binding, scope, targets, clause, order)
     for target in targets:
         if target.junk:
             message = "for SELECT DISTINCT, ORDER BY expressions must appear in select list"
             raise SqlError("42P10", message, position(target.node))
         settled(binding, target)
+    return ()
 
 
 def _grouped(
     binding: Binding,
     scope: Scope,
     plan: Plan,
-    keys: Sequence[Expr],
+    groups: GroupClause,
     targets: list[Target],
     having: Expr | None,
 ) -> Plan:
-    grouping = Grouping(binding, scope, key_columns(binding, keys))
+    grouping = Grouping(binding, scope, key_columns(binding, groups.keys), groups.sets)
     for target in targets:
         target.expr = grouping.rewrite(target.expr)
     scope.windows = {
@@ -248,24 +258,23 @@ def _finished(
     plan: Plan,
     targets: list[Target],
     order: Sequence[tuple[Target, bool, bool]],
-    limit: tuple[Expr | None, Expr | None],
-    *,
-    distinct: bool,
+    limit: tuple[Expr | None, Expr | None, bool],
+    distinct: Sequence[Target] | None,
 ) -> SelectResult:
     """Projection, DISTINCT, ORDER BY, LIMIT on top of the rows."""
     columns = tuple([_target_column(binding, target) for target in targets])
     made = {id(target): column for target, column in zip(targets, columns, strict=True)}
     plan = Project(plan, columns, tuple([target.expr for target in targets]))
+    sort = tuple(
+        [SortKey(_ref(made[id(target)]), descending, first) for target, descending, first in order]
+    )
     if distinct:
+        plan = DistinctOn(plan, tuple([_ref(made[id(target)]) for target in distinct]), sort)
+    elif distinct is not None:
         plan = DistinctRows(plan)
-    if order:
-        sort = [
-            SortKey(_ref(made[id(target)]), descending, first)
-            for target, descending, first in order
-        ]
-        plan = Sort(plan, tuple(sort))
-    if limit != (None, None):
-        plan = Limit(plan, *limit)
+    if sort:
+        plan = Sort(plan, sort)
+    plan = limited(plan, limit)
     shown = [target for target in targets if not target.junk]
     if len(shown) < len(targets):
         kept = tuple([made[id(target)] for target in shown])
@@ -300,42 +309,6 @@ def _renewed(binding: Binding, column: PlanColumn) -> PlanColumn:
     if column.id in binding.inexact:
         binding.inexact.add(made.id)
     return made
-
-
-# --- LIMIT -------------------------------------------------------------------------------------
-
-
-def _limit(binding: Binding, scope: Scope, node: Node) -> tuple[Expr | None, Expr | None]:
-    """LIMIT and OFFSET as int8 constants or parameters."""
-    if node.limitCount is None and node.limitOffset is None:
-        return None, None
-    if node.limitOption == LimitOption.LIMIT_OPTION_WITH_TIES:
-        raise unsupported("WITH TIES", node.limitCount)
-    offset = _limit_part(binding, scope, node.limitOffset, "OFFSET", "2201X")
-    return _limit_part(binding, scope, node.limitCount, "LIMIT", "2201W"), offset
-
-
-def _limit_part(
-    binding: Binding, scope: Scope, node: Node | None, clause: str, sqlstate: str
-) -> Expr | None:
-    if node is None:
-        return None
-    scope.clause = clause
-    expr = binding.expression(scope, node)
-    shown = display(expr.type.bare())
-    done = coerce(binding, expr, node, INT8, ASSIGNMENT)
-    if done is None:
-        message = f"argument of {clause} must be type bigint, not type {shown}"
-        raise mismatch(message, position(node))
-    if not scope.ids.isdisjoint(column_ids(done)):
-        raise SqlError("42P10", f"argument of {clause} must not contain variables", position(node))
-    if isinstance(done, Const):
-        if isinstance(done.value, int) and done.value < 0:
-            raise SqlError(sqlstate, f"{clause} must not be negative")
-        return None if done.value is None else done
-    if not isinstance(done, Param):
-        raise not_supported(f"{clause} with an expression", position(node))
-    return done
 
 
 # --- VALUES ------------------------------------------------------------------------------------
@@ -379,8 +352,8 @@ def _ordered(
     ]
     inner.clause = "ORDER BY"
     order = _sort_keys(binding, inner, targets, node.sortClause or (), computed=computed)
-    limit = _limit(binding, inner, node)
-    return _finished(binding, result.plan, targets, order, limit, distinct=False)
+    limit = limit_parts(binding, inner, node)
+    return _finished(binding, result.plan, targets, order, limit, None)
 
 
 # --- set operations ----------------------------------------------------------------------------

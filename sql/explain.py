@@ -16,6 +16,7 @@ from sql.plan import (
     ColumnRef,
     Const,
     Distinct,
+    DistinctOn,
     DistinctRows,
     Exclusion,
     Expr,
@@ -151,10 +152,12 @@ def _head(plan: Plan) -> str:
             kind = "" if plan.kind is JoinKind.INNER else f"{plan.kind.value.capitalize()} "
             return f"{kind}Join{' Lateral' if plan.lateral else ''}"
         case GroupBy():
+            if plan.sets is not None:
+                return "MixedAggregate"
             return "GroupAggregate" if plan.keys else "Aggregate"
         case Window():
             return "WindowAgg"
-        case DistinctRows():
+        case DistinctRows() | DistinctOn():
             return "Unique"
         case SetOp():
             return f"{plan.kind.value.capitalize()}{' All' if plan.all else ''}"
@@ -196,6 +199,12 @@ def _details(plan: Plan, names: "_Names") -> Iterator[str]:
                 yield f"Limit: {names.expr(plan.limit)}"
             if plan.offset is not None:
                 yield f"Offset: {names.expr(plan.offset)}"
+            if plan.ties:
+                yield "With Ties: true"
+        case DistinctOn():
+            yield f"Distinct Key: {', '.join(map(names.expr, plan.keys))}"
+            if plan.order:
+                yield f"Order: {', '.join(map(names.sort_key, plan.order))}"
         case DistinctRows() | SetOp():
             return
 
@@ -206,7 +215,10 @@ def _output(column: PlanColumn, expr: Expr, names: "_Names") -> str:
 
 
 def _grouping_details(plan: GroupBy, names: "_Names") -> Iterator[str]:
-    if plan.keys:
+    if plan.sets is not None:
+        for one in plan.sets:
+            yield f"Group Key: ({', '.join(names.expr(plan.keys[number]) for number in one)})"
+    elif plan.keys:
         yield f"Group Key: {', '.join(names.expr(key) for key in plan.keys)}"
     if plan.aggregates:
         shown = [names.aggregate(aggregate) for aggregate in plan.aggregates]
@@ -257,6 +269,9 @@ class _Names:
             self._columns[column.id] = self.expr(key)
         for column, aggregate in zip(plan.aggregate_columns, plan.aggregates, strict=True):
             self._columns[column.id] = self.aggregate(aggregate)
+        for column, numbers in zip(plan.grouping_columns, plan.groupings, strict=True):
+            shown = ", ".join(self.expr(plan.keys[number]) for number in numbers)
+            self._columns[column.id] = f"GROUPING({shown})"
 
     def sort_key(self, key: SortKey) -> str:
         direction = " DESC" if key.descending else ""

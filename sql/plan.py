@@ -333,13 +333,22 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class GroupBy:
-    """Makes `key_columns` then `aggregate_columns`. No keys: one row, also for no input."""
+    """Makes `key_columns`, `aggregate_columns`, `grouping_columns`. No keys: one row, also for no
+    input.
+
+    `sets`: the grouping sets, as numbers of keys; None: one set of all keys. A key that is not in
+    the set of a row is NULL there. `groupings[i]`: the keys whose bits (1: not in the set) make
+    `grouping_columns[i]`, the first key's the highest.
+    """
 
     input: "Plan"
     key_columns: tuple[PlanColumn, ...]
     keys: tuple[Expr, ...]
     aggregate_columns: tuple[PlanColumn, ...]
     aggregates: tuple[Aggregate, ...]
+    sets: tuple[tuple[int, ...], ...] | None = None
+    grouping_columns: tuple[PlanColumn, ...] = ()
+    groupings: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +365,15 @@ class DistinctRows:
     """Removes duplicate rows, NULLs equal."""
 
     input: "Plan"
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctOn:
+    """Of the rows with equal keys, NULLs equal, the first in this order."""
+
+    input: "Plan"
+    keys: tuple[Expr, ...]
+    order: tuple[SortKey, ...]
 
 
 class SetOpKind(StrEnum):
@@ -387,15 +405,20 @@ class Sort:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """LIMIT and OFFSET: constants or parameters of type int8; None or NULL: no limit."""
+    """LIMIT and OFFSET: of type int8, without columns of this level; None or NULL: no limit.
+
+    `ties`: the rows that are peers of the last one, too; then `input` is a Sort.
+    """
 
     input: "Plan"
     limit: Expr | None
     offset: Expr | None
+    ties: bool = False
 
 
 Plan: TypeAlias = (
-    Scan | Values | Project | Filter | Join | GroupBy | Window | DistinctRows | SetOp | Sort | Limit
+    Scan | Values | Project | Filter | Join | GroupBy | Window | DistinctRows | DistinctOn | SetOp
+    | Sort | Limit
 )  # fmt: skip
 
 
@@ -406,11 +429,11 @@ def output_columns(plan: Plan) -> tuple[PlanColumn, ...]:
             return plan.columns + (plan.identity or ())
         case Values() | Project() | SetOp():
             return plan.columns
-        case Filter() | DistinctRows() | Sort() | Limit():
+        case Filter() | DistinctRows() | DistinctOn() | Sort() | Limit():
             return output_columns(plan.input)
         case Join():
             return output_columns(plan.left) + output_columns(plan.right)
         case GroupBy():
-            return plan.key_columns + plan.aggregate_columns
+            return plan.key_columns + plan.aggregate_columns + plan.grouping_columns
         case Window():
             return output_columns(plan.input) + plan.columns

@@ -31,6 +31,7 @@ from sql.plan import (
     ColumnId,
     ColumnRef,
     Const,
+    DistinctOn,
     DistinctRows,
     Expr,
     Filter,
@@ -90,14 +91,15 @@ class _Finder:
             case Filter():
                 self.visit(plan.input, _closed([*carried, *conjuncts(plan.predicate)]))
             case Project():
-                made = zip(plan.columns, plan.exprs, strict=True)
-                self.visit(plan.input, _through(carried, {c.id: e for c, e in made}))
+                exprs = zip(plan.columns, plan.exprs, strict=True)
+                self.visit(plan.input, _through(carried, {c.id: e for c, e in exprs}))
             case GroupBy():
-                keys = zip(plan.key_columns, plan.keys, strict=True)
-                self.visit(plan.input, _through(carried, {c.id: e for c, e in keys}))
+                # With grouping sets a key above may be NULL where it is not below.
+                made = [] if plan.sets else zip(plan.key_columns, plan.keys, strict=True)
+                self.visit(plan.input, _through(carried, {c.id: e for c, e in made}))
             case Sort():
                 self.visit(plan.input, carried)
-            case DistinctRows() | Limit() | Window():
+            case DistinctRows() | DistinctOn() | Limit() | Window():
                 self.visit(plan.input, ())
             case SetOp():
                 self.visit(plan.left, ())

@@ -58,6 +58,10 @@ class Scope:
     named_windows: "dict[str, WindowDefinition]" = field(
         default_factory=dict[str, "WindowDefinition"]
     )
+    groupings: "dict[tuple[Expr, ...], tuple[PlanColumn, tuple[int | None, ...]]]" = field(
+        default_factory=dict[tuple[Expr, ...], tuple[PlanColumn, tuple[int | None, ...]]]
+    )
+    """GROUPING calls by their arguments: the column of each, and where its arguments stand."""
     window_part: str | None = None
     """`arguments` or `definition`, while such a part of a window is bound."""
     lateral_active: bool = False

@@ -15,6 +15,7 @@ from sql.plan import (
     ColumnRef,
     Const,
     Distinct,
+    DistinctOn,
     DistinctRows,
     Expr,
     Extreme,
@@ -112,6 +113,8 @@ def plan_expressions(plan: Plan) -> tuple[Expr, ...]:
             return (*plan.keys, *(part for agg in plan.aggregates for part in _parts(agg)))
         case Window():
             return tuple([part for call in plan.calls for part in _window_parts(call)])
+        case DistinctOn():
+            return (*plan.keys, *(key.expr for key in plan.order))
         case Sort():
             return tuple([key.expr for key in plan.keys])
         case Limit():
@@ -168,7 +171,8 @@ def rewritten_plan(plan: Plan, rewrite: Rewrite) -> Plan:
 
 
 def _rewritten_unary(
-    plan: Project | Filter | GroupBy | Window | DistinctRows | Sort | Limit, rewrite: Rewrite
+    plan: Project | Filter | GroupBy | Window | DistinctRows | DistinctOn | Sort | Limit,
+    rewrite: Rewrite,
 ) -> Plan:
     below = rewritten_plan(plan.input, rewrite)
     match plan:
@@ -185,7 +189,16 @@ def _rewritten_unary(
             return replace(plan, input=below, calls=calls)
         case Sort():
             return replace(plan, input=below, keys=_rewritten_keys(plan.keys, rewrite))
-        case DistinctRows() | Limit():
+        case DistinctOn():
+            keys = tuple(map(rewrite, plan.keys))
+            order = _rewritten_keys(plan.order, rewrite)
+            return replace(plan, input=below, keys=keys, order=order)
+        case Limit():
+            limit, offset = (
+                None if part is None else rewrite(part) for part in (plan.limit, plan.offset)
+            )
+            return replace(plan, input=below, limit=limit, offset=offset)
+        case DistinctRows():
             return replace(plan, input=below)
         case _:
             assert_never(plan)
@@ -222,6 +235,13 @@ def _rewritten_frame(frame: Frame, rewrite: Rewrite) -> Frame:
 
 def _rewritten_keys(keys: tuple[SortKey, ...], rewrite: Rewrite) -> tuple[SortKey, ...]:
     return tuple([replace(key, expr=rewrite(key.expr)) for key in keys])
+
+
+def is_volatile_expression(expr: Expr) -> bool:
+    """Whether it may answer differently the next time, without looking into subqueries."""
+    if isinstance(expr, Call) and expr.function.volatility == "volatile":
+        return True
+    return any(map(is_volatile_expression, children(expr)))
 
 
 def column_ids(expr: Expr) -> Iterator[ColumnId]:

@@ -13,7 +13,7 @@ from typing import Final
 
 from sql.emit.duckdb_aggregates import aggregate, order_by
 from sql.emit.duckdb_expressions import expression
-from sql.emit.duckdb_types import ENGINE, literal
+from sql.emit.duckdb_types import ENGINE, error, literal
 from sql.emit.duckdb_windows import window
 from sql.emit.scope import Dialect
 from sql.emit.selects import EmittedQuery, emit_plan
@@ -53,4 +53,6 @@ _DUCKDB: Final = Dialect(
     window=window,
     order_by=order_by,
     values=_values,
+    error=error,
+    empty_sets=True,
 )

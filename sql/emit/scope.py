@@ -54,8 +54,8 @@ class Dialect:
     """How one engine writes what the modules of this package have in common.
 
     `quote` stands around names. `string`: a bound string, by its argument's name. `values`: rows,
-    an alias and its columns as a relation. `intervals`: whether intervals are values like others,
-    which compare, group and leave a query.
+    an alias and its columns as a relation. `error`: an expression that fails, by
+    SQLSTATE and message. `empty_sets`: whether the grouping set of no keys makes a row of no input.
     """
 
     engine: str
@@ -68,6 +68,8 @@ class Dialect:
     window: Callable[[WindowCall, "Scope"], str]
     order_by: Callable[[Sequence[SortKey], "Scope"], str]
     values: Callable[[Sequence[str], str, Sequence[str]], str]
+    error: Callable[[str, str], str]
+    empty_sets: bool
 
     def unsupported(self, what: str) -> SqlError:
         """0A000: what this engine cannot do as PostgreSQL does."""

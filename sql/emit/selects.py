@@ -1,6 +1,6 @@
 """Logical plans as SQL of an engine: one SELECT statement over relations that it knows by name.
 
-    Plan ─▶ _Select (FROM, WHERE, outputs ..) ─▶ text + strings bound by name
+    Plan ─▶ Select (FROM, WHERE, outputs ..) ─▶ text + strings bound by name
 
 A node is folded into the SELECT below it where SQL's order of clauses allows that; otherwise the
 SELECT below becomes a derived table. A scanned relation has the input's columns as `f0`, `f1` ..
@@ -18,14 +18,14 @@ Not here: what the engines write differently (`scope.Dialect`), running it (`com
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
 
+from sql.emit.groups import group_by
+from sql.emit.limits import count, distinct_on, limit_by_number, ranked_input
 from sql.emit.scope import DEPTH_MAX, Dialect, OutsideCall, Scope, Statement, too_complex
-from sql.errors import SqlError
+from sql.emit.select_parts import Names, Select, check_intervals, derived, render, within
 from sql.plan import (
     BoolOp,
-    ColumnId,
-    ColumnRef,
+    DistinctOn,
     DistinctRows,
     Expr,
     Filter,
@@ -48,7 +48,6 @@ from sql.plan import (
 from sql.plan_depth import check_depth
 from sql.types import Value
 
-_Names: TypeAlias = Mapping[ColumnId, str]
 _INT_MAX = 2_147_483_647
 _UNION_ROWS_MAX = 16
 """Rows of VALUES written as a union; longer ones become an inline table, which may hold no
@@ -85,97 +84,27 @@ def emit_plan(
     check_depth(plan)
     statement = Statement(dialect, relations, parameters)
     columns = output_columns(plan)
-    _check_intervals(columns, statement, "an interval as a result")
-    text = _render(_select(plan, _scope(statement, {})), columns)
+    check_intervals(columns, statement, "an interval as a result")
+    text = render(_select(plan, _scope(statement, {})), columns)
     arguments = {name: value for value, name in statement.strings.items()}
     return EmittedQuery(text, arguments, columns, statement.calls, statement.row_by_row)
-
-
-def _check_intervals(columns: Sequence[PlanColumn], statement: Statement, what: str) -> None:
-    if not statement.dialect.intervals and any(c.type.name == "interval" for c in columns):
-        raise statement.dialect.unsupported(what)
 
 
 # --- one SELECT --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Select:
-    """A SELECT under construction. `names`: what the FROM clause offers; `outputs`: None while it
-    is all of it.
-    """
-
-    source: str
-    names: _Names
-    where: tuple[str, ...] = ()
-    outputs: _Names | None = None
-    group: str | None = None
-    distinct: bool = False
-    order: str | None = None
-    limit: str | None = None
-
-    @property
-    def plain(self) -> bool:
-        """Whether rows are still those of FROM and WHERE."""
-        return self.outputs is None and self.order is None and self.limit is None
-
-    @property
-    def bare(self) -> bool:
-        """Whether it is nothing but a FROM clause."""
-        return self.plain and not self.where
-
-
-def _scope(statement: Statement, columns: _Names, *, filtering: bool = False) -> Scope:
+def _scope(statement: Statement, columns: Names, *, filtering: bool = False) -> Scope:
     return Scope(statement, columns, _subplan, filtering)
 
 
-def _inside(select: _Select, outer: Scope, *, filtering: bool = False) -> Scope:
-    """Where expressions over a SELECT's source stand; columns of outer queries stay visible
-    (P3).
-    """
-    return replace(outer, columns={**outer.columns, **select.names}, filtering=filtering)
-
-
 def _subplan(plan: Plan, scope: Scope) -> str:
-    return _render(_select(plan, scope), output_columns(plan))
-
-
-def _render(
-    select: _Select, columns: Sequence[PlanColumn], called: Sequence[PlanColumn] | None = None
-) -> str:
-    """The SELECT with these columns, in order; `called`: the columns that give them their names."""
-    texts = select.names if select.outputs is None else select.outputs
-    items = ", ".join(
-        f"{texts[column.id]} as c{name.id}"
-        for column, name in zip(columns, called or columns, strict=True)
-    )
-    clauses = [f"select {'distinct ' if select.distinct else ''}{items or '0 as z'}"]
-    clauses.append(f"from {select.source}")
-    if select.where:
-        clauses.append(f"where {' and '.join(select.where)}")
-    if select.group:
-        clauses.append(f"group by {select.group}")
-    if select.order:
-        clauses.append(f"order by {select.order}")
-    if select.limit:
-        clauses.append(select.limit)
-    return " ".join(clauses)
-
-
-def _derived(
-    select: _Select, columns: Sequence[PlanColumn], statement: Statement, *, lateral: bool = False
-) -> _Select:
-    """The SELECT as a table of the next one."""
-    alias = statement.alias()
-    prefix = "lateral " if lateral else ""
-    text = f"{prefix}({_render(select, columns)}) {alias}"
-    return _Select(text, {column.id: f"{alias}.c{column.id}" for column in columns})
+    return render(_select(plan, scope), output_columns(plan))
 
 
 # --- plans -------------------------------------------------------------------------------------
 
 
-def _select(plan: Plan, scope: Scope) -> _Select:
+def _select(plan: Plan, scope: Scope) -> Select:
     statement = scope.statement
     statement.depth += 1
     if statement.depth > DEPTH_MAX:
@@ -185,7 +114,7 @@ def _select(plan: Plan, scope: Scope) -> _Select:
     return select
 
 
-def _node(plan: Plan, scope: Scope) -> _Select:
+def _node(plan: Plan, scope: Scope) -> Select:
     match plan:
         case Scan():
             return _scan(plan, scope)
@@ -198,11 +127,13 @@ def _node(plan: Plan, scope: Scope) -> _Select:
         case Join():
             return _join(plan, scope)
         case GroupBy():
-            return _group_by(plan, scope)
+            return group_by(plan, _plain(plan.input, scope), scope)
         case Window():
             return _window(plan, scope)
         case DistinctRows():
             return _distinct(plan, scope)
+        case DistinctOn():
+            return distinct_on(plan, _plain(plan.input, scope), scope)
         case SetOp():
             return _set_operation(plan, scope)
         case Sort():
@@ -211,13 +142,13 @@ def _node(plan: Plan, scope: Scope) -> _Select:
             return _limit(plan, scope)
 
 
-def _plain(plan: Plan, scope: Scope) -> _Select:
+def _plain(plan: Plan, scope: Scope) -> Select:
     """The plan as a SELECT that may still take WHERE, outputs and groups."""
     select = _select(plan, scope)
-    return select if select.plain else _derived(select, output_columns(plan), scope.statement)
+    return select if select.plain else derived(select, output_columns(plan), scope.statement)
 
 
-def _scan(plan: Scan, scope: Scope) -> _Select:
+def _scan(plan: Scan, scope: Scope) -> Select:
     alias = scope.statement.alias()
     names = {
         column.id: f"{alias}.f{ordinal}"
@@ -231,10 +162,10 @@ def _scan(plan: Scan, scope: Scope) -> _Select:
             index.id: f"{alias}.{name('__index')}",
         }
     view = scope.statement.dialect.name(scope.statement.relations[plan.relation])
-    return _Select(f"{view} {alias}", names)
+    return Select(f"{view} {alias}", names)
 
 
-def _values(plan: Values, scope: Scope) -> _Select:
+def _values(plan: Values, scope: Scope) -> Select:
     alias = scope.statement.alias()
     names = {column.id: f"{alias}.c{column.id}" for column in plan.columns}
     if not plan.rows:
@@ -242,13 +173,13 @@ def _values(plan: Values, scope: Scope) -> _Select:
             f"{scope.statement.constant(None, column.type)} as c{column.id}"
             for column in plan.columns
         )
-        return _Select(f"(select {nulls or '0 as z'} where false) {alias}", names)
+        return Select(f"(select {nulls or '0 as z'} where false) {alias}", names)
     if len(plan.rows) <= _UNION_ROWS_MAX or not plan.columns:
         union = " union all ".join(_row(plan.columns, row, scope) for row in plan.rows)
-        return _Select(f"({union}) {alias}", names)
+        return Select(f"({union}) {alias}", names)
     rows = [f"({', '.join(scope.emit(expr) for expr in row)})" for row in plan.rows]
     called = [f"c{column.id}" for column in plan.columns]
-    return _Select(scope.statement.dialect.values(rows, alias, called), names)
+    return Select(scope.statement.dialect.values(rows, alias, called), names)
 
 
 def _row(columns: Sequence[PlanColumn], row: Sequence[Expr], scope: Scope) -> str:
@@ -258,20 +189,20 @@ def _row(columns: Sequence[PlanColumn], row: Sequence[Expr], scope: Scope) -> st
     return f"select {items or '0 as z'}"
 
 
-def _project(plan: Project, scope: Scope) -> _Select:
+def _project(plan: Project, scope: Scope) -> Select:
     select = _select(plan.input, scope)
     if select.outputs is not None:
-        select = _derived(select, output_columns(plan.input), scope.statement)
-    inside = _inside(select, scope)
+        select = derived(select, output_columns(plan.input), scope.statement)
+    inside = within(select, scope)
     outputs = {
         column.id: inside.emit(expr) for column, expr in zip(plan.columns, plan.exprs, strict=True)
     }
     return replace(select, outputs=outputs)
 
 
-def _filter(plan: Filter, scope: Scope) -> _Select:
+def _filter(plan: Filter, scope: Scope) -> Select:
     select = _plain(plan.input, scope)
-    inside = _inside(select, scope, filtering=True)
+    inside = within(select, scope, filtering=True)
     return replace(
         select, where=(*select.where, *(inside.emit(part) for part in _parts(plan.predicate)))
     )
@@ -283,62 +214,33 @@ def _parts(predicate: Expr) -> Sequence[Expr]:
     return (predicate,)
 
 
-def _join(plan: Join, scope: Scope) -> _Select:
+def _join(plan: Join, scope: Scope) -> Select:
     left = _side(plan.left, scope)
-    right_scope = _inside(left, scope) if plan.lateral else scope
+    right_scope = within(left, scope) if plan.lateral else scope
     right = _select(plan.right, right_scope)
     if plan.lateral:
         if plan.kind not in (JoinKind.CROSS, JoinKind.INNER, JoinKind.LEFT):
             raise scope.statement.dialect.unsupported(f"LATERAL in a {plan.kind.value} join")
-        right = _derived(right, output_columns(plan.right), scope.statement, lateral=True)
+        right = derived(right, output_columns(plan.right), scope.statement, lateral=True)
     elif not right.bare:
-        right = _derived(right, output_columns(plan.right), scope.statement)
+        right = derived(right, output_columns(plan.right), scope.statement)
     source = f"({right.source})" if isinstance(plan.right, Join) and right.bare else right.source
     names = {**left.names, **right.names}
-    joined = _Select(f"{left.source} {plan.kind.value} join {source}", names)
+    joined = Select(f"{left.source} {plan.kind.value} join {source}", names)
     if plan.condition is None:
         return joined
-    condition = _inside(joined, scope).emit(plan.condition)
+    condition = within(joined, scope).emit(plan.condition)
     return replace(joined, source=f"{joined.source} on {condition}")
 
 
-def _side(plan: Plan, scope: Scope) -> _Select:
+def _side(plan: Plan, scope: Scope) -> Select:
     select = _select(plan, scope)
-    return select if select.bare else _derived(select, output_columns(plan), scope.statement)
+    return select if select.bare else derived(select, output_columns(plan), scope.statement)
 
 
-def _group_by(plan: GroupBy, scope: Scope) -> _Select:
+def _window(plan: Window, scope: Scope) -> Select:
     select = _plain(plan.input, scope)
-    keys = plan.keys
-    _check_intervals(plan.key_columns, scope.statement, "grouping by an interval")
-    if any(not isinstance(key, ColumnRef) for key in keys):
-        select = _with_keys(plan, select, scope)
-        keys = tuple(ColumnRef(column.id, column.type) for column in plan.key_columns)
-    inside = _inside(select, scope)
-    key_texts = [inside.emit(key) for key in keys]
-    outputs = {column.id: text for column, text in zip(plan.key_columns, key_texts, strict=True)}
-    for column, call in zip(plan.aggregate_columns, plan.aggregates, strict=True):
-        outputs[column.id] = scope.statement.dialect.aggregate(call, inside)
-    if not outputs:
-        # One row whatever the input: an aggregate nobody asked for makes it so.
-        count = f"(select count(1) as z from {select.source}) {scope.statement.alias()}"
-        return _Select(count, {}, outputs={})
-    return replace(select, outputs=outputs, group=", ".join(key_texts) or None)
-
-
-def _with_keys(plan: GroupBy, select: _Select, scope: Scope) -> _Select:
-    """A derived table that also has the keys as columns: a key's text must not be repeated."""
-    inside = _inside(select, scope)
-    keys = {
-        column.id: inside.emit(key) for column, key in zip(plan.key_columns, plan.keys, strict=True)
-    }
-    columns = (*output_columns(plan.input), *plan.key_columns)
-    return _derived(replace(select, outputs={**select.names, **keys}), columns, scope.statement)
-
-
-def _window(plan: Window, scope: Scope) -> _Select:
-    select = _plain(plan.input, scope)
-    inside = _inside(select, scope)
+    inside = within(select, scope)
     calls = {
         column.id: scope.statement.dialect.window(call, inside)
         for column, call in zip(plan.columns, plan.calls, strict=True)
@@ -346,58 +248,49 @@ def _window(plan: Window, scope: Scope) -> _Select:
     return replace(select, outputs={**select.names, **calls})
 
 
-def _distinct(plan: DistinctRows, scope: Scope) -> _Select:
+def _distinct(plan: DistinctRows, scope: Scope) -> Select:
     select = _select(plan.input, scope)
     columns = output_columns(plan.input)
-    _check_intervals(columns, scope.statement, "DISTINCT of intervals")
+    check_intervals(columns, scope.statement, "DISTINCT of intervals")
     if not columns:
         # Rows of no columns are all the same: the first one is left.
-        return _Select(_derived(select, columns, scope.statement).source, {}, limit="limit 1")
+        return Select(derived(select, columns, scope.statement).source, {}, limit="limit 1")
     if select.group or select.order or select.limit or select.distinct:
-        select = _derived(select, columns, scope.statement)
+        select = derived(select, columns, scope.statement)
     return replace(select, outputs=select.outputs or select.names, distinct=True)
 
 
-def _set_operation(plan: SetOp, scope: Scope) -> _Select:
+def _set_operation(plan: SetOp, scope: Scope) -> Select:
     if not plan.all:
-        _check_intervals(plan.columns, scope.statement, "set operations on intervals")
+        check_intervals(plan.columns, scope.statement, "set operations on intervals")
     if not plan.columns:
         raise scope.statement.dialect.unsupported("a set operation of no columns")
     left, right = (
-        f"({_render(_select(side, scope), output_columns(side), plan.columns)})"
+        f"({render(_select(side, scope), output_columns(side), plan.columns)})"
         for side in (plan.left, plan.right)
     )
     alias = scope.statement.alias()
     operator = f"{plan.kind.value}{' all' if plan.all else ''}"
     names = {column.id: f"{alias}.c{column.id}" for column in plan.columns}
-    return _Select(f"({left} {operator} {right}) {alias}", names)
+    return Select(f"({left} {operator} {right}) {alias}", names)
 
 
-def _sort(plan: Sort, scope: Scope) -> _Select:
+def _sort(plan: Sort, scope: Scope) -> Select:
     select = _plain(plan.input, scope)
-    order = scope.statement.dialect.order_by(plan.keys, _inside(select, scope))
+    order = scope.statement.dialect.order_by(plan.keys, within(select, scope))
     return replace(select, order=order or None)
 
 
-def _limit(plan: Limit, scope: Scope) -> _Select:
+def _limit(plan: Limit, scope: Scope) -> Select:
+    parts = (plan.limit, plan.offset)
+    computed = any(part is not None and scope.statement.known(part) is None for part in parts)
+    if computed or (plan.ties and plan.limit is not None):
+        return limit_by_number(plan, _plain(ranked_input(plan)[0], scope), scope)
     select = _select(plan.input, scope)
     if select.limit is not None:
-        select = _derived(select, output_columns(plan.input), scope.statement)
-    limit = _count(plan.limit, scope, "2201W", "LIMIT")
-    offset = _count(plan.offset, scope, "2201X", "OFFSET")
+        select = derived(select, output_columns(plan.input), scope.statement)
+    limit = count(plan.limit, scope, "2201W", "LIMIT")
+    offset = count(plan.offset, scope, "2201X", "OFFSET")
     clauses = [f"limit {min(limit, _INT_MAX)}"] if limit is not None else []
     clauses += [f"offset {min(offset, _INT_MAX)}"] if offset else []
     return replace(select, limit=" ".join(clauses)) if clauses else select
-
-
-def _count(expr: Expr | None, scope: Scope, sqlstate: str, clause: str) -> int | None:
-    if expr is None:
-        return None
-    known = scope.statement.known(expr)
-    if known is None:
-        raise scope.statement.dialect.unsupported(f"a computed {clause}")
-    count = known[0]
-    assert count is None or isinstance(count, int), f"{clause} is an int8"
-    if count is not None and count < 0:
-        raise SqlError(sqlstate, f"{clause} must not be negative")
-    return count

@@ -13,7 +13,7 @@ from sql.emit.scope import Dialect
 from sql.emit.selects import EmittedQuery, emit_plan
 from sql.emit.spark_aggregates import aggregate, order_by
 from sql.emit.spark_expressions import expression
-from sql.emit.spark_types import literal
+from sql.emit.spark_types import error, literal
 from sql.emit.spark_windows import window
 from sql.plan import Plan, RelationId
 from sql.types import Value
@@ -46,4 +46,6 @@ _SPARK: Final = Dialect(
     window=window,
     order_by=order_by,
     values=_values,
+    error=error,
+    empty_sets=False,
 )

@@ -1,0 +1,137 @@
+"""GROUP BY: plain keys, GROUPING SETS, ROLLUP and CUBE as sets of keys, and GROUPING()
+(transformGroupClause, expand_grouping_sets).
+
+    GROUP BY a, ROLLUP (b, c)  ─▶  (a, b, c), (a, b), (a)
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Final, TypeAlias
+
+from pglast import ast
+from pglast.enums import GroupingSetKind
+
+from sql.binding import Binding
+from sql.errors import SqlError, grouping_error
+from sql.plan import ColumnRef, Expr, PlanColumn
+from sql.scope import Scope
+from sql.syntax import Node, at, is_a, position
+from sql.types import INT4
+
+SETS_MAX: Final = 4096
+_CUBE_MAX: Final = 12
+_ARGUMENTS_MAX: Final = 31
+GROUPING_CLAUSES: Final = frozenset({"SELECT", "HAVING", "ORDER BY", "DISTINCT ON"})
+
+_Key: TypeAlias = Callable[[Node], Expr]
+_Set: TypeAlias = tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupClause:
+    """The keys, each once, and the sets of them; None without any of the three words."""
+
+    keys: tuple[Expr, ...]
+    sets: tuple[tuple[Expr, ...], ...] | None
+
+
+def group_clause(nodes: Sequence[Node], key: _Key, *, distinct: bool) -> GroupClause:
+    """Bind GROUP BY; `key` binds one expression. `distinct`: equal sets count once."""
+    if not any(is_a(node, ast.GroupingSet) for node in nodes):
+        keys = [key(part) for node in nodes for part in _row_parts(node)]
+        return GroupClause(tuple(dict.fromkeys(keys)), None)
+    items = [_item(node, key) for node in nodes]
+    total = 1
+    for item in items:
+        total *= len(item)
+        if total > SETS_MAX:
+            message = f"too many grouping sets present (maximum {SETS_MAX})"
+            place = next(node.location for node in nodes if is_a(node, ast.GroupingSet))
+            raise SqlError("54001", message, at(place))
+    sets = [
+        tuple(dict.fromkeys(expr for part in parts for expr in part)) for parts in product(*items)
+    ]
+    if distinct:
+        sets = list({frozenset(one): one for one in reversed(sets)}.values())[::-1]
+    keys = [expr for one in sets for expr in one]
+    return GroupClause(tuple(dict.fromkeys(keys)), tuple(sets))
+
+
+def _row_parts(node: Node) -> Iterator[Node]:
+    """`(a, b)` stands for a and b."""
+    if is_a(node, ast.RowExpr) and node.row_format.name == "COERCE_IMPLICIT_CAST":
+        for part in node.args or ():
+            yield from _row_parts(part)
+    else:
+        yield node
+
+
+def _item(node: Node, key: _Key) -> list[_Set]:
+    """The sets that one entry stands for."""
+    if not is_a(node, ast.GroupingSet):
+        return [tuple([key(part) for part in _row_parts(node)])]
+    match node.kind:
+        case GroupingSetKind.GROUPING_SET_EMPTY:
+            return [()]
+        case GroupingSetKind.GROUPING_SET_ROLLUP:
+            parts = _elements(node, key)
+            return [_joined(parts[:count]) for count in range(len(parts), -1, -1)]
+        case GroupingSetKind.GROUPING_SET_CUBE:
+            if len(node.content) > _CUBE_MAX:
+                message = f"CUBE is limited to {_CUBE_MAX} elements"
+                raise SqlError("54011", message, at(node.location))
+            parts = _elements(node, key)
+            counts = range(len(parts), -1, -1)
+            return [_joined(some) for count in counts for some in combinations(parts, count)]
+        case _:
+            return [one for part in node.content for one in _item(part, key)]
+
+
+def _elements(node: Node, key: _Key) -> list[_Set]:
+    return [tuple([key(part) for part in _row_parts(entry)]) for entry in node.content]
+
+
+def _joined(parts: Sequence[_Set]) -> _Set:
+    return tuple([expr for part in parts for expr in part])
+
+
+# --- GROUPING() --------------------------------------------------------------------------------
+
+
+def grouping_call(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """GROUPING(..): a column of the level, resolved when the keys are known."""
+    if scope.clause not in GROUPING_CLAUSES:
+        what = "JOIN conditions" if scope.clause == "JOIN/ON" else scope.clause
+        message = f"grouping operations are not allowed in {what}"
+        raise grouping_error(message, at(node.location))
+    if scope.in_aggregate:
+        raise grouping_error("aggregate function calls cannot be nested", at(node.location))
+    if len(node.args) > _ARGUMENTS_MAX:
+        raise SqlError("54023", "GROUPING must have fewer than 32 arguments", at(node.location))
+    args = tuple([binding.expression(scope, arg) for arg in node.args])
+    known = scope.groupings.get(args)
+    if known is None:
+        places = tuple([position(arg) for arg in node.args])
+        known = scope.groupings[args] = (binding.new_column("grouping", INT4), places)
+    return ColumnRef(known[0].id, INT4)
+
+
+def grouping_columns(
+    scope: Scope, keys: Sequence[Expr]
+) -> tuple[tuple[PlanColumn, ...], tuple[tuple[int, ...], ...]]:
+    """The columns of GROUPING calls and the numbers of the keys that each looks at."""
+    places = {expr: number for number, expr in enumerate(keys)}
+    columns: list[PlanColumn] = []
+    numbers: list[tuple[int, ...]] = []
+    for args, (column, where) in scope.groupings.items():
+        for arg, place in zip(args, where, strict=True):
+            if arg not in places:
+                message = (
+                    "arguments to GROUPING must be grouping expressions of the associated "
+                    "query level"
+                )
+                raise grouping_error(message, place)
+        columns.append(column)
+        numbers.append(tuple([places[arg] for arg in args]))
+    return tuple(columns), tuple(numbers)

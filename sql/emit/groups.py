@@ -1,0 +1,87 @@
+"""GROUP BY as SQL: keys, aggregates, grouping sets.
+
+INVARIANTS
+  G1  the grouping set of no keys makes a row also of no input, as in PostgreSQL; what an engine
+      leaves out there is put back by an outer join.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from sql.emit.scope import Scope
+from sql.emit.select_parts import Select, check_intervals, derived, numbered, within
+from sql.plan import ColumnId, ColumnRef, GroupBy, output_columns
+
+_COUNTS: Final = frozenset({"count", "regr_count"})
+"""Aggregates that are not NULL over nothing."""
+
+
+def group_by(plan: GroupBy, select: Select, scope: Scope) -> Select:
+    """The groups of a plain SELECT of the node's input."""
+    keys = plan.keys
+    check_intervals(plan.key_columns, scope.statement, "grouping by an interval")
+    if plan.sets is not None or any(not isinstance(key, ColumnRef) for key in keys):
+        select = _with_keys(plan, select, scope)
+        keys = tuple(ColumnRef(column.id, column.type) for column in plan.key_columns)
+    inside = within(select, scope)
+    key_texts = [inside.emit(key) for key in keys]
+    outputs = {column.id: text for column, text in zip(plan.key_columns, key_texts, strict=True)}
+    for column, call in zip(plan.aggregate_columns, plan.aggregates, strict=True):
+        outputs[column.id] = scope.statement.dialect.aggregate(call, inside)
+    if plan.sets is not None:
+        return _by_sets(plan, replace(select, outputs=outputs), key_texts, scope)
+    for column in plan.grouping_columns:
+        outputs[column.id] = scope.statement.constant(0, column.type)
+    if not outputs:
+        # One row whatever the input: an aggregate nobody asked for makes it so.
+        count = f"(select count(1) as z from {select.source}) {scope.statement.alias()}"
+        return Select(count, {}, outputs={})
+    return replace(select, outputs=outputs, group=", ".join(key_texts) or None)
+
+
+def _with_keys(plan: GroupBy, select: Select, scope: Scope) -> Select:
+    """A derived table that also has the keys as columns: a key's text must not be repeated."""
+    inside = within(select, scope)
+    keys = {
+        column.id: inside.emit(key) for column, key in zip(plan.key_columns, plan.keys, strict=True)
+    }
+    columns = (*output_columns(plan.input), *plan.key_columns)
+    return derived(replace(select, outputs={**select.names, **keys}), columns, scope.statement)
+
+
+def _by_sets(plan: GroupBy, select: Select, keys: Sequence[str], scope: Scope) -> Select:
+    """GROUPING SETS, with GROUPING() bit by bit."""
+    assert plan.sets is not None, "called for grouping sets"
+    assert select.outputs is not None, "keys and aggregates are there"
+    outputs = dict(select.outputs)
+    for column, numbers in zip(plan.grouping_columns, plan.groupings, strict=True):
+        bits = [
+            f"cast(grouping({keys[number]}) as bigint) * {1 << bit}"
+            for bit, number in enumerate(reversed(numbers))
+        ]
+        outputs[column.id] = f"cast({' + '.join(bits)} as int)"
+    sets = ", ".join(f"({', '.join(keys[number] for number in one)})" for one in plan.sets)
+    grouped = replace(select, outputs=outputs, group=f"grouping sets ({sets})")
+    if () not in plan.sets or scope.statement.dialect.empty_sets:
+        return grouped
+    return _with_empty_set(plan, grouped, scope)
+
+
+def _with_empty_set(plan: GroupBy, select: Select, scope: Scope) -> Select:
+    """The groups, or the row of the set of no keys if there is no input (G1)."""
+    assert plan.sets is not None, "called for grouping sets"
+    if plan.sets.count(()) > 1:
+        raise scope.statement.dialect.unsupported("the same grouping set of no columns twice")
+    columns = output_columns(plan)
+    found, alias = numbered(select, {"m": "1"}, columns, scope)
+    one = scope.statement.alias()
+    outputs: dict[ColumnId, str] = dict(found.names)
+    for column, call in zip(plan.aggregate_columns, plan.aggregates, strict=True):
+        if call.function.name in _COUNTS:
+            outputs[column.id] = f"coalesce({found.names[column.id]}, cast(0 as bigint))"
+    for column, numbers in zip(plan.grouping_columns, plan.groupings, strict=True):
+        all_bits = f"cast({(1 << len(numbers)) - 1} as int)"
+        outputs[column.id] = f"coalesce({found.names[column.id]}, {all_bits})"
+    source = f"(select 0 as z) {one} left join {found.source} on {alias}.m = 1"
+    return Select(source, found.names, outputs=outputs)

@@ -1,0 +1,74 @@
+"""LIMIT and DISTINCT ON by row numbers, where the engines' own clauses do not say it."""
+
+from dataclasses import replace
+from typing import Final
+
+from sql.emit.scope import Scope
+from sql.emit.select_parts import Select, numbered, ordering, within
+from sql.errors import SqlError
+from sql.plan import DistinctOn, Expr, Limit, Plan, Sort, SortKey, output_columns
+
+_BIGINT_MAX: Final = (1 << 63) - 1
+
+
+def distinct_on(plan: DistinctOn, select: Select, scope: Scope) -> Select:
+    """By row numbers: the first of each key, of a plain SELECT of the input."""
+    inside = within(select, scope)
+    for key in plan.keys:
+        if key.type.name == "interval" and not scope.statement.dialect.intervals:
+            raise scope.statement.dialect.unsupported("DISTINCT ON an interval")
+    keys = ", ".join(inside.emit(key) for key in plan.keys)
+    number = f"row_number() over (partition by {keys} {ordering(plan.order, inside)})"
+    names, alias = numbered(select, {"n": number}, output_columns(plan.input), scope)
+    return replace(names, where=(f"{alias}.n = 1",))
+
+
+def ranked_input(plan: Limit) -> tuple[Plan, tuple[SortKey, ...]]:
+    """What is below the sorting of a Limit, and the sorting."""
+    sort = plan.input
+    return (sort.input, sort.keys) if isinstance(sort, Sort) else (sort, ())
+
+
+def limit_by_number(plan: Limit, select: Select, scope: Scope) -> Select:
+    """By row numbers, where LIMIT cannot say it: computed counts, peers of the last row.
+
+    `select`: a plain SELECT of `ranked_input`.
+    """
+    below, keys = ranked_input(plan)
+    order = ordering(keys, within(select, scope))
+    numbers = {"n": f"row_number() over ({order})", "r": f"rank() over ({order})"}
+    found, alias = numbered(select, numbers, output_columns(below), scope)
+    skipped = _counted(plan.offset, scope, "2201X", "OFFSET") or "0"
+    taken = _counted(plan.limit, scope, "2201W", "LIMIT")
+    where = [f"({alias}.n > {skipped})"]
+    if taken is not None:
+        number = f"{alias}.r" if plan.ties else f"{alias}.n"
+        where.append(f"({number} - {skipped} <= {taken} and {taken} > 0)")
+    return replace(found, where=tuple(where), order=f"{alias}.n" if keys else None)
+
+
+def _counted(expr: Expr | None, scope: Scope, sqlstate: str, clause: str) -> str | None:
+    """A count as a text that is never NULL; a NULL limit is the largest number."""
+    if expr is None:
+        return None
+    most = 0 if clause == "OFFSET" else _BIGINT_MAX
+    if scope.statement.known(expr) is not None:
+        known = count(expr, scope, sqlstate, clause)
+        return f"cast({most if known is None else known} as bigint)"
+    text = replace(scope, filtering=False).emit(expr)
+    failure = scope.statement.dialect.error(sqlstate, f"{clause} must not be negative")
+    return f"coalesce(case when {text} < 0 then {failure} else {text} end, cast({most} as bigint))"
+
+
+def count(expr: Expr | None, scope: Scope, sqlstate: str, clause: str) -> int | None:
+    """A constant LIMIT or OFFSET."""
+    if expr is None:
+        return None
+    known = scope.statement.known(expr)
+    if known is None:
+        raise scope.statement.dialect.unsupported(f"a computed {clause}")
+    value = known[0]
+    assert value is None or isinstance(value, int), f"{clause} is an int8"
+    if value is not None and value < 0:
+        raise SqlError(sqlstate, f"{clause} must not be negative")
+    return value

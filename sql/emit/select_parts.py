@@ -1,0 +1,101 @@
+"""One SELECT under construction, and how it becomes text or a table of the next one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from sql.emit.scope import Scope, Statement
+from sql.plan import ColumnId, PlanColumn, SortKey
+
+Names: TypeAlias = Mapping[ColumnId, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """A SELECT under construction. `names`: what the FROM clause offers; `outputs`: None while it
+    is all of it.
+    """
+
+    source: str
+    names: Names
+    where: tuple[str, ...] = ()
+    outputs: Names | None = None
+    group: str | None = None
+    distinct: bool = False
+    order: str | None = None
+    limit: str | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether rows are still those of FROM and WHERE."""
+        return self.outputs is None and self.order is None and self.limit is None
+
+    @property
+    def bare(self) -> bool:
+        """Whether it is nothing but a FROM clause."""
+        return self.plain and not self.where
+
+
+def within(select: Select, outer: Scope, *, filtering: bool = False) -> Scope:
+    """Where expressions over a SELECT's source stand; columns of outer queries stay visible
+    (P3).
+    """
+    return replace(outer, columns={**outer.columns, **select.names}, filtering=filtering)
+
+
+def render(
+    select: Select, columns: Sequence[PlanColumn], called: Sequence[PlanColumn] | None = None
+) -> str:
+    """The SELECT with these columns, in order; `called`: the columns that give them their names."""
+    texts = select.names if select.outputs is None else select.outputs
+    items = ", ".join(
+        f"{texts[column.id]} as c{name.id}"
+        for column, name in zip(columns, called or columns, strict=True)
+    )
+    clauses = [f"select {'distinct ' if select.distinct else ''}{items or '0 as z'}"]
+    clauses.append(f"from {select.source}")
+    if select.where:
+        clauses.append(f"where {' and '.join(select.where)}")
+    if select.group:
+        clauses.append(f"group by {select.group}")
+    if select.order:
+        clauses.append(f"order by {select.order}")
+    if select.limit:
+        clauses.append(select.limit)
+    return " ".join(clauses)
+
+
+def derived(
+    select: Select, columns: Sequence[PlanColumn], statement: Statement, *, lateral: bool = False
+) -> Select:
+    """The SELECT as a table of the next one."""
+    alias = statement.alias()
+    prefix = "lateral " if lateral else ""
+    text = f"{prefix}({render(select, columns)}) {alias}"
+    return Select(text, {column.id: f"{alias}.c{column.id}" for column in columns})
+
+
+def check_intervals(columns: Sequence[PlanColumn], statement: Statement, what: str) -> None:
+    """0A000 for intervals where the engine cannot compare them."""
+    if not statement.dialect.intervals and any(c.type.name == "interval" for c in columns):
+        raise statement.dialect.unsupported(what)
+
+
+def ordering(keys: Sequence[SortKey], inside: Scope) -> str:
+    """ORDER BY of a window; without keys rows come in any order."""
+    order = inside.statement.dialect.order_by(keys, inside) if keys else "cast(null as int)"
+    return f"order by {order}"
+
+
+def numbered(
+    select: Select, numbers: Mapping[str, str], columns: Sequence[PlanColumn], scope: Scope
+) -> tuple[Select, str]:
+    """The SELECT as a derived table that has these numbers too, and its alias."""
+    alias = scope.statement.alias()
+    texts = select.names if select.outputs is None else select.outputs
+    items = [f"{texts[column.id]} as c{column.id}" for column in columns]
+    items += [f"{text} as {name}" for name, text in numbers.items()]
+    where = f" where {' and '.join(select.where)}" if select.where else ""
+    group = f" group by {select.group}" if select.group else ""
+    text = f"(select {', '.join(items)} from {select.source}{where}{group}) {alias}"
+    return Select(text, {column.id: f"{alias}.c{column.id}" for column in columns}), alias
