@@ -7,7 +7,7 @@ INVARIANTS
   N1  a statement fails with 23505 if two of its rows, or one of them and a row that it leaves in
       its view, have one key; rows that it deletes or replaces do not count, in whatever order.
   N2  what is free in the view is looked up under a predicate, so that the commit is refused if
-      somebody else has given the key to a row meanwhile (A6 of `core/validation.py`).
+      somebody else has given the key to a row meanwhile (A8 of `core/validation.py`).
   N3  files are read in a thread, and only those that may hold a key.
 """
 

@@ -92,12 +92,10 @@ class KeyLookUps:
     INVARIANT  P4  look-ups of one constraint are one predicate, however many statements they are.
     """
 
-    __slots__ = ("_bulk", "_by_constraint", "_count", "_whole", "decide", "since")
+    __slots__ = ("_bulk", "_by_constraint", "_count", "_whole", "since")
 
     def __init__(self, since: Timestamp) -> None:
         self.since = since
-        self.decide = False
-        """Whether one of them decides."""
         self._by_constraint: dict[str, tuple[KeyLookUp, set[tuple[Hashable, ...]]]] = {}
         self._bulk: list[KeyLookUp] = []
         self._count = 0
@@ -106,7 +104,6 @@ class KeyLookUps:
     def add(self, look_up: KeyLookUp) -> None:
         """More keys."""
         points = look_up.points
-        self.decide = self.decide or look_up.decides
         if points is None:
             self._bulk.append(look_up)
         else:

@@ -9,6 +9,7 @@ from coordinator.core.effects import (
 )
 from coordinator.core.messages import (
     AdoptSnapshot,
+    Isolation,
     Refused,
     RefusedReason,
     Scan,
@@ -16,7 +17,7 @@ from coordinator.core.messages import (
 )
 from coordinator.core.state import CoreState, refuse
 from coordinator.core.transactions import Transaction
-from coordinator.core.validation import fenced
+from coordinator.core.validation import Ahead, Recent, doomed, fenced
 from sql.catalog import Table
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp
@@ -44,6 +45,8 @@ def scan(core: CoreState, message: Scan) -> list[Effect]:
     for table, predicate in zip(message.tables, predicates, strict=True):
         shard = ShardId(table.shard)
         refused = fenced(table, core.shards) or _too_old(core, table, message.ts, txn)
+        if refused is None and current and txn.isolation is Isolation.READ_COMMITTED:
+            refused = doomed(txn, shard, _recent(core))
         if refused is not None:
             return [Reply(message.request, refused)]
         if current:
@@ -52,6 +55,11 @@ def scan(core: CoreState, message: Scan) -> list[Effect]:
             shard_of(core, txn, table).view(message.ts, txn.own(shard) if current else None)
         )
     return [Reply(message.request, Views(tuple(views)))]
+
+
+def _recent(core: CoreState) -> Recent:
+    """What is committed; a group on its way is seen by nobody yet."""
+    return Recent(core.shards, core.groups.writes, core.groups.counts, Ahead())
 
 
 def _too_old(core: CoreState, table: Table, ts: Timestamp, txn: Transaction) -> Refused | None:

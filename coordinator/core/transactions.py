@@ -85,6 +85,8 @@ class Transaction:
     """The catalog at its timestamp, without its own DDL."""
     look_ups: set[LookUp] = field(default_factory=set[LookUp])
     """Names that it rests on (A6)."""
+    unharmed: dict[ShardId, Timestamp] = field(default_factory=dict[ShardId, Timestamp])
+    """Up to when nobody else has changed a row that it has written, or given its key (A7)."""
     _savepoints: dict[int, _Mark] = field(default_factory=dict[int, _Mark])
     _overlays: int = 0
     _old_bytes: int = 0
@@ -129,9 +131,13 @@ class Transaction:
     def write(self, table: Table, batch: WriteBatch, old: OldRows | None = None) -> None:
         """Buffer rows (X2); `old`: what is known about rows that it deletes."""
         self.tables[table.oid] = table
+        shard = ShardId(table.shard)
         if old is not None:
-            self._remember(ShardId(table.shard), old)
-        self.writes.setdefault(ShardId(table.shard), OwnWrites()).add(batch)
+            self._remember(shard, old)
+        self.writes.setdefault(shard, OwnWrites()).add(batch)
+        if self.snapshot is not None:
+            # What it deletes now was there at its timestamp; what has come since is not known.
+            self.unharmed[shard] = min(self.unharmed.get(shard, self.snapshot.ts), self.snapshot.ts)
 
     def _remember(self, shard: ShardId, old: OldRows) -> None:
         self._old_bytes += old.rows.nbytes + OLD_ROWS_OVERHEAD_BYTES

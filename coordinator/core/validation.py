@@ -13,8 +13,10 @@ INVARIANTS
   A4  a shard whose Delta table has a foreign writer's version, or is damaged, takes no commit and
       answers no read: nobody knows what it holds.
   A5  at every level a row is deleted or replaced once: of two who do it the first committer wins.
-  A6  at every level a key that the transaction gives to a row, and that it found free, is still
-      free.
+  A8  at every level a key that the transaction gives to a row, and that it found free, is still
+      free. At a serializable level so is a key that it found free and did not take: it has seen it.
+  A7  a transaction that reads at several timestamps (read committed) meets nobody else's version of
+      a row that it has changed, nor another row with its key: it fails at the statement.
   A6  a transaction that writes at a serializable level commits only if every name that it rests on
       still means what it meant: that of a table to be created, or one that was found missing.
 """
@@ -35,7 +37,7 @@ from coordinator.core.interim import (
     Verdict,
 )
 from coordinator.core.messages import Isolation, PutTable, Refused, RefusedReason, RemoveTable
-from coordinator.core.own_writes import deletes_of_others
+from coordinator.core.own_writes import deletes_of_others, final_batch
 from coordinator.core.predicates import KeyLookUp, ReadPredicate
 from coordinator.core.transactions import Transaction
 from sql.catalog import Catalog, LookUp, Table
@@ -163,7 +165,7 @@ _AHEAD = Timestamp(1)
 def conflict(
     txn: Transaction, writes: Mapping[ShardId, WriteBatch], recent: Recent
 ) -> Refused | None:
-    """The verdict on what was read (A1), rows to delete (A5) and keys (A6)."""
+    """The verdict on what was read (A1), rows to delete (A5) and keys (A8)."""
     return (
         _row_conflict(txn, writes, recent)
         or key_conflict(txn, writes, recent)
@@ -181,8 +183,25 @@ def _row_conflict(
             continue
         if recent.writes.any_gone(state, deletes) or recent.ahead.deletes_any(state, deletes):
             recent.counts.by_row += 1
+            if txn.isolation is Isolation.READ_COMMITTED:
+                return _changed_twice(_table(txn, shard))
             return _refused(txn, shard, state.last_write)
     return None
+
+
+def doomed(txn: Transaction, shard: ShardId, recent: Recent) -> Refused | None:
+    """The verdict of A5 and A8 on what a transaction has written so far, before it reads on (A7).
+
+    It reads at a later timestamp than it wrote at, so it would meet what it has lost to.
+    """
+    own, state = txn.writes.get(shard), recent.shards.get(shard)
+    if own is None or state is None or state.last_write <= txn.unharmed.get(shard, _BEFORE):
+        return None
+    writes = {shard: final_batch(own.merged())}
+    verdict = _row_conflict(txn, writes, recent) or key_conflict(txn, writes, recent)
+    if verdict is None:
+        txn.unharmed[shard] = state.last_write
+    return verdict
 
 
 def _read_conflict(txn: Transaction, recent: Recent) -> Refused | None:
@@ -226,27 +245,49 @@ def _look(
 def key_conflict(
     txn: Transaction, writes: Mapping[ShardId, WriteBatch], recent: Recent
 ) -> Refused | None:
-    """The verdict on keys (A6): 23505 if it is certain that one exists now, 40001 if it may."""
+    """The verdict on keys (A8): 23505 if it is certain that one exists now, 40001 if it may."""
     budget = Budget()
+    validating = txn.isolation in VALIDATING
     for shard, look_ups in txn.key_look_ups.items():
-        if not recent.wrote(shard, look_ups.since):
-            continue
-        # What was not given to a row of its own matters only if it decided about others.
-        if shard not in writes and not (look_ups.decide and txn.isolation in VALIDATING):
+        own = writes.get(shard)
+        # A key that was seen free and not taken is a read like any other.
+        if not recent.wrote(shard, look_ups.since) or (own is None and not validating):
             continue
         verdict = recent.look(shard, look_ups.predicates, look_ups.since, budget)
         if verdict is Verdict.CLEAR:
             continue
-        if verdict is Verdict.MATCH and shard in writes:
+        if verdict is Verdict.MATCH and own is not None:
             for look_up in look_ups.predicates or ():
                 if look_up.decides:
                     continue
-                taken = _taken(look_up, shard, writes[shard], look_ups.since, recent)
+                taken = _taken(look_up, shard, own, look_ups.since, recent)
                 if taken is not None:
                     recent.counts.by_key += 1
                     return duplicate(_table(txn, shard), look_up.constraint, taken)
-        return recent.refused(txn, shard, verdict)
+            given = None if validating else _given(look_ups.predicates, own)
+            if given is not None:
+                verdict = recent.look(shard, given, look_ups.since, budget)
+        if verdict is not Verdict.CLEAR:
+            return recent.refused(txn, shard, verdict)
     return None
+
+
+def _given(look_ups: Iterable[KeyLookUp] | None, own: WriteBatch) -> list[KeyLookUp] | None:
+    """The look-ups of those keys only that the rows to commit have; None: that is not known."""
+    if look_ups is None or own.staged or own.inserts is None:
+        return None
+    rows = KnownRows.of(own.inserts)
+    given: list[KeyLookUp] = []
+    for look_up in look_ups:
+        points = look_up.points
+        if look_up.decides:
+            given.append(look_up)
+            continue
+        if points is None or rows.count > LOOK_ROWS_MAX:
+            return None
+        if keys := set(_keys_among(points, rows)):
+            given.append(look_up.merged(keys))
+    return given
 
 
 def _taken(
@@ -299,6 +340,17 @@ def _refused(txn: Transaction, shard: ShardId, last_write: Timestamp) -> Refused
         "40001",
         _CONFLICT,
         f'Table "{table.name}" was changed {by}, after this transaction read it at {ts}.',
+        RETRY_HINT,
+    )
+
+
+def _changed_twice(table: Table) -> Refused:
+    """40001 where every statement reads at a timestamp of its own."""
+    return Refused(
+        RefusedReason.CONFLICT,
+        "40001",
+        _CONFLICT,
+        f'A row of table "{table.name}" that this transaction has changed was changed by another.',
         RETRY_HINT,
     )
 

@@ -110,16 +110,74 @@ async def test_read_committed_has_its_own_ddl_on_top() -> None:
 
 
 @on_a_loop
-async def test_read_committed_survives_that_others_delete_the_same_rows() -> None:
+async def test_read_committed_never_shows_two_versions_of_a_row() -> None:
+    """Who changes a row that somebody else has changed since cannot commit, and hears it at once:
+    the first committer wins the row (A5).
+    """
+    async with running() as stack, connected(stack, 2) as (writer, other):
+        for change in ("update t set a = a + 100 where a = 1", "delete from t where a = 1"):
+            await setup(other)
+            for statement in (
+                "select a from t",
+                "update t set a = 0 where a = 11",
+                "delete from t",
+                "insert into t select 1 from t",
+                "commit",
+            ):
+                await writer.execute("begin isolation level read committed")
+                await writer.execute("update t set a = a + 10 where a = 1")
+                await other.execute(change)
+                # What does not look at the table goes on.
+                assert await value(writer, "select 1") == 1
+                text = await refused(writer, statement, errors.SerializationFailure)
+                assert 'a row of table "t" that this transaction has changed' in text.lower()
+                await writer.execute("rollback")
+                await other.execute("delete from t; insert into t values (1), (2)")
+            await other.execute("drop table t")
+
+
+@on_a_loop
+async def test_read_committed_goes_on_from_a_savepoint_before_its_change() -> None:
+    async with running() as stack, connected(stack, 2) as (writer, other):
+        await setup(other)
+        await writer.execute("begin isolation level read committed")
+        await writer.execute("insert into t values (20)")
+        await writer.execute("savepoint s")
+        await writer.execute("update t set a = a + 10 where a = 1")
+        await other.execute("update t set a = a + 100 where a = 1")
+        await refused(writer, "select a from t", errors.SerializationFailure)
+        await writer.execute("rollback to s")
+        assert await all_rows(writer, "select a from t order by a") == [(2,), (20,), (101,)]
+        await writer.execute("update t set a = a + 10 where a = 101")
+        assert await all_rows(writer, "select a from t order by a") == [(2,), (20,), (111,)]
+        await writer.execute("commit")
+        assert await all_rows(other, "select a from t order by a") == [(2,), (20,), (111,)]
+
+
+@on_a_loop
+async def test_read_committed_sees_others_change_what_it_has_not_changed() -> None:
     async with running() as stack, connected(stack, 2) as (writer, other):
         await setup(other)
         await writer.execute("begin isolation level read committed")
         await writer.execute("update t set a = a + 10 where a = 1")
-        await other.execute("delete from t where a = 1")
-        assert await all_rows(writer, "select a from t order by a") == [(2,), (11,)]
-        # The first committer wins the row (A5).
-        await refused(writer, "commit", errors.SerializationFailure)
-        assert await all_rows(other, "select a from t") == [(2,)]
+        await other.execute("update t set a = a + 100 where a = 2")
+        assert await all_rows(writer, "select a from t order by a") == [(11,), (102,)]
+        await writer.execute("update t set a = a + 10")
+        await other.execute("insert into t values (3)")
+        assert await all_rows(writer, "select a from t order by a") == [(3,), (21,), (112,)]
+        await writer.execute("commit")
+
+
+@on_a_loop
+async def test_read_committed_never_shows_a_key_twice() -> None:
+    async with running() as stack, connected(stack, 2) as (writer, other):
+        await other.execute("create table k (a int primary key, b int)")
+        await writer.execute("begin isolation level read committed")
+        await writer.execute("insert into k values (1, 1)")
+        await other.execute("insert into k values (1, 2)")
+        await refused(writer, "select a from k", errors.UniqueViolation)
+        await writer.execute("rollback")
+        assert await all_rows(writer, "select * from k") == [(1, 2)]
 
 
 @on_a_loop

@@ -228,9 +228,8 @@ async def test_read_committed_looks_since_the_first_statement() -> None:
         await first.execute("begin isolation level read committed")
         await first.execute("insert into k values (5)")
         await second.execute("insert into k values (5)")
-        await first.execute("insert into k values (6)")
         with pytest.raises(psycopg.errors.UniqueViolation):
-            await first.execute("commit")
+            await first.execute("insert into k values (6)")
 
 
 @on_a_loop
@@ -258,6 +257,42 @@ async def test_a_savepoint_takes_a_key_back() -> None:
         # What was seen, that 5 was free, is not true any more; but 5 is not in doubt.
         with pytest.raises(psycopg.errors.SerializationFailure):
             await first.execute("commit")
+
+
+@pytest.mark.parametrize("level", ["repeatable read", "read committed"])
+@pytest.mark.parametrize("undo", ["rollback to a", "delete from k where id = 5"])
+@on_a_loop
+async def test_a_key_that_was_taken_back_is_of_no_concern(level: str, undo: str) -> None:
+    """These levels do not validate what was seen: only the keys that are given count."""
+    async with running() as stack, connected(stack, 2) as (first, second):
+        await first.execute(FRESH)
+        await first.execute(f"begin isolation level {level}")
+        await first.execute("insert into k values (1)")
+        await first.execute("savepoint a")
+        await first.execute("insert into k values (5)")
+        await first.execute(undo)
+        await second.execute("insert into k values (5)")
+        await first.execute("insert into k values (2)")
+        await first.execute("commit")
+        assert await all_rows(first, "select id from k order by id") == [(1,), (2,), (5,)]
+
+
+@pytest.mark.parametrize("undo", ["rollback to a", "delete from {0} where id = 1"])
+@on_a_loop
+async def test_a_key_that_was_seen_free_is_a_read(undo: str) -> None:
+    """Each has seen that the other's key is free, and has then written its own: no order fits."""
+    async with running() as stack, connected(stack, 2) as (first, second):
+        for table in ("ka", "kb"):
+            await first.execute(f"create table {table} (id int primary key)")
+        for connection, seen, written in ((first, "ka", "kb"), (second, "kb", "ka")):
+            await connection.execute("begin")
+            await connection.execute("savepoint a")
+            await connection.execute(f"insert into {seen} values (1)")
+            await connection.execute(undo.format(seen))
+            await connection.execute(f"insert into {written} values (1)")
+        await first.execute("commit")
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            await second.execute("commit")
 
 
 @on_a_loop
