@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from sql.catalog import Column
 from sql.types import SqlType, display
+from storage.delta.schema import NAME_KEY, NUMBER_KEY
 
 TYPE_KEY: Final = b"meridian.type"
 
@@ -47,16 +48,27 @@ def arrow_type(type_: SqlType) -> pa.DataType:
     return _SIMPLE[type_.name]
 
 
-def table_schema(columns: Sequence[Column]) -> pa.Schema:
-    """The schema that a table's files, batches and views have."""
-    return pa.schema(
-        [
-            pa.field(
-                column.name,
-                arrow_type(column.type),
-                nullable=not column.not_null,
-                metadata={TYPE_KEY: display(column.type).encode()},
-            )
-            for column in columns
-        ]
-    )
+def table_schema(columns: Sequence[Column], numbers: int = 0) -> pa.Schema:
+    """The schema that a table's files, batches and views have. `numbers`: the largest number that a
+    column of it has had.
+    """
+    fields = [
+        pa.field(
+            column.field,
+            arrow_type(column.type),
+            nullable=not column.not_null,
+            metadata=_noted(column),
+        )
+        for column in columns
+    ]
+    if not any(column.stored for column in columns):
+        return pa.schema(fields)
+    largest = max([numbers, *(column.number for column in columns)])
+    return pa.schema(fields, metadata={NUMBER_KEY: str(largest).encode()})
+
+
+def _noted(column: Column) -> dict[bytes, bytes]:
+    noted = {TYPE_KEY: display(column.type).encode()}
+    if column.stored:
+        noted |= {NAME_KEY: column.name.encode(), NUMBER_KEY: str(column.number).encode()}
+    return noted

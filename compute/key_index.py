@@ -20,10 +20,12 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 from pyroaring import BitMap64
 
+from compute.arrow import table_schema
 from compute.key_predicates import KeyValues, NewKeys
 from compute.row_keys import RowKey, row_keys
 from storage.batch import DataFile, Deletes, FileSlice, InlineSlice, ShardView
 from storage.known_rows import KnownRows
+from storage.shapes import shaped
 from storage.types import OWN, ShardId, Source
 
 ReadColumns: TypeAlias = Callable[[ShardId, DataFile, Sequence[str]], pa.Table]
@@ -63,8 +65,8 @@ class KeyIndex:
         self._read = read
         self.read_rows = read_rows
         """For who wants the rows that were located."""
-        self._tails: OrderedDict[tuple[ShardId, tuple[int, ...]], _Tail] = OrderedDict()
-        self._columns: OrderedDict[tuple[Source, tuple[int, ...]], pa.Table] = OrderedDict()
+        self._tails: OrderedDict[tuple[ShardId, tuple[str, ...]], _Tail] = OrderedDict()
+        self._columns: OrderedDict[tuple[Source, tuple[str, ...]], pa.Table] = OrderedDict()
         self._bytes = 0
         self._tail_rows = 0
         # Threads that look up keys of several statements change both maps.
@@ -131,7 +133,7 @@ class KeyIndex:
             return self._grown_tail(view, keys)
 
     def _grown_tail(self, view: ShardView, keys: NewKeys) -> _Tail:
-        place = (view.shard, keys.key.columns)
+        place = (view.shard, tuple(_fields(keys)))
         tail = self._tails.get(place)
         if tail is None or len(tail.known) > 2 * len(view.inline) + SMALL_ROWS_MAX:
             self._forget(place)
@@ -151,25 +153,27 @@ class KeyIndex:
             self._forget(next(iter(self._tails)))
         return tail
 
-    def _forget(self, place: tuple[ShardId, tuple[int, ...]]) -> None:
+    def _forget(self, place: tuple[ShardId, tuple[str, ...]]) -> None:
         tail = self._tails.pop(place, None)
         if tail is not None:
             self._tail_rows -= tail.count
 
     def _file_columns(self, shard: ShardId, file: DataFile, keys: NewKeys) -> pa.Table:
-        place = (Source(f"{shard}/{file.name}"), keys.key.columns)
+        place = (Source(f"{shard}/{file.name}"), tuple(_fields(keys)))
         with self._lock:
             rows = self._columns.get(place)
             if rows is not None:
                 self._columns.move_to_end(place)
         if rows is None:
-            names = [keys.table.columns[ordinal].name for ordinal in keys.key.columns]
-            rows = self._read(shard, file, names).select(names)
+            names = _fields(keys)
+            rows = self._read(shard, file, names)
+            if rows.schema.names != names:
+                rows = shaped(rows, _key_schema(keys))
             with self._lock:
                 self._keep(place, rows)
         return rows
 
-    def _keep(self, place: tuple[Source, tuple[int, ...]], rows: pa.Table) -> None:
+    def _keep(self, place: tuple[Source, tuple[str, ...]], rows: pa.Table) -> None:
         if place in self._columns or rows.nbytes > CACHED_BYTES_MAX // 4:
             return
         self._columns[place] = rows
@@ -177,6 +181,15 @@ class KeyIndex:
         while self._bytes > CACHED_BYTES_MAX:
             _, gone = self._columns.popitem(last=False)
             self._bytes -= gone.nbytes
+
+
+def _fields(keys: NewKeys) -> list[str]:
+    """What the columns of the key are called in files."""
+    return [keys.table.columns[ordinal].field for ordinal in keys.key.columns]
+
+
+def _key_schema(keys: NewKeys) -> pa.Schema:
+    return table_schema([keys.table.columns[ordinal] for ordinal in keys.key.columns])
 
 
 def _keys(rows: pa.Table, ordinals: Sequence[int]) -> Iterator[KeyValues]:

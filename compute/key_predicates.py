@@ -237,7 +237,7 @@ class KeyPredicate:
 def _may_hold(table: Table, key: Key, keys: Iterable[KeyValues], file: DataFile) -> bool:
     try:
         bounds = [
-            column_bounds(file.stats_json, column.name, arrow_type(column.type))
+            column_bounds(file.stats_json, column.field, arrow_type(column.type))
             for column in (table.columns[ordinal] for ordinal in key.columns)
         ]
         return any(all(map(_within, values, bounds)) for values in keys)

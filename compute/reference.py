@@ -39,6 +39,7 @@ from sql.plan_depth import check_depth
 from sql.traverse import children, inputs, plan_expressions
 from sql.types import Value
 from storage.batch import DataFile, ShardView
+from storage.shapes import shaped
 from storage.types import ShardId, Source
 
 ReadFile: TypeAlias = Callable[[ShardId, DataFile], pa.Table]
@@ -150,7 +151,7 @@ def can_run(plan: Plan) -> bool:
 def _scan_rows(scan: Scan, view: ShardView, read_file: ReadFile) -> Sequence[Row]:
     rows: list[Row] = []
     for part in view.files:
-        table = read_file(view.shard, part.file)
+        table = shaped(read_file(view.shard, part.file), view.schema)
         rows += _slice_rows(scan, part.file.name, table, part.row_limit, part.deleted)
     for inline in view.inline:
         table = inline.rows

@@ -177,7 +177,7 @@ class RowPredicate:
     def _may_hold(self, conjunction: _Conjunction, stats: str) -> bool:
         for ordinal, (low, high) in conjunction.bounds.items():
             column = self._columns[ordinal]
-            least, greatest = column_bounds(stats, column.name, arrow_type(column.type))
+            least, greatest = column_bounds(stats, column.field, arrow_type(column.type))
             if low is not None and greatest is not None and greatest < low:  # type: ignore[operator]
                 return False
             if high is not None and least is not None and least > high:  # type: ignore[operator]

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 from pathlib import Path
 
 from compute.arrow import table_schema
@@ -20,6 +21,7 @@ from sql.catalog import SYSTEM_TIMELINE, Timeline
 from storage.check import Finding, ShardRecord, check_shard
 from storage.errors import StorageError
 from storage.object_store import RESERVED, ObjectStore
+from storage.shard import Definition
 from storage.stash import Stash
 from storage.txns import Recovered as Found
 from storage.txns import TxnsShard
@@ -74,6 +76,10 @@ async def _findings(storage: Storage) -> tuple[Sequence[Finding], int]:
     return findings, tables
 
 
+_NEVER: Final = Timestamp(1 << 62)
+"""Later than any cut."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Line:
     """A timeline, what its txns shard holds, and its present (see ShardRecord)."""
@@ -103,18 +109,26 @@ async def _table_findings(
     unregistered = table.created if by_definition else Timestamp(found.applied + 1)
     record = ShardRecord(
         shard=shard,
-        schema=table_schema(table.table.columns),
+        schema=table_schema(table.table.columns, table.table.numbers),
         registered=found.shards.get(shard, unregistered),
         applied=found.applied,
         batches=[(ts, batch) for ts, owner, batch in found.batches if owner == shard],
         flushed=found.flushed.get(shard),
         ticks_per_ms=ticks_per_ms(line.timeline),
         present=line.present,
+        definitions=_definitions(table, by_definition=by_definition),
     )
     findings = await check_shard(store, record)
     if shard not in found.shards and by_definition:
         findings.append(Finding("error", shard, shard, "is not registered in the txns shard"))
     return findings
+
+
+def _definitions(table: KnownShard, *, by_definition: bool) -> tuple[Definition, ...]:
+    found = table.definitions(lambda one: table_schema(one.columns))
+    if found and not by_definition:
+        return (Definition(_NEVER, found[-1].schema),)
+    return found
 
 
 async def _strays(

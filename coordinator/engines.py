@@ -121,11 +121,13 @@ def _spark(settings: Settings, storage: Storage) -> Executor:
 def read_columns(
     store: ObjectStore, shard: ShardId, file: DataFile, names: Sequence[str]
 ) -> pa.Table:
-    """Some columns of all rows of a data file of a local warehouse."""
+    """Some columns of all rows of a data file of a local warehouse, as far as it has them."""
     import pyarrow.parquet as pq
 
     path = store.local_path(f"{shard}/{file.name}")
-    return pq.read_table(path, columns=list(names), partitioning=None)
+    there = set(pq.read_schema(path).names)
+    found = [name for name in names if name in there]
+    return pq.read_table(path, columns=found or None, partitioning=None)
 
 
 def read_rows(

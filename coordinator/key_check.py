@@ -48,7 +48,7 @@ async def check_keys(
     if keyed is None or not keyed.num_rows:
         return
     found = [
-        NewKeys(table, key, keyed.select([table.columns[ordinal].name for ordinal in key.columns]))
+        NewKeys(table, key, keyed.select([table.columns[ordinal].field for ordinal in key.columns]))
         for key in table.keys
         if going is None or not set(key.columns).isdisjoint(going.assigned)
     ]

@@ -26,7 +26,7 @@ from storage.delta.layout import commit_path
 from storage.delta.recovery import load_shard
 from storage.errors import Corrupt, Determinate, NotFound
 from storage.object_store import ObjectStore
-from storage.shard import Fence, ShardState
+from storage.shard import Definition, Fence, ShardState
 from storage.types import ShardId, Timestamp
 
 log = logging.getLogger("meridian.recovery")
@@ -50,6 +50,7 @@ class ToLoad:
     created: Timestamp
     since: Timestamp
     reached: Timestamp | None
+    definitions: tuple[Definition, ...] = ()
 
     @property
     def shard(self) -> ShardId:
@@ -97,7 +98,9 @@ class Loading:
         while True:
             attempts += 1
             try:
-                state = await load_shard(self.store, one.shard, one.schema, one.created, one.since)
+                state = await load_shard(
+                    self.store, one.shard, one.schema, one.created, one.since, one.definitions
+                )
             except (Corrupt, NotFound):
                 raise
             except Determinate:

@@ -60,7 +60,7 @@ commits, which make many objects and few cycles, pay for more looks."""
 
 def schema_of(table: Table) -> pa.Schema:
     """What the shard of a table stores."""
-    return table_schema(table.columns)
+    return table_schema(table.columns, table.numbers)
 
 
 def serve(settings: Settings) -> int:

@@ -32,9 +32,10 @@ from coordinator.timelines import Timelines
 from sql.catalog import SYSTEM_TIMELINE, Catalog, Table, Timeline
 from storage.batch import WriteBatch
 from storage.clock import Clock
+from storage.delta.schema import encode_schema
 from storage.errors import Corrupt, NotFound
 from storage.object_store import ObjectStore
-from storage.shard import TICKS_PER_MS, ShardState
+from storage.shard import TICKS_PER_MS, Definition, ShardState
 from storage.stash import Stash
 from storage.stash_part import StashPart
 from storage.txns import Recovered as Found
@@ -51,6 +52,18 @@ class KnownShard:
     table: Table
     created: Timestamp
     dropped: Timestamp | None
+    history: tuple[tuple[Timestamp, Table], ...] = ()
+    """The table as it was defined, from when on; the first is of its creation, as far as known."""
+
+    def definitions(self, schema_of: SchemaOf) -> tuple[Definition, ...]:
+        """The fields that it has had; empty if there were never others."""
+        found: list[Definition] = []
+        for ts, table in self.history:
+            schema = schema_of(table)
+            if not found or encode_schema(found[-1].schema) != encode_schema(schema):
+                found.append(Definition(ts, schema))
+        altered = self.history[0][1].version > 0 if self.history else False
+        return tuple(found) if altered or len(found) > 1 else ()
 
 
 def known_shards(
@@ -64,10 +77,12 @@ def known_shards(
                 case PutTable(table=table):
                     known = shards.get(ShardId(table.shard))
                     created = ts if known is None else known.created
-                    shards[ShardId(table.shard)] = KnownShard(table, created, None)
+                    before = () if known is None else known.history
+                    entry = KnownShard(table, created, None, (*before, (ts, table)))
+                    shards[ShardId(table.shard)] = entry
                 case RemoveTable(table=table):
                     known = shards[ShardId(table.shard)]
-                    shards[ShardId(table.shard)] = KnownShard(table, known.created, ts)
+                    shards[ShardId(table.shard)] = replace(known, table=table, dropped=ts)
                 case _:
                     pass
     return shards
@@ -306,7 +321,11 @@ def _to_load(
             since = min(since, Timestamp(named[shard] - 1))
         schema = ground.schema_of(entry.table)
         reached = found.flushed.get(shard)
-        wanted.append(ToLoad(entry.table, schema, entry.created, since, reached))
+        definitions = entry.definitions(ground.schema_of)
+        if definitions and entry.table.timeline != SYSTEM_TIMELINE.name:
+            # The catalog's timestamps are of another timeline: the log may tell what it likes.
+            definitions = (Definition(found.upper, schema),)
+        wanted.append(ToLoad(entry.table, schema, entry.created, since, reached, definitions))
     return wanted
 
 

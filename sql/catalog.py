@@ -25,6 +25,16 @@ class Column:
     has_default: bool = False
     default: Value = None
     expression: str | None = None
+    number: int = 0
+    """Its number in the table, never used twice; 0: its place, in a table that was never altered
+    so that it matters."""
+    stored: str = ""
+    """The name of its field in files and batches, if that is not the column's own."""
+
+    @property
+    def field(self) -> str:
+        """The name of its field in files and batches."""
+        return self.stored or self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +94,8 @@ class Table:
     history_us: int | None = None
     keys: tuple[Key, ...] = ()
     checks: tuple[Check, ...] = ()
+    numbers: int = 0
+    """The largest number that a column has had; 0: as many as there are columns."""
 
     @property
     def qualified(self) -> str:

@@ -39,13 +39,14 @@ from storage.delta.recovery import (
     read_commit,
     read_vectors,
 )
+from storage.delta.schema import encode_schema
 from storage.delta.snapshot import next_version
-from storage.delta.table import FILE_RETENTION, LOG_RETENTION, describes, promised_ms
+from storage.delta.table import FILE_RETENTION, LOG_RETENTION, promised_ms, told_schema
 from storage.delta.vacuum import named_files, removed_files
 from storage.delta.writes import Write, batch_writes, version_writes
 from storage.errors import StorageError
 from storage.object_store import ObjectStore
-from storage.shard import TICKS_PER_MS, FileMap, Version
+from storage.shard import TICKS_PER_MS, Definition, FileMap, ShardState, Version
 from storage.types import FIRST_TIMESTAMP, ShardId, Source, Timestamp
 
 Severity: TypeAlias = Literal["error", "orphan"]
@@ -76,6 +77,8 @@ class ShardRecord:
     batches: Sequence[tuple[Timestamp, WriteBatch]] = ()
     flushed: Timestamp | None = None
     ticks_per_ms: int = TICKS_PER_MS
+    definitions: tuple[Definition, ...] = ()
+    """As far back as the catalog knows; empty: there were never other columns."""
     present: Timestamp | None = None
     """Not before any timestamp handed out. None: unknown, all that was removed may be gone."""
 
@@ -202,7 +205,7 @@ class _Check:
         except StorageError as error:
             self._error(place, str(error))
             return None
-        if number == 0 and not describes(actions, self.record.schema):
+        if (number == 0 or told_schema(actions) is not None) and not self._is_defined(version):
             self._error(place, "the table has another schema than the catalog")
         if previous is not None and version.cut <= previous.cut:
             self._error(place, "the cut is not later than the one before")
@@ -211,6 +214,16 @@ class _Check:
             if in_commit is not False and in_commit * self.record.ticks_per_ms != version.cut:
                 self._error(place, "the in-commit timestamp is not the cut (C1)")
         return version
+
+    def _is_defined(self, version: Version) -> bool:
+        """Whether the log tells the columns that the catalog knows for that time."""
+        record = self.record
+        state = ShardState(
+            record.shard, record.schema, record.registered, definitions=record.definitions
+        )
+        if record.definitions and version.cut < record.definitions[0].since:
+            return True
+        return version.schema_text == encode_schema(state.schema_at(version.cut))
 
     async def _check_version(
         self, previous: Version | None, version: Version, actions: tuple[Action, ...]

@@ -14,6 +14,8 @@ INVARIANTS
       structure.
   V4  a file staged by a transaction is a file from the moment of its commit: its rows are named by
       the file, in the tail as in the base.
+  V6  definitions ascend: rows written at or after `since` of one have its fields or fewer. What a
+      view shows is shaped by the definition that its reader was bound to.
   V5  a compaction moves rows to other files and changes no answer: versions before it keep the old
       names, the ones from it on have the new. A delete may name a row as any view still held shows
       it; it is resolved through what the rewritten files say of their rows (`Moved`).
@@ -31,12 +33,14 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from storage.batch import DataFile, Deletes, InlineSlice, ShardView, WriteBatch, bytes_of
+from storage.delta.schema import encode_schema
 from storage.live_files import FileMap, LiveFile, Moved, Run, Runs
 from storage.shard_view import ViewBuilder
 from storage.types import OWN, ShardId, Source, Timestamp, inline_source, inline_ts, is_file
 
 __all__ = [
     "Committed",
+    "Definition",
     "Fence",
     "FileMap",
     "LiveFile",
@@ -74,6 +78,8 @@ class Version:
     deletes: tuple[tuple[Timestamp, Deletes], ...] = ()
     merged_from: int | None = None
     rewritten: tuple[Source, ...] = ()
+    schema_text: str = ""
+    """The schema that the log has told last; empty if nobody looked."""
 
     @property
     def begins_table(self) -> bool:
@@ -108,6 +114,14 @@ def _slice(ts: Timestamp, rows: pa.Table) -> InlineSlice:
 Tail: TypeAlias = tuple[Committed, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """The fields of a shard, from a commit on (V6)."""
+
+    since: Timestamp
+    schema: pa.Schema
+
+
 class Fence(Enum):
     """Why a table is neither read nor written any more; nothing of it is overwritten."""
 
@@ -137,6 +151,8 @@ class ShardState:
     timeline without a clock has 1: what it counts stands where Delta has milliseconds."""
     retention_us: int = RETENTION_US
     """How long the table, when it is made, promises foreign readers to keep what was removed."""
+    definitions: tuple[Definition, ...] = ()
+    """All that may still be asked for, the present one last; empty: there was never another."""
 
     @property
     def fenced(self) -> bool:
@@ -163,13 +179,34 @@ class ShardState:
     @property
     def dirty(self) -> bool:
         """True if a flush at a late enough cut has something to write: commits, or the table."""
-        return bool(self.tail) or not self.versions
+        return bool(self.tail) or not self.versions or self._untold(self.schema)
 
     def dirty_at(self, cut: Timestamp) -> bool:
         """True if a flush at `cut` has something to write."""
         if not self.versions:
             return self.created <= cut
-        return bool(self.tail) and self.tail[0].ts <= cut
+        if self.tail and self.tail[0].ts <= cut:
+            return True
+        return cut > self.versions[-1].cut and self._untold(self.schema_at(cut))
+
+    def schema_at(self, ts: Timestamp) -> pa.Schema:
+        """The fields that the shard had at a timestamp (V6)."""
+        if not self.definitions:
+            return self.schema
+        last = bisect_right(self.definitions, ts, key=_definition_since) - 1
+        return self.definitions[max(last, 0)].schema
+
+    def _untold(self, schema: pa.Schema) -> bool:
+        """Whether the log must hear of this schema."""
+        if not self.definitions or not self.versions:
+            return False
+        return self.versions[-1].schema_text != encode_schema(schema)
+
+    def redefined(self, ts: Timestamp, schema: pa.Schema) -> "ShardState":
+        """This state with other fields, from a commit at `ts` on (V6)."""
+        before = self.definitions or (Definition(self.created, self.schema),)
+        kept = tuple(definition for definition in before if definition.since < ts)
+        return replace(self, schema=schema, definitions=(*kept, Definition(ts, schema)))
 
     def committed(self, ts: Timestamp, batch: WriteBatch) -> "ShardState":
         """This state after a commit at `ts`, which must be greater than every one before."""
@@ -208,10 +245,19 @@ class ShardState:
             return self
         # Nobody reads before the base any more, so nobody asks when its rows went.
         kept = replace(self.versions[base], added=(), deletes=(), rewritten=())
-        return replace(self, versions=(kept, *self.versions[base + 1 :]))
+        state = replace(self, versions=(kept, *self.versions[base + 1 :]))
+        return state if not self.definitions else state._pruned_definitions(kept.cut)
 
-    def view(self, as_of: Timestamp, own: WriteBatch | None = None) -> ShardView:
-        """The shard at `as_of`, with a transaction's own writes on top (V1)."""
+    def _pruned_definitions(self, since: Timestamp) -> "ShardState":
+        first = bisect_right(self.definitions, since, key=_definition_since) - 1
+        return replace(self, definitions=self.definitions[max(first, 0) :])
+
+    def view(
+        self, as_of: Timestamp, own: WriteBatch | None = None, schema: pa.Schema | None = None
+    ) -> ShardView:
+        """The shard at `as_of`, with a transaction's own writes on top (V1). `schema`: the reader's
+        (V6); None: the shard never had another one.
+        """
         following = bisect_right(self.versions, as_of, key=_version_cut)
         base = self.versions[following - 1] if following else None
         if base is None and self.versions:
@@ -226,7 +272,7 @@ class ShardState:
             # At read committed, rows that this transaction deleted may be gone with their file.
             deletes = self._resolve(own.deletes, following, ignore_gone=True)
             builder.add_own(replace(own, deletes=deletes))
-        return builder.view(self.shard, self.schema)
+        return builder.view(self.shard, self.schema if schema is None else schema)
 
     def wrote_between(self, after: Timestamp, upto: Timestamp) -> bool:
         """True if a commit with after < ts <= upto wrote here; `after` must be at or past since."""
@@ -329,6 +375,10 @@ def _add_commit(builder: ViewBuilder, commit: Committed) -> None:
         builder.add_file(file, file.rows)
     if commit.batch.deletes:
         builder.delete(commit.batch.deletes)
+
+
+def _definition_since(definition: Definition) -> Timestamp:
+    return definition.since
 
 
 def _commit_ts(commit: Committed) -> Timestamp:

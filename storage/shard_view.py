@@ -4,6 +4,7 @@ A view of a tail of thousands of one-row commits is asked for at every read, so 
 little as possible per commit: it collects references, and looks at deletes once at the end.
 """
 
+from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from pyroaring import BitMap64
 
 from storage.batch import DataFile, Deletes, FileSlice, InlineSlice, ShardView, WriteBatch
 from storage.live_files import DIGEST_BYTES, FileMap, slice_digest
+from storage.shapes import has_shape, shaped
 from storage.types import OWN, ShardId, Source
 
 EMPTY: Final = BitMap64()
@@ -57,6 +59,9 @@ class ViewBuilder:
             rows = bitmaps[0] if len(bitmaps) == 1 else BitMap64.union(*bitmaps)
             if rows:
                 self._delete(source, rows)
+        for source, part in self._inline.items():
+            if not has_shape(part.rows.schema, schema):
+                self._inline[source] = replace(part, rows=shaped(part.rows, schema))
         return ShardView(
             shard=shard,
             schema=schema,

@@ -82,6 +82,7 @@ def _encode_table(table: Table) -> dict[str, Json]:
         "history_us": table.history_us,
         "keys": [_encode_key(key) for key in table.keys],
         "checks": [{"name": check.name, "expression": check.expression} for check in table.checks],
+        "numbers": table.numbers,
     }
 
 
@@ -110,6 +111,7 @@ def _decode_table(record: Mapping[str, Json]) -> Table:
         history_us=None if history is None else _integer(history),
         keys=tuple(_decode_key(key) for key in keys),
         checks=tuple(_decode_check(check) for check in checks),
+        numbers=_integer(record.get("numbers", 0)),
     )
 
 
@@ -139,6 +141,8 @@ def _encode_column(column: Column) -> dict[str, Json]:
         "has_default": column.has_default,
         "default": _encode_value(column.default),
         "expression": column.expression,
+        "number": column.number,
+        "stored": column.stored,
     }
 
 
@@ -153,6 +157,8 @@ def _decode_column(record: Mapping[str, Json]) -> Column:
         has_default=bool(record["has_default"]),
         default=_decode_value(record["default"]),
         expression=_optional_text(record.get("expression")),
+        number=_integer(record.get("number", 0)),
+        stored=_text(record.get("stored", "")),
     )
 
 

@@ -34,7 +34,7 @@ from coordinator.core.messages import (
 )
 from coordinator.core.state import CoreState, refuse
 from coordinator.core.transactions import Transaction
-from sql.catalog import SYSTEM_TIMELINE
+from sql.catalog import SYSTEM_TIMELINE, Table
 from storage.batch import WriteBatch
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp, Token
@@ -193,6 +193,19 @@ def _create_shards(
                 )
                 core.shards[shard] = state
                 core.cutting.wrote(shard, state, added=0, now=now)
+            else:
+                _redefine(core, shard, change.table, ts, now)
+
+
+def _redefine(core: CoreState, shard: ShardId, table: Table, ts: Timestamp, now: Timestamp) -> None:
+    """A table that is there already has been altered, perhaps its columns (V6)."""
+    state, schema = core.shards[shard], core.schema_of(table)
+    if schema.equals(state.schema, check_metadata=True):
+        return
+    state = core.shards[shard] = state.redefined(ts, schema)
+    if not core.timeline.manual:
+        # Without a clock there may be no time for a cut of its own: it comes with the next rows.
+        core.cutting.wrote(shard, state, added=0, now=now)
 
 
 def abort(core: CoreState, txn_id: TransactionId, now: Timestamp) -> list[Effect]:

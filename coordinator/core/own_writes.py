@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from storage.batch import DataFile, Deletes, WriteBatch, bytes_of
+from storage.shapes import united
 from storage.types import OWN, Source
 
 JOINED_BYTES_MAX: Final = 1 << 20
@@ -46,7 +47,7 @@ def merge_batches(batches: Sequence[WriteBatch]) -> WriteBatch:
         for source, rows in batch.deletes.items():
             deletes.setdefault(source, []).append(rows)
     return WriteBatch(
-        inserts=pa.concat_tables(tables) if tables else None,
+        inserts=united(tables) if tables else None,
         staged=tuple(file for batch in batches for file in batch.staged),
         deletes={source: BitMap64.union(*rows) for source, rows in deletes.items()},
     )
@@ -111,7 +112,7 @@ class OwnWrites:
         """The inline rows, dead ones too (O1)."""
         if len(self._pieces) == 1:
             return self._pieces[0]
-        return pa.concat_tables(self._pieces) if self._pieces else None
+        return united(self._pieces) if self._pieces else None
 
     @property
     def inline_bytes(self) -> int:
@@ -137,7 +138,7 @@ class OwnWrites:
         while pieces and pieces[-1].num_rows <= rows.num_rows:
             if bytes_of(pieces[-1]) + bytes_of(rows) > JOINED_BYTES_MAX:
                 break
-            rows = pa.concat_tables([pieces.pop(), rows]).combine_chunks()
+            rows = united([pieces.pop(), rows]).combine_chunks()
         pieces.append(rows)
 
     def _add_deletes(self, deletes: Deletes) -> None:

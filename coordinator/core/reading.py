@@ -51,9 +51,10 @@ def scan(core: CoreState, message: Scan) -> list[Effect]:
             return [Reply(message.request, refused)]
         if current:
             txn.read(table, predicate)
-        views.append(
-            shard_of(core, txn, table).view(message.ts, txn.own(shard) if current else None)
-        )
+        state = shard_of(core, txn, table)
+        # Who has bound the table knows its fields; asked for only if there were ever others.
+        schema = core.schema_of(table) if state.definitions or txn.changes else None
+        views.append(state.view(message.ts, txn.own(shard) if current else None, schema))
     return [Reply(message.request, Views(tuple(views)))]
 
 

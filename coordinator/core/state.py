@@ -114,7 +114,7 @@ class CoreState:
                 self.holds.begin_at(shard, state.versions[0].cut)
             if state.fenced:
                 self.fenced.add(shard)
-            elif state.tail or not state.versions:
+            elif state.tail or not state.versions or (state.dirty and not self.timeline.manual):
                 self.cutting.wrote(shard, state, added=state.tail_bytes, now=now)
 
     def catalog_at(self, ts: Timestamp) -> Catalog:

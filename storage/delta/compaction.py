@@ -34,6 +34,7 @@ from storage.delta.layout import data_path
 from storage.errors import AlreadyExists, Corrupt
 from storage.live_files import LiveFile, Runs, moved_rows
 from storage.object_store import ObjectStore
+from storage.shapes import shaped
 from storage.shard import ShardState
 from storage.types import Source, Timestamp
 
@@ -89,7 +90,8 @@ class _Output:
     """A rewritten file in the making."""
 
     def __init__(self, schema: pa.Schema) -> None:
-        self._schema = schema
+        # A dead row of a file may be older than a NOT NULL.
+        self._schema = pa.schema([field.with_nullable(True) for field in schema])
         self._sink = BytesIO()
         self._writer: pq.ParquetWriter | None = None
         self._pending: list[pa.Table] = []
@@ -115,7 +117,7 @@ class _Output:
             dead = np.asarray(live.deleted.to_array(), np.uint64)
             first_row = 0
             for batch in source.iter_batches(ROW_GROUP_ROWS):
-                rows = pa.Table.from_batches([batch]).select(self._schema.names).cast(self._schema)
+                rows = shaped(pa.Table.from_batches([batch]), self._schema).cast(self._schema)
                 self._take(rows, dead, first_row)
                 first_row += batch.num_rows
         except (pa.ArrowException, OSError, KeyError) as error:

@@ -23,14 +23,26 @@ def file_problems(file: DataFile, content: bytes, schema: pa.Schema) -> Iterator
 
 def _row_problems(file: DataFile, content: bytes, schema: pa.Schema) -> Iterator[str]:
     rows = 0
-    nulls = dict.fromkeys(schema.names, 0)
     unbounded: set[str] = set()
     content_file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+    # A file has columns that its table had when it was written: perhaps fewer, perhaps others.
+    names = content_file.schema_arrow.names
+    nulls = dict.fromkeys(names, 0)
     for batch in content_file.iter_batches(ROW_GROUP_ROWS):
-        part = pa.Table.from_batches([batch]).select(schema.names).cast(schema)
+        part = pa.Table.from_batches([batch])
+        known = pa.schema([f for f in schema if f.name in names])
+        part = pa.table(
+            [
+                part.column(name).cast(known.field(name).type)
+                if name in known.names
+                else part.column(name)
+                for name in names
+            ],
+            names=names,
+        )
         part.validate(full=True)
         rows += part.num_rows
-        for name in schema.names:
+        for name in names:
             nulls[name] += part.column(name).null_count
         unbounded |= {*unbounded_columns(part, file.stats_json)}
     if not rows == file.rows == row_count(file.stats_json):

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from storage.batch import DataFile
 from storage.delta.statistics import parquet_statistics, table_statistics
 from storage.errors import Corrupt
+from storage.shapes import cast_to
 from storage.types import Source
 
 ROW_GROUP_ROWS: Final = 131_072
@@ -71,6 +72,6 @@ def decode_parquet(content: bytes, schema: pa.Schema) -> pa.Table:
         rows = pq.read_table(
             pa.BufferReader(content), partitioning=None, page_checksum_verification=True
         )
-        return rows.select(schema.names).cast(schema)
+        return cast_to(rows, schema)
     except (pa.ArrowException, OSError, KeyError) as error:
         raise Corrupt(f"data file: {error}") from None

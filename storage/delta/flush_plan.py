@@ -34,10 +34,12 @@ from storage.delta.history import (
 )
 from storage.delta.layout import commit_path, data_path
 from storage.delta.log import ENGINE, encode_commit
+from storage.delta.schema import encode_schema
 from storage.delta.snapshot import moved_deleted, next_version
 from storage.delta.statistics import loosened
 from storage.delta.table import table_actions
 from storage.live_files import FileMap, LiveFile, Runs
+from storage.shapes import united
 from storage.shard import Committed, ShardState, Version, staged_file
 from storage.types import Source, Timestamp, inline_source
 
@@ -94,7 +96,7 @@ def plan_flush(
     data_change = not dead.keys().isdisjoint(left)
     actions: list[Action] = [
         _commit_info(previous, cut, ms, deletes),
-        *(() if previous is not None else _table(state)),
+        *_table(state, previous, cut),
         Txn(state.shard, cut, ms),
         *(_remove(live, ms) for live in (*gone, *kept)),
         *(replace(_remove(live, ms), data_change=data_change) for live in moving),
@@ -117,7 +119,7 @@ def _new_files(
     """The file of the inline rows, whose content goes to `objects`, and the staged ones."""
     inline = [(commit.ts, commit.inline.rows) for commit in tail if commit.inline is not None]
     if inline:
-        rows = pa.concat_tables([rows for _, rows in inline]).combine_chunks()
+        rows = united([rows for _, rows in inline]).combine_chunks()
         encoded = encode_file(rows, f"part-{inline[-1][0]}")
         objects[data_path(state.shard, encoded.file.name)] = encoded.content
         yield LiveFile(encoded.file, BitMap64(), _runs(inline))
@@ -175,9 +177,15 @@ def _dead_on_arrival(previous: Version | None) -> list[LiveFile]:
     return [] if previous is None else [live for live in previous.files.live_files() if live.dead]
 
 
-def _table(state: ShardState) -> tuple[Action, ...]:
+def _table(state: ShardState, previous: Version | None, cut: Timestamp) -> tuple[Action, ...]:
+    """Protocol and metaData, if the log has not told them yet as they are at the cut."""
+    schema = state.schema_at(cut)
+    if previous is not None and (
+        not state.definitions or previous.schema_text == encode_schema(schema)
+    ):
+        return ()
     created_ms = state.created // state.ticks_per_ms
-    return table_actions(state.shard, state.schema, created_ms, state.retention_us)
+    return table_actions(state.shard, schema, created_ms, state.retention_us)
 
 
 def _commit_info(

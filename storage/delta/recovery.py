@@ -4,6 +4,8 @@
 
 INVARIANTS
   R3  the log alone says what a shard holds; no other record is needed.
+  R5  what the log tells of the table's columns is what the catalog says for that time, as far as
+      the catalog's own history goes back.
   R4  every version from the base on was written by Meridian, without a gap; otherwise nothing is
       loaded: Corrupt. A foreign writer's version fences its shard, and no other.
 """
@@ -28,11 +30,11 @@ from storage.delta.layout import (
 from storage.delta.log import decode_commit
 from storage.delta.schema import encode_schema
 from storage.delta.snapshot import first_live, next_version
-from storage.delta.table import describes
+from storage.delta.table import told_schema
 from storage.errors import Corrupt, ForeignWriter, NotFound
 from storage.live_files import FileMap
 from storage.object_store import ObjectStore
-from storage.shard import Fence, ShardState, Version
+from storage.shard import Definition, Fence, ShardState, Version
 from storage.types import ShardId, Timestamp
 
 log = logging.getLogger("meridian.recovery")
@@ -44,21 +46,25 @@ async def load_shard(
     schema: pa.Schema,
     created: Timestamp,
     since: Timestamp,
+    definitions: tuple[Definition, ...] = (),
 ) -> ShardState:
     """The shard as its log has it, readable from `since` on; without a log, an empty shard.
+
+    `definitions`: what the catalog knows of earlier fields; if the first one is of the table's
+    creation, the log must tell the same (R5).
 
     Batches of the txns shard with ts > the newest cut are then handed to `committed`.
     With a version that somebody else wrote, what came before it, fenced. Raises Corrupt,
     Determinate.
     """
     commits, checkpoints = await list_log(store, shard)
-    state = ShardState(shard, schema, created)
+    state = ShardState(shard, schema, created, definitions=definitions)
     if not commits:
         return state
-    base = await _load_base(store, shard, schema, checkpoints, since)
+    base = await _load_base(store, state, checkpoints, since)
     if base is None and commits[0] > 0:
         # The log was cleaned when since was later than now: its history is shorter than asked for.
-        base = await _load_base(store, shard, schema, checkpoints, None)
+        base = await _load_base(store, state, checkpoints, None)
     if base is not None:
         state = replace(state, versions=(base,), last_write=base.cut)
     first = 0 if base is None else base.number + 1
@@ -79,13 +85,20 @@ async def _read_version(store: ObjectStore, state: ShardState, number: int) -> V
     """The version after those of `state`. Raises Corrupt, ForeignWriter."""
     shard = state.shard
     actions = await read_commit(store, shard, number)
-    if number == 0 and not describes(actions, state.schema):
-        raise Corrupt(f"the log of {shard} has another schema than the catalog")
     previous = state.versions[-1] if state.versions else None
     version = next_version(shard, previous, number, actions)
     if previous is not None and version.cut <= previous.cut:
         raise Corrupt(f"version {number} of {shard} is not later than the one before")
+    if told_schema(actions) is not None or number == 0:
+        _check_schema(state, version)
     return version
+
+
+def _check_schema(state: ShardState, version: Version) -> None:
+    """R5."""
+    known = state.definitions[0].since if state.definitions else state.created
+    if version.cut >= known and version.schema_text != encode_schema(state.schema_at(version.cut)):
+        raise Corrupt(f"the log of {state.shard} has another schema than the catalog")
 
 
 async def list_log(store: ObjectStore, shard: ShardId) -> tuple[Sequence[int], Sequence[int]]:
@@ -109,8 +122,7 @@ async def read_checkpoint(store: ObjectStore, shard: ShardId, number: int) -> Lo
 
 async def _load_base(
     store: ObjectStore,
-    shard: ShardId,
-    schema: pa.Schema,
+    state: ShardState,
     checkpoints: Sequence[int],
     since: Timestamp | None,
 ) -> Version | None:
@@ -120,15 +132,15 @@ async def _load_base(
     """
     for number in checkpoints if since is None else reversed(checkpoints):
         try:
-            state = await read_checkpoint(store, shard, number)
+            told = await read_checkpoint(store, state.shard, number)
         except Corrupt:
             continue
-        assert state.txn is not None, "K1: a checkpoint has the marker of its version"
-        if state.txn.app_id != shard or (since is not None and state.txn.version > since):
+        assert told.txn is not None, "K1: a checkpoint has the marker of its version"
+        if told.txn.app_id != state.shard or (since is not None and told.txn.version > since):
             continue
-        if state.metadata is None or state.metadata.schema_string != encode_schema(schema):
-            raise Corrupt(f"the log of {shard} has another schema than the catalog")
-        return await checkpoint_version(store, shard, number, state)
+        version = await checkpoint_version(store, state.shard, number, told)
+        _check_schema(state, version)
+        return version
     return None
 
 
@@ -139,7 +151,8 @@ async def checkpoint_version(
     assert state.txn is not None, "K1: a checkpoint has the marker of its version"
     bitmaps = await read_vectors(store, shard, state.adds.values())
     files = FileMap(first_live(add, bitmaps[add.path]) for add in state.adds.values())
-    return Version(number, Timestamp(state.txn.version), files)
+    told = "" if state.metadata is None else state.metadata.schema_string
+    return Version(number, Timestamp(state.txn.version), files, schema_text=told)
 
 
 async def read_vectors(

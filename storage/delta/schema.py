@@ -1,7 +1,8 @@
 """Arrow schemas as Delta schemas, and back.
 
 The metadata of an Arrow field (our PostgreSQL type, under `meridian.type`) becomes the metadata of
-the Delta field: other readers keep it and make nothing of it.
+the Delta field: other readers keep it and make nothing of it. A field whose metadata has a name
+(`meridian.name`) is called so by Delta, and its own name is the physical one (column mapping).
 """
 
 import json
@@ -36,6 +37,12 @@ _PRIMITIVES: Final[dict[str, _Type]] = {
     "timestamp": pa.timestamp("us", "UTC"),
 }
 _NAMES: Final[dict[_Type, str]] = {type_: name for name, type_ in _PRIMITIVES.items()}
+NAME_KEY: Final = b"meridian.name"
+NUMBER_KEY: Final = b"meridian.number"
+"""The number of a column, never used twice in a table; in the schema's own metadata the largest."""
+
+_PHYSICAL: Final = "delta.columnMapping.physicalName"
+_ID: Final = "delta.columnMapping.id"
 _DECIMAL: Final = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
@@ -58,19 +65,41 @@ def arrow_type(name: str) -> pa.DataType:
 
 def encode_schema(schema: pa.Schema) -> str:
     """The `schemaString` of a metaData action."""
-    fields: list[_Field] = [
-        {
-            "name": field.name,
-            "type": delta_type(field.type),
-            "nullable": field.nullable,
-            "metadata": {
-                key.decode(): value.decode()
-                for key, value in sorted((field.metadata or {}).items())
-            },
-        }
-        for field in schema
-    ]
+    fields = [_told(field) for field in schema]
     return json.dumps({"type": "struct", "fields": fields}, separators=(",", ":"))
+
+
+def _encode_field(field: "pa.Field[_Type]") -> _Field:
+    return {
+        "name": field.name,
+        "type": delta_type(field.type),
+        "nullable": field.nullable,
+        "metadata": {
+            key.decode(): value.decode()
+            for key, value in sorted((field.metadata or {}).items())
+            if key not in (NAME_KEY, NUMBER_KEY)
+        },
+    }
+
+
+def _told(field: "pa.Field[_Type]") -> object:
+    """A column as the log tells of it: with its name, if that is not its field's."""
+    noted, encoded = field.metadata or {}, _encode_field(field)
+    if NAME_KEY not in noted:
+        return encoded
+    mapping = {_ID: int(noted[NUMBER_KEY]), _PHYSICAL: field.name}
+    metadata = {**encoded["metadata"], **mapping}
+    return {**encoded, "name": noted[NAME_KEY].decode(), "metadata": metadata}
+
+
+def is_mapped(schema: pa.Schema) -> bool:
+    """Whether columns are called otherwise than their fields (column mapping by name)."""
+    return any(NAME_KEY in (field.metadata or {}) for field in schema)
+
+
+def largest_number(schema: pa.Schema) -> int:
+    """The largest number that a column of a mapped table ever had."""
+    return int((schema.metadata or {})[NUMBER_KEY])
 
 
 def decode_schema(text: str) -> pa.Schema:

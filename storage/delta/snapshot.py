@@ -23,6 +23,7 @@ from storage.delta.history import (
     decode_runs,
 )
 from storage.delta.statistics import row_count, tightened
+from storage.delta.table import told_schema
 from storage.errors import Corrupt, ForeignWriter
 from storage.live_files import FileMap, LiveFile, Moved
 from storage.shard import Version
@@ -49,7 +50,10 @@ def next_version(
     rewritten = tuple(name for name in came if files[name].moved)
     added = tuple(name for name in came if not files[name].moved)
     cut = Timestamp(info.meridian.cut)
-    return Version(number, cut, files, added, deletes, rewritten=rewritten)
+    told = told_schema(actions)
+    if told is None:
+        told = "" if previous is None else previous.schema_text
+    return Version(number, cut, files, added, deletes, rewritten=rewritten, schema_text=told)
 
 
 def own_commit(shard: ShardId, actions: Sequence[Action], number: int) -> CommitInfo:

@@ -1,15 +1,22 @@
-"""What a table says of itself in its first version: protocol, schema, properties."""
+"""What a table says of itself, in its first version and when it is altered: protocol, schema,
+properties.
+"""
 
 import hashlib
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
 
 from storage.delta.actions import Action, Metadata, Protocol
-from storage.delta.schema import encode_schema, has_timestamp_ntz
+from storage.delta.schema import (
+    encode_schema,
+    has_timestamp_ntz,
+    is_mapped,
+    largest_number,
+)
 from storage.types import ShardId
 
 CHECKPOINT_VERSIONS: Final = 100
@@ -37,9 +44,12 @@ PROPERTIES: Final = {
 
 
 def table_actions(
-    shard: ShardId, schema: pa.Schema, created_ms: int, retention_us: int
+    shard: ShardId,
+    schema: pa.Schema,
+    created_ms: int,
+    retention_us: int,
 ) -> tuple[Protocol, Metadata]:
-    """Protocol and metaData of version 0; the same for the same shard, so that a retry agrees.
+    """Protocol and metaData; the same for the same shard and schema, so that a retry agrees.
 
     `retention_us`: how far foreign readers may travel back. It is written for files and log alike,
     because Delta wants the log to live as long as the files; vacuum keeps to what is written.
@@ -49,6 +59,13 @@ def table_actions(
     if retention_us % 1_000_000 == 0:
         retention = f"interval {retention_us // 1_000_000} seconds"
     readers = ["deletionVectors"] + (["timestampNtz"] if has_timestamp_ntz(schema) else [])
+    mapping: dict[str, str] = {}
+    if is_mapped(schema):
+        readers.append("columnMapping")
+        mapping = {
+            "delta.columnMapping.mode": "name",
+            "delta.columnMapping.maxColumnId": str(largest_number(schema)),
+        }
     # delta-spark refuses a table with NOT NULL columns that does not list `invariants`.
     invariants = () if all(field.nullable for field in schema) else ("invariants",)
     protocol = Protocol(tuple(readers), (*readers, "inCommitTimestamp", *invariants))
@@ -56,7 +73,12 @@ def table_actions(
     metadata = Metadata(
         id=str(uuid.UUID(bytes=digest, version=4)),
         schema_string=encode_schema(schema),
-        configuration={**PROPERTIES, FILE_RETENTION: retention, LOG_RETENTION: retention},
+        configuration={
+            **PROPERTIES,
+            **mapping,
+            FILE_RETENTION: retention,
+            LOG_RETENTION: retention,
+        },
         created_ms=created_ms,
     )
     return protocol, metadata
@@ -68,7 +90,6 @@ def promised_ms(configuration: Mapping[str, str], retention: str) -> int:
     return _DEFAULT_MS if match is None else int(match[1]) * _UNITS_MS[match[2]]
 
 
-def describes(actions: tuple[Action, ...], schema: pa.Schema) -> bool:
-    """True if a metaData among the actions has this schema."""
-    wanted = encode_schema(schema)
-    return any(isinstance(a, Metadata) and a.schema_string == wanted for a in actions)
+def told_schema(actions: Sequence[Action]) -> str | None:
+    """The schema that a version tells; None if it leaves the one before."""
+    return next((a.schema_string for a in actions if isinstance(a, Metadata)), None)

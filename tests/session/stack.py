@@ -37,7 +37,7 @@ from storage.types import ShardId, Source
 
 def schema_of(table: Table) -> pa.Schema:
     """What a table's shard stores."""
-    return table_schema(table.columns)
+    return table_schema(table.columns, table.numbers)
 
 
 class MemorySpooler:
