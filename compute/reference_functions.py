@@ -16,10 +16,14 @@ from typing import Final
 
 from compute import reference_numbers as numbers
 from compute import reference_text as text
+from compute import reference_regex as regex
 from compute import reference_times as times
 from compute.reference_numbers import Function, Maker
+from compute.reference_families import family_function
 from sql import functions as table
-from sql.errors import out_of_range
+from sql.arrays import converted_element, element_type
+from sql.characters import lower, upper
+from sql.errors import not_supported, out_of_range
 from sql.functions import FunctionKind
 from sql.plan import Call
 from sql.types import Value
@@ -63,6 +67,9 @@ def _maker(row: table.Function) -> Maker | None:
     if row.kind is FunctionKind.OPERATOR:
         return _operator(row)
     named = _NAMED.get(row.name)
+    by_family = family_function(row)
+    if by_family is not None:
+        return by_family
     if named is None:
         return None
     return numbers.numeric_result(named) if row.result == "numeric" else plain(named)
@@ -82,7 +89,7 @@ def _operator(row: table.Function) -> Maker | None:
     if "numeric" in kinds:
         return _NUMERIC_OPERATORS.get(row.name)
     if row.name in _PATTERNS and kinds <= _TEXTS:
-        return plain(_PATTERNS[row.name])
+        return text.make_pattern(_PATTERNS[row.name])
     if "interval" in kinds:
         return _interval_operator(row)
     return None
@@ -166,10 +173,10 @@ _PATTERNS: Final[dict[str, Function]] = {
     "!~~": text.negated(text.like),
     "~~*": text.ilike,
     "!~~*": text.negated(text.ilike),
-    "~": text.regex(ignore_case=False),
-    "!~": text.negated(text.regex(ignore_case=False)),
-    "~*": text.regex(ignore_case=True),
-    "!~*": text.negated(text.regex(ignore_case=True)),
+    "~": regex.search(ignore_case=False),
+    "!~": text.negated(regex.search(ignore_case=False)),
+    "~*": regex.search(ignore_case=True),
+    "!~*": text.negated(regex.search(ignore_case=True)),
 }
 
 
@@ -347,7 +354,7 @@ _BY_ID: Final[dict[str, Maker]] = {
 
 _NAMED: Final[dict[str, Function]] = {
     "length": len, "char_length": len, "character_length": len, "octet_length": len,
-    "lower": text.lower, "upper": text.upper, "initcap": text.initcap,
+    "lower": lower, "upper": upper, "initcap": text.initcap,
     "substr": text.substr, "substring": text.substr, "left": text.left, "right": text.right,
     "lpad": text.lpad, "rpad": text.rpad, "repeat": text.repeat, "replace": text.replace,
     "strpos": lambda x, part: x.find(part) + 1, "position": lambda x, part: x.find(part) + 1,

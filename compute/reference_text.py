@@ -9,7 +9,8 @@ from functools import cache
 from typing import Final
 
 from compute.reference_numbers import Function
-from sql.emit.patterns import java_regex, parse_like
+from sql.characters import is_alphanumeric, lower, upper
+from sql.emit.patterns import parse_like
 from sql.errors import SqlError, not_supported
 from sql.plan import Call
 from sql.text_input import apply_typmod, parse_text
@@ -24,33 +25,13 @@ def _too_large() -> SqlError:
     return SqlError("54000", "requested length too large")
 
 
-def _upper_one(character: str) -> str:
-    upper = character.upper()
-    return upper if len(upper) == 1 else character
-
-
-def _lower_one(character: str) -> str:
-    lower = character.lower()
-    return lower if len(lower) == 1 else lower[0] if character == "İ" else character
-
-
-def upper(text: str) -> str:
-    """Character by character: one stays one."""
-    return text.upper() if text.isascii() else "".join(map(_upper_one, text))
-
-
-def lower(text: str) -> str:
-    """Character by character."""
-    return text.lower() if text.isascii() else "".join(map(_lower_one, text))
-
-
 def initcap(text: str) -> str:
     """The first of every run of letters and digits in upper case, the rest in lower case."""
     out: list[str] = []
     inside = False
     for character in text:
-        out.append(_lower_one(character) if inside else _upper_one(character))
-        inside = character.isalnum()
+        out.append(lower(character) if inside else upper(character))
+        inside = is_alphanumeric(character)
     return "".join(out)
 
 
@@ -237,17 +218,28 @@ def bytes_like(data: bytes, pattern: bytes) -> bool:
     return like(data.decode("latin-1"), pattern.decode("latin-1"))
 
 
-def regex(*, ignore_case: bool) -> Function:
-    """`~` and `~*` for the patterns that mean the same everywhere."""
+def make_pattern(function: Function) -> "Callable[[Call], Function]":
+    """LIKE and regular expressions: they see the blanks of char(n); names know ASCII only."""
 
-    @cache
-    def compiled(pattern: str) -> re.Pattern[str]:
-        java = java_regex(pattern, ignore_case=ignore_case)
-        if java is None:
-            raise not_supported("this regular expression")
-        return re.compile(java.replace(r"\z", r"\Z"), re.ASCII)
+    def make(call: Call) -> Function:
+        type_ = call.args[0].type
+        if type_.name == "name":
+            return _over_ascii(function)
+        width = type_.length if type_.name == "bpchar" else None
+        if width is None:
+            return function
+        return lambda text, pattern: function(text.ljust(width), pattern)
 
-    return lambda text, pattern: compiled(pattern).search(text) is not None
+    return make
+
+
+def _over_ascii(function: Function) -> Function:
+    def run(text: str, pattern: str) -> Value:
+        if not text.isascii() or not pattern.isascii():
+            raise not_supported("a pattern of names beyond ASCII")
+        return function(text, pattern)
+
+    return run
 
 
 def negated(function: Function) -> Function:

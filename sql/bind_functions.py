@@ -17,9 +17,10 @@ from sql.bind_calls import (
     function_signature,
     numeric_call,
 )
+from sql.bind_folding import folded
 from sql.bind_windows import window_call
 from sql.binding import BindContext, Binding
-from sql.coerce import implicit, to_boolean
+from sql.coerce import to_boolean
 from sql.errors import SqlError, grouping_error, not_supported, undefined_function, undefined_schema
 from sql.functions import FunctionKind, functions
 from sql.overloads import Choice
@@ -46,9 +47,7 @@ _SET_RETURNING: Final = frozenset(
         "jsonb_object_keys",
     ]
 )
-_KNOWN_ONLY: Final = frozenset({"substring(text,text)", "date_trunc(text,interval)"})
-"""Rows that take part in choosing an overload, as in PostgreSQL, and that nothing can run."""
-_INTERNAL: Final = frozenset({"narrow", "assign"})
+_INTERNAL: Final = frozenset({"narrow", "assign", "array", "subscript", "slice"})
 """Rows of the function table that only the binder may call."""
 
 
@@ -70,8 +69,6 @@ def function_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     _refuse_aggregate_forms(node, name)
     nodes = node.args or ()
     exprs = [binding.expression(scope, arg) for arg in nodes]
-    if name == "like_escape":
-        return _like_escape(binding, exprs, nodes)
     constant = _setting(binding, name, exprs, nodes)
     if constant is not None:
         return constant
@@ -84,9 +81,7 @@ def function_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     if name in _SET_RETURNING:
         raise not_supported(f"the set-returning function {name}", at(place))
     choice = find_function(name, exprs, ".".join(names), place)
-    if choice.function.id in _KNOWN_ONLY:
-        raise not_supported(f"the function {choice.function.id}", at(place))
-    return applied(binding, choice, exprs, nodes)
+    return folded(applied(binding, choice, exprs, nodes))
 
 
 def _no_exact(name: str, exprs: Sequence[Expr]) -> bool:
@@ -206,38 +201,6 @@ def _setting(
         return Const(None, TEXT)
     message = f'unrecognized configuration parameter "{first.value}"'
     raise SqlError("42704", message)
-
-
-def _like_escape(binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node]) -> Expr:
-    """`pattern ESCAPE c` of constants, as a pattern with the default escape (do_like_escape)."""
-    pattern, escape = [
-        implicit(binding, expr, node, TEXT) if expr.type.name == "unknown" else expr
-        for expr, node in zip(exprs, nodes, strict=True)
-    ]
-    if not isinstance(pattern, Const) or not isinstance(escape, Const):
-        raise not_supported("ESCAPE with an expression", position(nodes[1]))
-    if not isinstance(pattern.value, str) or not isinstance(escape.value, str):
-        return Const(None, TEXT)
-    if len(escape.value) > 1:
-        hint = "Escape string must be empty or one character."
-        raise SqlError("22025", "invalid escape string", hint=hint)
-    return Const(_with_backslash(pattern.value, escape.value), TEXT)
-
-
-def _with_backslash(pattern: str, escape: str) -> str:
-    if escape == "\\":
-        return pattern
-    done: list[str] = []
-    escaped = False
-    for character in pattern:
-        if character == escape and not escaped:
-            done.append("\\")
-            escaped = True
-        else:
-            doubled = character == "\\" and not escaped
-            done.append("\\\\" if doubled else character)
-            escaped = False
-    return "".join(done)
 
 
 # --- aggregates --------------------------------------------------------------------------------

@@ -287,10 +287,6 @@ def _one_between(
     return joined(BoolOp.OR if negated else BoolOp.AND, parts)
 
 
-def _similar(_binding: Binding, _scope: Scope, node: Node) -> Expr:
-    raise not_supported("SIMILAR TO", at(node.location))
-
-
 def case_condition(
     binding: Binding, _scope: Scope, subject: Expr, subject_node: Node, when: Node
 ) -> Expr:
@@ -309,7 +305,7 @@ _KINDS: Final[dict[int, Callable[[Binding, Scope, Node], Expr]]] = {
     A_Expr_Kind.AEXPR_IN: _in,
     A_Expr_Kind.AEXPR_LIKE: _plain,
     A_Expr_Kind.AEXPR_ILIKE: _plain,
-    A_Expr_Kind.AEXPR_SIMILAR: _similar,
+    A_Expr_Kind.AEXPR_SIMILAR: _plain,
     A_Expr_Kind.AEXPR_BETWEEN: _between,
     A_Expr_Kind.AEXPR_NOT_BETWEEN: _between,
     A_Expr_Kind.AEXPR_BETWEEN_SYM: _between,

@@ -122,7 +122,7 @@ def rows_of(file: str) -> Sequence[Function]:
 
 # --- loading -----------------------------------------------------------------------------------
 
-FILES: Final = ("operators.txt", "functions.txt", "aggregates.txt", "windows.txt", "casts.txt")
+FILES: Final = ("operators.txt", "functions.txt", "aggregates.txt", "windows.txt", "casts.txt", "patterns.txt")
 _TEMPLATE: Final = re.compile(r" (spark|duckdb|): ")
 _DIRECTORY: Final = Path(__file__).parent / "data"
 _VOLATILITIES: Final = frozenset({"stable", "volatile"})

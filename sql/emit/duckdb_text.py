@@ -9,10 +9,12 @@ INVARIANTS
 from typing import Final
 
 from sql.emit.duckdb_calls import reference, reference_over
-from sql.emit.duckdb_types import duckdb_type, error, unsupported
-from sql.emit.patterns import java_regex, parse_like
+from sql.emit.duckdb_types import duckdb_type, error
+from sql.emit.patterns import parse_like, re2_regex
 from sql.emit.scope import Scope
+from sql.errors import SqlError
 from sql.plan import Call, Expr
+from sql.regex import Flags, parse_regex
 from sql.types import DISPLAY_NAMES, SqlType
 
 _HEX_PREFIX: Final = "\\x"
@@ -106,8 +108,16 @@ def _assign(call: Call, scope: Scope) -> str:
 # --- patterns ----------------------------------------------------------------------------------
 
 
+def _padded(expr: Expr, scope: Scope) -> str:
+    """Patterns see the blanks of char(n), if there is an n (sql/types.py)."""
+    x = scope.emit(expr)
+    if expr.type.name != "bpchar" or expr.type.length is None:
+        return x
+    return f"case when {x} is not null then rpad({x}, {expr.type.length}, ' ') end"
+
+
 def _like(call: Call, scope: Scope) -> str:
-    x, pattern = (scope.emit(arg) for arg in call.args)
+    x, pattern = _padded(call.args[0], scope), scope.emit(call.args[1])
     operator, known = call.function.name, scope.statement.known(call.args[1])
     word = "not like" if operator.startswith("!") else "like"
     escape = True
@@ -117,7 +127,7 @@ def _like(call: Call, scope: Scope) -> str:
     ending = f" escape {scope.statement.string(_ESCAPE)}" if escape else ""
     if not operator.endswith("*"):
         return f"({x} {word} {pattern}{ending})"
-    other = reference_over(call, [x, pattern], scope)
+    other = reference_over(call, [scope.emit(arg) for arg in call.args], scope)
     native = f"(lower({x}) {word} lower({pattern}){ending})"
     return f"case when {_ascii(x)} and {_ascii(pattern)} then {native} else {other} end"
 
@@ -126,17 +136,16 @@ def _regex(call: Call, scope: Scope) -> str:
     known, operator = scope.statement.known(call.args[1]), call.function.name
     if known is None or not isinstance(known[0], str):
         return reference(call, scope)
-    insensitive = operator.endswith("*")
-    pattern = java_regex(known[0], ignore_case=insensitive)
+    try:
+        pattern = re2_regex(parse_regex(known[0], Flags(ignore_case=operator.endswith("*"))))
+    except SqlError:
+        # An error for those rows only that it is searched in.
+        pattern = None
     if pattern is None:
-        raise unsupported("this regular expression")
-    x = scope.emit(call.args[0])
+        return reference(call, scope)
+    x = _padded(call.args[0], scope)
     negation = "not " if operator.startswith("!") else ""
-    native = f"{negation}regexp_matches({x}, {scope.statement.string(pattern)})"
-    if not insensitive:
-        return native
-    # The other cases of ASCII letters are not all ASCII in RE2.
-    return f"case when {_ascii(x)} then {native} else {reference(call, scope)} end"
+    return f"{negation}regexp_matches({x}, {scope.statement.string(pattern)})"
 
 
 # --- from text ---------------------------------------------------------------------------------

@@ -1,12 +1,31 @@
 """PostgreSQL's LIKE patterns and regular expressions in other engines' dialects.
 
-Regular expressions come in three dialects that differ silently (notes/semantics.md §5). Only the
-subset that means the same everywhere is translated; for anything else there is no answer.
+Regular expressions come in three dialects that differ silently (notes/semantics.md §5), and find
+different matches of what they agree on. So a translation is made from the tree, all of whose sets
+of characters are written out, and says only whether there is a match.
 """
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
+from sql.characters import ALL, LAST, Ranges, character_class, complement
 from sql.errors import SqlError
+from sql.regex import (
+    Anchor,
+    AnchorKind,
+    BackReference,
+    Chain,
+    Characters,
+    Either,
+    Group,
+    Look,
+    Node,
+    Regex,
+    Repeat,
+    parts,
+)
 
 
 def parse_like(pattern: str) -> list[tuple[str, bool]]:
@@ -32,86 +51,235 @@ def java_like(pattern: str) -> str:
     )
 
 
-_PLAIN_ESCAPES: Final = frozenset(".^$*+?()[]{}|\\/-")
-_NOT_REPEATED: Final = frozenset({"(", "|", r"\A", r"\z"})
-_BRACKET_END: Final = "]"
+def with_backslash(pattern: str, escape: str) -> str:
+    """A LIKE pattern with another escape as one with the default escape (do_like_escape)."""
+    if len(escape) > 1:
+        raise _invalid_escape()
+    if escape == "\\":
+        return pattern
+    done: list[str] = []
+    escaped = False
+    for character in pattern:
+        if character == escape and not escaped:
+            done.append("\\")
+            escaped = True
+        else:
+            doubled = character == "\\" and not escaped
+            done.append("\\\\" if doubled else character)
+            escaped = False
+    return "".join(done)
 
 
-def java_regex(pattern: str, *, ignore_case: bool) -> str | None:
-    """The same search as a Java pattern, or None when it is outside of the common subset.
+# --- SIMILAR TO ----------------------------------------------------------------------------------
 
-    `.` matches newlines and `$` only the very end, as in PostgreSQL.
-    """
-    if pattern.startswith(("***", "(?")) or (ignore_case and not pattern.isascii()):
-        return None
+_SIMILAR: Final = {
+    "%": ".*", "_": ".", "(": "(?:", "\\": "\\\\", ".": "\\.", "^": "\\^", "$": "\\$",
+}  # fmt: skip
+_SEPARATORS: Final = ("){1,1}?(", "){1,1}(?:")
+
+
+def similar_regex(pattern: str, escape: str = "\\") -> str:
+    """SIMILAR TO as a regular expression of PostgreSQL (similar_escape_internal)."""
+    if len(escape) > 1:
+        raise _invalid_escape()
     out: list[str] = []
-    position = depth = 0
-    while position < len(pattern):
-        translated = _atom(pattern, position)
-        if translated is None:
+    quotes = depth = start = 0
+    escaped = False
+    for character in pattern:
+        if escaped:
+            escaped = False
+            if character == '"' and not depth:
+                if quotes == len(_SEPARATORS):
+                    message = "SQL regular expression may not contain more than two escape-double-"
+                    raise SqlError("2200C", f"{message}quote separators")
+                out.append(_SEPARATORS[quotes])
+                quotes += 1
+            else:
+                out.append(f"\\{character}")
+                start = 3
+        elif character == escape:
+            escaped = True
+        elif depth:
+            out.append("\\\\" if character == "\\" else character)
+            depth += (character == "[") - (character == "]" and start > 2)
+            start = start + 1 if character == "^" else 3
+        elif character == "[":
+            out.append(character)
+            depth = start = 1
+        else:
+            out.append(_SIMILAR.get(character, character))
+    return f"^(?:{''.join(out)})$"
+
+
+def _invalid_escape() -> SqlError:
+    hint = "Escape string must be empty or one character."
+    return SqlError("22025", "invalid escape string", hint=hint)
+
+
+# --- regular expressions -------------------------------------------------------------------------
+
+_RANGES_MAX: Final = 4_000
+"""Ranges of characters that a pattern for RE2 may have, repeated ones counted."""
+_REPEATS_MAX: Final = 1_000
+"""RE2's bound of repetitions within repetitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Dialect:
+    """What an engine's regular expressions can say. `code`: a character by its number."""
+
+    code: Callable[[int], str]
+    looks: bool
+    anchors: Mapping[AnchorKind, str]
+    bounded: bool = False
+
+
+class _Untranslatable(Exception):
+    """The dialect has nothing that means the same."""
+
+
+def java_regex(regex: Regex) -> str | None:
+    """A Java pattern that is found in the same texts, or None."""
+    return _translated(regex, _java())
+
+
+def re2_regex(regex: Regex) -> str | None:
+    """The same for RE2."""
+    return _translated(regex, _RE2)
+
+
+def python_regex(regex: Regex) -> str | None:
+    """The same for Python's `re`."""
+    return _translated(regex, _python())
+
+
+def _translated(regex: Regex, dialect: _Dialect) -> str | None:
+    try:
+        if dialect.bounded and _weight(regex.node, 1) > _RANGES_MAX:
             return None
-        text, position = translated
-        depth += {"(": 1, ")": -1}.get(text, 0)
-        if depth < 0 or (text[0] in "*+?{" and out and out[-1] in _NOT_REPEATED):
-            return None
-        out.append(text)
-    if depth:
+        return _text(regex.node, dialect, repeated=False)
+    except _Untranslatable:
         return None
-    return ("(?si)" if ignore_case else "(?s)") + "".join(out)
 
 
-def _atom(pattern: str, position: int) -> tuple[str, int] | None:
-    character = pattern[position]
-    following = pattern[position + 1 : position + 2]
-    match character:
-        case "\\":
-            if following in _PLAIN_ESCAPES and following:
-                return f"\\{following}", position + 2
-            return None
-        case "[":
-            return _bracket(pattern, position)
-        case "(":
-            # Plain groups only: look-around and inline options are not common.
-            return None if following == "?" else ("(", position + 1)
-        case "{":
-            return _counted(pattern, position)
-        case "$":
-            return r"\z", position + 1
-        case "^":
-            return r"\A", position + 1
-        case "*" | "+" | "?" if position == 0:
-            return None
-        case "*" | "+" | "?":
-            # A quantifier on a quantifier is an error in PostgreSQL and possessive in Java.
-            return None if following and following in "*+?{" else (character, position + 1)
-        case "}" | "]":
-            return f"\\{character}", position + 1
+def _weight(node: Node, times: int) -> int:
+    if times > _REPEATS_MAX:
+        raise _Untranslatable
+    match node:
+        case Characters(ranges):
+            return len(ranges) * times
+        case Repeat(inner, least, most):
+            return _weight(inner, times * max(least if most is None else most, 1))
         case _:
-            return character, position + 1
+            return sum(_weight(part, times) for part in parts(node))
 
 
-def _counted(pattern: str, position: int) -> tuple[str, int] | None:
-    end = pattern.find("}", position)
-    body = pattern[position + 1 : end]
-    low, comma, high = body.partition(",")
-    valid = end > 0 and low.isdigit() and int(low) <= 255
-    if not valid or (comma and high and not (high.isdigit() and int(low) <= int(high) <= 255)):
-        return None
-    if pattern[end + 1 : end + 2] in tuple("*+?{"):
-        return None
-    return pattern[position : end + 1], end + 1
+def _text(node: Node, dialect: _Dialect, *, repeated: bool) -> str:
+    match node:
+        case Characters(ranges):
+            return _set(ranges, dialect)
+        case Anchor(kind):
+            text = dialect.anchors.get(kind)
+            if text is None:
+                raise _Untranslatable
+            return text
+        case Look(inner, behind, negative):
+            if not dialect.looks or (behind and not _is_bounded(inner)):
+                raise _Untranslatable
+            sign = ("<" if behind else "") + ("!" if negative else "=")
+            return f"(?{sign}{_text(inner, dialect, repeated=repeated)})"
+        case Chain(items):
+            texts = [_text(item, dialect, repeated=repeated) for item in items]
+            return f"(?:{''.join(texts)})"
+        case Either(items):
+            texts = [_text(item, dialect, repeated=repeated) for item in items]
+            return f"(?:{'|'.join(texts)})"
+        case Repeat(inner, least, most):
+            counts = f"{{{least},{'' if most is None else most}}}"
+            return f"(?:{_text(inner, dialect, repeated=True)}){counts}"
+        case Group(inner):
+            # What a repeated group remembers is not the same everywhere.
+            opening = "(?:" if repeated else "("
+            return f"{opening}{_text(inner, dialect, repeated=repeated)})"
+        case BackReference(number, ignore_case):
+            if not dialect.looks or ignore_case or repeated:
+                raise _Untranslatable
+            return f"(?:\\{number})"
 
 
-def _bracket(pattern: str, position: int) -> tuple[str, int] | None:
-    """A bracket expression of plain ASCII characters and ranges."""
-    end = pattern.find(
-        _BRACKET_END, position + (3 if pattern[position + 1 : position + 2] == "^" else 2)
+def _is_bounded(node: Node) -> bool:
+    if isinstance(node, Repeat) and node.most is None:
+        return False
+    return not isinstance(node, BackReference | Look) and all(map(_is_bounded, parts(node)))
+
+
+def _set(ranges: Ranges, dialect: _Dialect) -> str:
+    if ranges == ALL:
+        return "(?s:.)"
+    if not ranges:
+        return f"[^{dialect.code(1)}-{dialect.code(LAST)}]"
+    if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
+        return _character(ranges[0][0], dialect)
+    negated = complement(ranges)
+    if len(negated) < len(ranges):
+        return f"[^{_listed(negated, dialect)}]"
+    return f"[{_listed(ranges, dialect)}]"
+
+
+def _listed(ranges: Ranges, dialect: _Dialect) -> str:
+    return "".join(
+        _character(first, dialect)
+        if first == last
+        else f"{_character(first, dialect)}-{_character(last, dialect)}"
+        for first, last in ranges
     )
-    if end < 0:
-        return None
-    body = pattern[position + 1 : end]
-    negated = body.startswith("^")
-    body = body[1:] if negated else body
-    if any(character in "\\[]&^" for character in body) or not body:
-        return None
-    return f"[{'^' if negated else ''}{body}]", end + 1
+
+
+def _character(code: int, dialect: _Dialect) -> str:
+    text = chr(code)
+    return text if text.isascii() and text.isalnum() else dialect.code(code)
+
+
+def _by_braces(code: int) -> str:
+    return f"\\x{{{code:x}}}"
+
+
+_WORD: Final = character_class("word") or ()
+_RE2: Final = _Dialect(
+    _by_braces,
+    looks=False,
+    anchors={
+        AnchorKind.START: r"\A",
+        AnchorKind.END: r"\z",
+        AnchorKind.LINE_START: "(?m:^)",
+        AnchorKind.LINE_END: "(?m:$)",
+    },
+    bounded=True,
+)
+
+
+def _looking_dialect(code: Callable[[int], str], end: str) -> _Dialect:
+    word = f"[{''.join(f'{code(first)}-{code(last)}' for first, last in _WORD)}]"
+    starts, ends = f"(?<!{word})(?={word})", f"(?<={word})(?!{word})"
+    newline = code(10)
+    anchors = {
+        AnchorKind.START: r"\A",
+        AnchorKind.END: end,
+        AnchorKind.LINE_START: f"(?:\\A|(?<={newline}))",
+        AnchorKind.LINE_END: f"(?:{end}|(?={newline}))",
+        AnchorKind.WORD_START: f"(?:{starts})",
+        AnchorKind.WORD_END: f"(?:{ends})",
+        AnchorKind.WORD_EDGE: f"(?:{starts}|{ends})",
+        AnchorKind.NO_WORD_EDGE: f"(?!{starts})(?!{ends})",
+    }
+    return _Dialect(code, looks=True, anchors=anchors)
+
+
+@cache
+def _java() -> _Dialect:
+    return _looking_dialect(_by_braces, r"\z")
+
+
+@cache
+def _python() -> _Dialect:
+    return _looking_dialect(lambda code: f"\\U{code:08x}", r"\Z")

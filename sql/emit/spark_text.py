@@ -11,7 +11,9 @@ from typing import Final
 from sql.emit.patterns import java_like, java_regex
 from sql.emit.scope import Scope
 from sql.emit.spark_types import ERROR_TAG, error, spark_type, unsupported
+from sql.errors import SqlError
 from sql.plan import Call, Expr
+from sql.regex import Flags, parse_regex
 from sql.types import DISPLAY_NAMES, SqlType
 
 _HEX_PREFIX: Final = "\\x"
@@ -156,11 +158,22 @@ def _pattern(call: Call, scope: Scope) -> str | None:
     return known[0]
 
 
+_BACKSLASH: Final = "\\"
+
+
+def _padded(expr: Expr, scope: Scope) -> str:
+    """Patterns see the blanks of char(n), if there is an n (sql/types.py)."""
+    x = scope.emit(expr)
+    if expr.type.name != "bpchar" or expr.type.length is None:
+        return x
+    return f"rpad({x}, {expr.type.length}, ' ')"
+
+
 def _like(call: Call, scope: Scope) -> str:
     pattern, operator = _pattern(call, scope), call.function.name
     if pattern is None:
         return "cast(null as boolean)"
-    x = scope.emit(call.args[0])
+    x = _padded(call.args[0], scope)
     escaped = scope.statement.string(java_like(pattern))
     if operator.endswith("*"):
         x, escaped = mapped(x, "lower"), mapped(escaped, "lower")
@@ -172,11 +185,20 @@ def _regex(call: Call, scope: Scope) -> str:
     pattern, operator = _pattern(call, scope), call.function.name
     if pattern is None:
         return "cast(null as boolean)"
-    java = java_regex(pattern, ignore_case=operator.endswith("*"))
+    x = _padded(call.args[0], scope)
+    try:
+        regex = parse_regex(pattern, Flags(ignore_case=operator.endswith("*")))
+    except SqlError as failure:
+        if failure.sqlstate == "0A000":
+            raise
+        # An error for those rows only that it is searched in.
+        message = failure.message.replace(_BACKSLASH, "")
+        return f"if({x} is null, null, {error(failure.sqlstate, message)})"
+    java = java_regex(regex)
     if java is None:
         raise unsupported("this regular expression")
     negation = "not " if operator.startswith("!") else ""
-    return f"{negation}({scope.emit(call.args[0])} rlike {scope.statement.string(java)})"
+    return f"{negation}({x} rlike {scope.statement.string(java)})"
 
 
 # --- from text ---------------------------------------------------------------------------------

@@ -10,11 +10,11 @@ from pathlib import Path
 from sql.functions import FILES, Function, FunctionKind, rows_of
 
 _FIRST = ("operators.txt", "functions.txt", "aggregates.txt", "casts.txt")
-_WINDOWS = "windows.txt"
-"""No expressions of one row: tests/sqldiff has their cases."""
+ELSEWHERE = ("arrays.txt", "windows.txt")
+"""Their cases are statements, in `tests/types` and `tests/sqldiff`."""
 FAMILIES = {
     "postgresql": _FIRST,
-    **{name.removesuffix(".txt"): (name,) for name in FILES if name not in (*_FIRST, _WINDOWS)},
+    **{name.removesuffix(".txt"): (name,) for name in FILES if name not in _FIRST + ELSEWHERE},
 }
 """Cases and answers are kept by family: the data files of the function table that it covers. What
 stands in `cases/<family>.txt`, an expression a line, is asked besides.
@@ -118,6 +118,29 @@ _CAST_TEXTS = {
     "interval": "to_interval",
     "oid": "to_oid",
 }  # fmt: skip
+_REGEXES = (
+    "l+",
+    "b_",
+    "",
+    "(a|h)(e)?",
+    NULL,
+    "^.",
+    "[[:alpha:]]+",
+    "(.)$",
+    "x",
+    "\\w",
+    "(",
+    "[^a-z ]",
+)
+_FLAGS = ("", "i", "g", "n", NULL, "x", "z", "ig")
+_PLACED: dict[str, dict[int, Sequence[str | None]]] = {
+    "regexp_replace": {1: _REGEXES, 2: ("X", "[\\1]", "", NULL, "\\&\\\\-\\2", "$1"), 5: _FLAGS},
+    "regexp_like": {1: _REGEXES, 2: _FLAGS},
+    "regexp_count": {1: _REGEXES, 3: _FLAGS},
+    "regexp_instr": {1: _REGEXES, 4: ("0", "1", NULL, "2"), 5: _FLAGS, 6: ("0", "1", "2", NULL)},
+    "regexp_substr": {1: _REGEXES, 4: _FLAGS, 5: ("0", "1", "2", NULL)},
+}
+"""Values of an argument by its place in a function."""
 _SMALL = ("1", "2", "0", "-1", "3", NULL, "-2", "5", "100")
 _PATTERNS = {
     "~~": ("h%", "_b%", "a\\%b\\_c\\\\d", "%€%", NULL, "", "%l", "\\", "%"),
@@ -138,7 +161,7 @@ _PATTERNS = {
         "*a",
     ),
 }
-_SKIPPED = frozenset({"random()", "substring(text,text)"})
+_SKIPPED = frozenset({"random()"})
 
 
 def literal(type_: str, value: str | None) -> str:
@@ -258,7 +281,10 @@ def _functions(row: Function) -> Iterator[str]:
     arguments: list[Sequence[str | None]] = []
     for position, type_ in enumerate(row.args):
         words = _WORDS.get(row.name)
-        if (
+        placed = _PLACED.get(row.name, {}).get(position)
+        if placed is not None:
+            arguments.append(placed)
+        elif (
             words is not None
             and type_ == "text"
             and (position == 0) == (row.name not in ("encode", "decode"))

@@ -1,0 +1,32 @@
+"""The functions of the data files that came family by family: which Python function is which row.
+
+Not here: operators and functions by rules over their types (`reference_functions.py`).
+"""
+
+from typing import Final
+
+from compute.reference_numbers import Function, Maker, numeric_result
+from compute.reference_regex import REGEX_FUNCTIONS, REGEX_NAMES
+from sql.functions import Function as Row
+from sql.functions import FunctionKind
+
+_FUNCTIONS: Final[dict[str, Function]] = {**REGEX_FUNCTIONS}
+_NAMES: Final[dict[str, Function]] = {**REGEX_NAMES}
+_MAKERS: Final[dict[str, Maker]] = {}
+
+
+def family_function(row: Row) -> Maker | None:
+    """What computes the row: found by its id or, if it is a function, by its name."""
+    made = _MAKERS.get(row.id)
+    if made is not None:
+        return made
+    function = _FUNCTIONS.get(row.id)
+    if function is None and row.kind is FunctionKind.FUNCTION:
+        function = _NAMES.get(row.name)
+    if function is None:
+        return None
+    return numeric_result(function) if row.result == "numeric" else _plain(function)
+
+
+def _plain(function: Function) -> Maker:
+    return lambda _call: function
