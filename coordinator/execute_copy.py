@@ -20,6 +20,8 @@ from compute.plan_nodes import is_volatile
 from coordinator.execute_query import start_query
 from coordinator.execution import Done, Execution
 from coordinator.key_check import check_keys
+from coordinator.made_rows import IN_PROCESS_ROWS_MAX, made_batch, made_view, run_over
+from coordinator.modifying import NEW
 from coordinator.pgwire.copy_in import CopyReader
 from coordinator.pgwire.copy_out import CopyWriter
 from coordinator.pgwire.kernels import Column as Values
@@ -106,12 +108,12 @@ async def _receive(execution: Execution, copy: CopyIn, stream: CopyStream, sink:
                 if size >= PIECE_BYTES:
                     piece = b"".join(pieces)
                     pieces, size = [], 0
-                    await _add(
-                        copy, await asyncio.to_thread(_parsed, reader, piece), sink, defaults
-                    )
+                    rows = await asyncio.to_thread(_parsed, reader, piece)
+                    await _add(execution, copy, rows, sink, defaults)
             case CopyDone():
                 piece = b"".join(pieces)
-                await _add(copy, await asyncio.to_thread(_rest, reader, piece), sink, defaults)
+                rows = await asyncio.to_thread(_rest, reader, piece)
+                await _add(execution, copy, rows, sink, defaults)
                 return
             case CopyFail(message=reason):
                 raise SqlError("57014", f"COPY from stdin failed: {reason}")
@@ -150,10 +152,24 @@ class _Defaults:
 
 
 async def _add(
-    copy: CopyIn, batches: Sequence[pa.RecordBatch], sink: RowSink, defaults: _Defaults
+    execution: Execution,
+    copy: CopyIn,
+    batches: Sequence[pa.RecordBatch],
+    sink: RowSink,
+    defaults: _Defaults,
 ) -> None:
     for batch in batches:
-        await sink.add(_completed(copy, batch, defaults))
+        columns = _completed(copy, batch, defaults)
+        if copy.where is None:
+            await sink.add(columns)
+            continue
+        rows = made_batch(columns, batch.num_rows)
+        for start in range(0, rows.num_rows, IN_PROCESS_ROWS_MAX):
+            piece = pa.Table.from_batches([rows.slice(start, IN_PROCESS_ROWS_MAX)])
+            kept = run_over(execution, copy.where, {NEW: made_view(NEW, piece)})
+            async for found in kept:
+                await sink.add(found.columns)
+            await asyncio.sleep(0)
 
 
 def _completed(copy: CopyIn, batch: pa.RecordBatch, defaults: _Defaults) -> Sequence[Values]:

@@ -1,4 +1,5 @@
-"""INSERT, UPDATE, DELETE, MERGE: run the statement, write what it does into the transaction.
+"""INSERT, UPDATE, DELETE, MERGE, alone and in WITH: run the statement, write what it does into the
+transaction.
 
     INSERT VALUES   source in process ────────────────────────────▶ inserts        (blind: no scan)
     the others      views ─▶ engine ─▶ (source, index | new rows) ─▶ deletes + inserts
@@ -7,10 +8,17 @@
 How one part runs is `modifying.py`, what all of them add up to `statement_work.py`.
 """
 
+import pyarrow as pa
+
+from compute.reference_arrow import batch_schema
 from coordinator.execution import Done, Execution, Outcome, Rows, held
-from coordinator.modifying import readings, run_modify
-from coordinator.statement_work import StatementWork
-from sql.statements import Modify
+from coordinator.made_rows import made_view, run_over
+from coordinator.modifying import Modified, readings, run_modify
+from coordinator.statement_work import Reading, StatementWork
+from sql.catalog import Table
+from sql.errors import SqlError
+from sql.plan import output_columns
+from sql.statements import Compound, Modify, Part, Query
 
 
 async def execute_modify(execution: Execution, modify: Modify, tag: str) -> Outcome:
@@ -24,7 +32,71 @@ async def execute_modify(execution: Execution, modify: Modify, tag: str) -> Outc
     except BaseException:
         await work.discard()
         raise
+    return _outcome(modify, done, tag)
+
+
+async def execute_compound(execution: Execution, compound: Compound, tag: str) -> Outcome:
+    """The same for a statement of several parts, all of which see the tables as they were."""
+    main = compound.main
+    verb = "SELECT" if isinstance(main, Query) else main.kind.value.upper()
+    execution.transaction.check_writable(verb)
+    work = StatementWork(execution)
+    try:
+        await work.look_at(
+            [
+                *(reading for modify in compound.modifications for reading in readings(modify)),
+                *([Reading(main.plan, main.tables)] if isinstance(main, Query) else []),
+            ]
+        )
+        await _run_parts(execution, compound.parts[: compound.before], work)
+        if isinstance(main, Query):
+            rows = await _rows(execution, main, work)
+            done = Modified(rows.num_rows, rows)
+        else:
+            done = await run_modify(execution, main, work)
+        await _run_parts(execution, compound.parts[compound.before :], work)
+        await work.write()
+    except BaseException:
+        await work.discard()
+        raise
+    return _outcome(main, done, tag)
+
+
+async def _run_parts(execution: Execution, parts: tuple[Part, ...], work: StatementWork) -> None:
+    for part in parts:
+        done = await run_modify(execution, part.modify, work)
+        if done.returned is not None:
+            work.made[part.relation] = made_view(part.relation, done.returned)
+
+
+async def _rows(execution: Execution, query: Query, work: StatementWork) -> pa.Table:
+    """The rows of a query, held until the commit is acknowledged (Q1)."""
+    batches: list[pa.RecordBatch] = []
+    size = 0
+    async for batch in run_over(execution, query.plan, work.inputs(query.tables)):
+        batches.append(batch)
+        size += batch.nbytes
+        if size > execution.services.limits.returning_bytes_max:
+            raise SqlError(
+                "54000",
+                "the rows of a statement that also writes are too large",
+                hint="Write the rows first and read them with a query.",
+            )
+    schema = batch_schema(output_columns(query.plan))
+    return pa.Table.from_batches(batches) if batches else schema.empty_table()
+
+
+def _outcome(main: Query | Modify, done: Modified, tag: str) -> Outcome:
     complete = f"{tag} {done.affected}"
     if done.returned is None:
         return Done(complete)
-    return Rows(modify.columns, held(done.returned), lambda _count: complete)
+    return Rows(main.columns, held(done.returned), lambda _count: complete)
+
+
+def tables_of(bound: Modify | Compound) -> tuple[Table, ...]:
+    """What a statement reads and writes."""
+    if isinstance(bound, Modify):
+        others = () if bound.conflict is None else bound.conflict.tables
+        return (bound.table, *bound.tables, *bound.returning_tables, *others)
+    found = tuple(table for modify in bound.modifications for table in tables_of(modify))
+    return found + (bound.main.tables if isinstance(bound.main, Query) else ())

@@ -23,11 +23,12 @@ from coordinator.blind_insert import insert_alone
 from coordinator.coordination import RequestRefused
 from coordinator.core.messages import RefusedReason, Snapshot
 from coordinator.execute_copy import CopyStream, execute_copy_in, execute_copy_out
+from coordinator.execute_create_as import execute_create_as
 from coordinator.execute_definition import execute_advance, execute_definition
 from coordinator.execute_explain import EXPLAIN_COLUMNS, execute_explain
 from coordinator.execute_explain_timestamp import execute_explain_timestamp
 from coordinator.execute_maintenance import execute_maintenance
-from coordinator.execute_modify import execute_modify
+from coordinator.execute_modify import execute_compound, execute_modify, tables_of
 from coordinator.execute_query import execute_query
 from coordinator.execute_setting import (
     execute_control,
@@ -35,6 +36,7 @@ from coordinator.execute_setting import (
     execute_show,
     show_columns,
 )
+from coordinator.execute_truncate import execute_truncate
 from coordinator.execution import Done, Execution, Outcome
 from coordinator.named_statements import Invocation, argument_query, values_wanted
 from coordinator.transaction import failed_transaction
@@ -48,11 +50,13 @@ from sql.statements import (
     AdvanceTimeline,
     AlterTable,
     Bound,
+    Compound,
     CopyIn,
     CopyOut,
     CreateReadHold,
     CreateSchema,
     CreateTable,
+    CreateTableAs,
     CreateTimeline,
     Discard,
     DropReadHold,
@@ -72,6 +76,7 @@ from sql.statements import (
     ShowVariable,
     TransactionControl,
     TransactionVerb,
+    Truncate,
 )
 from sql.system_relations import is_system
 from sql.types import SqlType, Value
@@ -89,8 +94,8 @@ _WITHOUT_CATALOG: Final = frozenset(
 )  # fmt: skip
 
 _WRITING: Final = (
-    Modify, CreateTable, DropTable, CreateSchema, DropSchema, AlterTable, CreateTimeline,
-    DropTimeline, AdvanceTimeline, CreateReadHold, DropReadHold,
+    Modify, Compound, CreateTableAs, Truncate, CreateTable, DropTable, CreateSchema, DropSchema,
+    AlterTable, CreateTimeline, DropTimeline, AdvanceTimeline, CreateReadHold, DropReadHold,
 )  # fmt: skip
 
 
@@ -225,6 +230,8 @@ class StatementRunner:
                 return bound.columns
             case Modify():
                 return None if bound.returning is None else bound.columns
+            case Compound():
+                return self.columns(bound.main)
             case ShowVariable():
                 return show_columns(self._variables, bound)
             case Explain() | ExplainTimestamp():
@@ -297,8 +304,9 @@ class StatementRunner:
         """The tables of the statement as it is bound now (A2)."""
         snapshot = await self._transaction.present()
         match self._bind(request.statement, snapshot.catalog, request.declared).bound:
-            case Modify() as modify:
-                touched = dict.fromkeys((modify.table, *modify.tables))
+            case Modify() | Compound() | Truncate() as bound:
+                tables = bound.tables if isinstance(bound, Truncate) else tables_of(bound)
+                touched = dict.fromkeys(tables)
                 return tuple(table for table in touched if not is_system(table))
             case _:
                 return ()
@@ -396,6 +404,12 @@ class StatementRunner:
                 return await execute_query(execution, query, as_of=as_of, tag=prepared.tag)
             case Modify() as modify:
                 return await execute_modify(execution, modify, prepared.tag)
+            case Compound() as compound:
+                return await execute_compound(execution, compound, prepared.tag)
+            case CreateTableAs() as created:
+                return await execute_create_as(execution, created)
+            case Truncate() as truncated:
+                return await execute_truncate(execution, truncated, prepared.tag)
             case CopyIn() as copy:
                 return await execute_copy_in(execution, copy, self._copy)
             case CopyOut() as copy:
@@ -444,8 +458,10 @@ def _elsewhere(prepared: Prepared) -> tuple[Table, ...]:
     match prepared.bound:
         case Query(tables=tables) | CopyOut(query=Query(tables=tables)):
             pass
-        case Modify() as modify:
-            tables = (modify.table, *modify.tables)
+        case Modify() | Compound() as bound:
+            tables = tables_of(bound)
+        case CreateTableAs(tables=tables):
+            pass
         case _:
             return ()
     return tuple(

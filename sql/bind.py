@@ -15,6 +15,7 @@ from pglast import ast
 
 from sql.bind_alter import alter_table, rename, set_schema
 from sql.bind_copy import copy
+from sql.bind_create_as import create_table_as, select_into
 from sql.bind_definitions import create_schema, create_table, drop
 from sql.bind_expressions import expression
 from sql.bind_insert import insert
@@ -29,9 +30,11 @@ from sql.bind_own import (
     optimize,
     vacuum,
 )
+from sql.bind_parts import with_parts
 from sql.bind_queries import SelectResult, bind_query
 from sql.bind_session import discard, set_variable, show, transaction
 from sql.bind_time import time_expression
+from sql.bind_truncate import truncate
 from sql.bind_update import delete, update
 from sql.binding import BindContext, Binding
 from sql.constant_places import constant_places as find_constant_places
@@ -52,11 +55,13 @@ from sql.statements import (
     AdvanceTimeline,
     AlterTable,
     Bound,
+    Compound,
     CopyIn,
     CopyOut,
     CreateReadHold,
     CreateSchema,
     CreateTable,
+    CreateTableAs,
     CreateTimeline,
     Discard,
     DropReadHold,
@@ -77,6 +82,7 @@ from sql.statements import (
     ShowVariable,
     TransactionControl,
     TransactionVerb,
+    Truncate,
 )
 from sql.syntax import Node, constant_places, is_a, position
 from sql.traverse import pruned
@@ -147,7 +153,9 @@ def _bound(binding: Binding, node: Node, statement: Statement) -> Bound:
     binder = _BINDERS.get(type(node))
     if binder is None:
         raise not_supported(_describe(node), None)
-    return binder(binding, node)
+    # Statements without WITH have no part that writes, but are asked in the same words.
+    binding.top_with = getattr(node, "withClause", None) or node if is_a(node, *_WITH) else None
+    return with_parts(binding, binder(binding, node))
 
 
 def _timed(binding: Binding, node: Node, statement: Statement) -> Bound:
@@ -172,6 +180,10 @@ def _begin_as_of(node: Node, statement: Statement) -> TransactionControl:
         message = "a transaction AS OF a timestamp is read only"
         raise SqlError("25006", message, position(statement.as_of))
     return control
+
+
+def _select(binding: Binding, node: Node) -> Query | CreateTableAs:
+    return select_into(binding, node) or _query(binding, node)
 
 
 def _query(binding: Binding, node: Node, statement: Statement | None = None) -> Query:
@@ -239,8 +251,6 @@ def _refused_execute(_binding: Binding, _node: Node) -> Bound:
 _STATEMENTS: Final[dict[type, str]] = {
     ast.ViewStmt: "CREATE VIEW",
     ast.IndexStmt: "CREATE INDEX",
-    ast.TruncateStmt: "TRUNCATE",
-    ast.CreateTableAsStmt: "CREATE TABLE AS",
     ast.CreateFunctionStmt: "CREATE FUNCTION",
     ast.CreateSeqStmt: "CREATE SEQUENCE",
     ast.CreateRoleStmt: "CREATE ROLE",
@@ -259,11 +269,13 @@ _STATEMENTS: Final[dict[type, str]] = {
 }
 
 _BINDERS: Final[dict[type, Binder]] = {
-    ast.SelectStmt: _query,
+    ast.SelectStmt: _select,
     ast.InsertStmt: insert,
     ast.UpdateStmt: update,
     ast.DeleteStmt: delete,
     ast.MergeStmt: merge,
+    ast.TruncateStmt: truncate,
+    ast.CreateTableAsStmt: create_table_as,
     ast.CopyStmt: copy,
     ast.CreateStmt: create_table,
     ast.CreateSchemaStmt: create_schema,
@@ -291,6 +303,11 @@ _BINDERS: Final[dict[type, Binder]] = {
     ast.ExecuteStmt: _refused_execute,
 }
 
+_WITH: Final = (
+    ast.SelectStmt, ast.InsertStmt, ast.UpdateStmt, ast.DeleteStmt, ast.MergeStmt
+)  # fmt: skip
+"""Statements whose WITH clause may have queries that modify data."""
+
 _MODIFY_TAGS: Final = {
     ModifyKind.INSERT: "INSERT 0",
     ModifyKind.UPDATE: "UPDATE",
@@ -302,6 +319,8 @@ _TAGS: Final[dict[type, str]] = {
     CopyIn: "COPY",
     CopyOut: "COPY",
     CreateTable: "CREATE TABLE",
+    CreateTableAs: "SELECT",
+    Truncate: "TRUNCATE TABLE",
     DropTable: "DROP TABLE",
     CreateSchema: "CREATE SCHEMA",
     DropSchema: "DROP SCHEMA",
@@ -339,6 +358,8 @@ def _tag(bound: Bound) -> str:
     match bound:
         case Modify():
             return _MODIFY_TAGS[bound.kind]
+        case Compound():
+            return _tag(bound.main)
         case Discard():
             return _DISCARD_TAGS.get(bound.what, f"DISCARD {bound.what.upper()}")
         case AlterTable():

@@ -6,14 +6,16 @@ from typing import Final
 
 from pglast import ast
 
-from sql.bind_from import find_table, scan
+from sql.bind_expressions import condition
+from sql.bind_from import find_table, scan, table_item
 from sql.bind_queries import bind_query
 from sql.binding import Binding
 from sql.catalog import Table
-from sql.column_expressions import default_value
+from sql.column_expressions import NEW_ROWS, default_value, parts
 from sql.errors import SqlError, not_supported
 from sql.look_up import refuse_system_write
-from sql.plan import ColumnRef, Project, Values
+from sql.plan import ColumnRef, Filter, Plan, Project, Values
+from sql.scope import Scope
 from sql.statements import CopyIn, CopyOptions, CopyOut, OutputColumn, Query
 from sql.syntax import Node, at, is_a, strings
 from sql.traverse import pruned
@@ -43,16 +45,31 @@ def copy(binding: Binding, node: Node) -> CopyIn | CopyOut:
     if node.is_program or node.filename is not None:
         _refuse_files(node)
     given = _given(node.options or (), from_client=bool(node.is_from))
-    if node.whereClause is not None:
-        raise not_supported("WHERE in COPY", None)
+    if node.whereClause is not None and not node.is_from:
+        raise SqlError("42601", "WHERE clause not allowed with COPY TO")
     if node.is_from:
         table = find_table(binding, node.relation)
         refuse_system_write(table)
         options = _checked(given, table.name, [column.name for column in table.columns])
         ordinals = _ordinals(table, node)
-        return CopyIn(table, ordinals, options, _defaults(binding, table, ordinals))
+        defaults = _defaults(binding, table, ordinals)
+        return CopyIn(table, ordinals, options, defaults, _where(binding, table, node))
     query = _copied(binding, node)
     return CopyOut(query, _checked(given, None, [column.name for column in query.columns]))
+
+
+def _where(binding: Binding, table: Table, node: Node) -> Plan | None:
+    """The rows of `new` that COPY FROM .. WHERE keeps."""
+    if node.whereClause is None:
+        return None
+    for part in parts(node.whereClause):
+        if is_a(part, ast.SubLink):
+            message = "cannot use subquery in COPY FROM WHERE condition"
+            raise SqlError("0A000", message, at(part.location))
+    rows = scan(binding, table, relation=NEW_ROWS)
+    scope = Scope(None, [table_item(rows, table, None)], clause="COPY FROM WHERE conditions")
+    scope.ids.update([column.id for column in rows.columns])
+    return Filter(rows, condition(binding, scope, node.whereClause, "WHERE"))
 
 
 def _refuse_files(node: Node) -> None:

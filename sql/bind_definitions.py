@@ -42,8 +42,14 @@ _CONSTRAINTS: Final = {
 # --- CREATE ------------------------------------------------------------------------------------
 
 
-def create_table(binding: Binding, node: Node, timeline: str = SYSTEM_TIMELINE.name) -> CreateTable:
-    """CREATE TABLE [IF NOT EXISTS]."""
+def create_table(
+    binding: Binding,
+    node: Node,
+    timeline: str = SYSTEM_TIMELINE.name,
+    *,
+    columns: Sequence[Column] = (),
+) -> CreateTable:
+    """CREATE TABLE [IF NOT EXISTS]. `columns`: those of CREATE TABLE AS."""
     relation = node.relation
     _refuse_table_forms(node)
     history_us = history_option(node.options or ())
@@ -51,7 +57,7 @@ def create_table(binding: Binding, node: Node, timeline: str = SYSTEM_TIMELINE.n
     exists = look_up(binding, relation.relname, schema=schema, decides=True) is not None
     if exists and not node.if_not_exists:
         raise duplicate_table(relation.relname)
-    columns: list[Column] = []
+    columns = list(columns)
     keys: list[KeyNode] = []
     checks: list[CheckNode] = []
     for element in node.tableElts or ():

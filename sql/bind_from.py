@@ -146,6 +146,9 @@ def _table(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]
     if node.schemaname is None:
         for level in scope.levels():
             cte = level.ctes.get(node.relname)
+            if cte is not None and not cte.returns:
+                message = f'WITH query "{node.relname}" does not have a RETURNING clause'
+                raise SqlError("0A000", message, at(node.location))
             if cte is not None:
                 return _cte(binding, scope, node, cte.plan, cte.columns)
     table = find_table(binding, node)

@@ -2,7 +2,7 @@
 (`sql/statements.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pglast.enums import OnConflictAction
 
@@ -29,9 +29,9 @@ from sql.traverse import pruned
 from sql.types import SqlType
 
 
-def insert(binding: Binding, node: Node) -> Modify:
-    """INSERT INTO .. VALUES | SELECT | DEFAULT VALUES."""
-    scope = Scope()
+def insert(binding: Binding, node: Node, known: Mapping[str, SelectResult] | None = None) -> Modify:
+    """INSERT INTO .. VALUES | SELECT | DEFAULT VALUES. `known`: WITH queries around it."""
+    scope = Scope(ctes=dict(known or {}))
     if node.withClause is not None:
         bind_with(binding, scope, node.withClause)
     if node.override is not None and int(node.override) != 0:

@@ -25,7 +25,7 @@ from sql.bind_assignment import (
 )
 from sql.bind_expressions import condition
 from sql.bind_from import find_table, from_item, scan, table_item
-from sql.bind_queries import bind_with
+from sql.bind_queries import SelectResult, bind_with
 from sql.bind_returning import Rows, returning, tables_read
 from sql.binding import Binding
 from sql.catalog import Table
@@ -114,9 +114,9 @@ class _Sides:
         return [self.item, *self.items]
 
 
-def merge(binding: Binding, node: Node) -> Modify:
-    """MERGE INTO .. USING .. ON .. WHEN .. [RETURNING ..]."""
-    sides = _sides(binding, node)
+def merge(binding: Binding, node: Node, known: Mapping[str, SelectResult] | None = None) -> Modify:
+    """MERGE INTO .. USING .. ON .. WHEN .. [RETURNING ..]. `known`: WITH queries around it."""
+    sides = _sides(binding, node, Scope(ctes=dict(known or {})))
     _check_reachable(node.mergeWhenClauses)
     scope = sides.scope
     scope.items = [sides.item, *sides.items]
@@ -154,8 +154,7 @@ def merge(binding: Binding, node: Node) -> Modify:
 # --- source and target -------------------------------------------------------------------------
 
 
-def _sides(binding: Binding, node: Node) -> _Sides:
-    scope = Scope()
+def _sides(binding: Binding, node: Node, scope: Scope) -> _Sides:
     if node.withClause is not None:
         if node.withClause.recursive:
             raise SqlError("0A000", "WITH RECURSIVE is not supported for MERGE statement")
@@ -208,7 +207,7 @@ def _when(binding: Binding, sides: _Sides, clause: Node) -> _When:
     scope.items = sides.seen_by(clause.matchKind)
     asked: Expr | None = None
     if clause.condition is not None:
-        scope.clause = "MERGE WHEN"
+        scope.clause = "MERGE WHEN conditions"
         asked = condition(binding, scope, clause.condition, "WHEN")
     action = _ACTIONS.get(clause.commandType)
     return _When(clause.matchKind, asked, action, _values(binding, sides, clause, action))

@@ -78,6 +78,8 @@ class SelectResult:
     columns: tuple[PlanColumn, ...]
     nodes: list[Node]
     unknown: dict[int, Expr] = field(default_factory=dict[int, Expr])
+    returns: bool = True
+    """Whether there are rows to read: not of a data-modifying WITH query without RETURNING."""
 
     def settle(self, binding: Binding) -> None:
         """Make what is still unknown text (resolveTargetListUnknowns)."""
@@ -140,8 +142,9 @@ def bind_with(binding: Binding, scope: Scope, node: Node) -> None:
             message = f'WITH query name "{cte.ctename}" specified more than once'
             raise SqlError("42712", message, at(cte.location))
         if not is_a(cte.ctequery, ast.SelectStmt):
-            raise not_supported("a data-modifying statement in WITH", at(cte.location))
-        result = bind_query(binding, cte.ctequery, Scope(scope.parent, ctes=dict(scope.ctes)))
+            result = _part(binding, scope, cte, node)
+        else:
+            result = bind_query(binding, cte.ctequery, Scope(scope.parent, ctes=dict(scope.ctes)))
         result.settle(binding)
         names = strings(cte.aliascolnames)
         if len(names) > len(result.columns):
@@ -158,6 +161,13 @@ def bind_with(binding: Binding, scope: Scope, node: Node) -> None:
             ]
         )
         scope.ctes[cte.ctename] = result
+
+
+def _part(binding: Binding, scope: Scope, cte: Node, clause: Node) -> SelectResult:
+    # The statements that modify data are bound with the help of this module.
+    from sql.bind_parts import bind_part
+
+    return bind_part(binding, scope, cte, clause)
 
 
 # --- SELECT ------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from sql.bind_from import table_item
 from sql.bind_targets import settled, target_list
 from sql.binding import Binding
 from sql.catalog import Table
+from sql.coerce import is_exact
 from sql.errors import SqlError
 from sql.plan import (
     Case,
@@ -89,6 +90,9 @@ def returning(binding: Binding, outer: Scope, table: Table, node: Node, rows: Ro
     input_ = _input(binding, table, now, before if old else (), extras)
     by = dict(zip([column.id for column in extras], _last(input_, len(extras)), strict=True))
     made = tuple([binding.new_column(target.name, target.expr.type) for target in targets])
+    for column, expr in zip(made, exprs, strict=True):
+        if expr.type.name == "numeric" and not is_exact(binding, expr):
+            binding.inexact.add(column.id)
     plan = Project(input_, made, tuple([substituted(expr, by) for expr in exprs]))
     described = tuple([_described(binding, target.name, target.expr) for target in targets])
     return Returned(plan, described, old, extras, tables_read(binding, plan))

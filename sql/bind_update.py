@@ -2,13 +2,13 @@
 (`sql/statements.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sql.bind_assignment import assignments
 from sql.bind_expressions import condition
 from sql.bind_from import find_table, from_clause, scan, table_item
-from sql.bind_queries import bind_with
+from sql.bind_queries import SelectResult, bind_with
 from sql.bind_returning import Returned, Rows, returning, tables_read
 from sql.binding import Binding
 from sql.catalog import Table
@@ -47,9 +47,9 @@ class _Target:
         return [item for item in self.scope.items if item is not self.item]
 
 
-def update(binding: Binding, node: Node) -> Modify:
-    """UPDATE .. SET .. [FROM ..] [WHERE ..]."""
-    target = _target(binding, node, node.fromClause or ())
+def update(binding: Binding, node: Node, known: Mapping[str, SelectResult] | None = None) -> Modify:
+    """UPDATE .. SET .. [FROM ..] [WHERE ..]. `known`: WITH queries around it."""
+    target = _target(binding, node, node.fromClause or (), Scope(ctes=dict(known or {})))
     scope, table = target.scope, target.table
     old = {column.name: ColumnRef(column.id, column.type) for column in target.scan.columns}
     scope.clause = "UPDATE"
@@ -62,9 +62,9 @@ def update(binding: Binding, node: Node) -> Modify:
     return _modify(binding, target, ModifyKind.UPDATE, exprs, kept, returned)
 
 
-def delete(binding: Binding, node: Node) -> Modify:
-    """DELETE FROM .. [USING ..] [WHERE ..]."""
-    target = _target(binding, node, node.usingClause or ())
+def delete(binding: Binding, node: Node, known: Mapping[str, SelectResult] | None = None) -> Modify:
+    """DELETE FROM .. [USING ..] [WHERE ..]. `known`: WITH queries around it."""
+    target = _target(binding, node, node.usingClause or (), Scope(ctes=dict(known or {})))
     _filter(binding, target, node)
     returned = _returned(binding, target, node, ModifyKind.DELETE)
     every = tuple(range(len(target.table.columns)))
@@ -131,9 +131,8 @@ def _cheap_columns(target: _Target) -> tuple[int, ...]:
     )
 
 
-def _target(binding: Binding, node: Node, more: Sequence[Node]) -> _Target:
+def _target(binding: Binding, node: Node, more: Sequence[Node], scope: Scope) -> _Target:
     """The table to change with its rows' identities, joined with FROM or USING."""
-    scope = Scope()
     if node.withClause is not None:
         bind_with(binding, scope, node.withClause)
     table = find_table(binding, node.relation)

@@ -8,7 +8,7 @@ INVARIANTS
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sql.catalog import Catalog, LookUp, Table
 from sql.errors import SqlError
@@ -19,6 +19,7 @@ from sql.types import UNKNOWN, SqlType, display
 if TYPE_CHECKING:
     from sql.bind_queries import SelectResult
     from sql.scope import Scope
+    from sql.statements import Part
     from sql.syntax import Node
 
 PARAMETERS_MAX: Final = 65_535
@@ -74,6 +75,10 @@ class Binding:
     """Where an expression stands in the text, by its identity; the expression is kept alive."""
     look_ups: set[LookUp] = field(default_factory=set[LookUp])
     """Names that the meaning rests on (`look_up.py`)."""
+    top_with: "Node | None" = None
+    """The WITH clause of the statement itself: only there a query may modify data."""
+    parts: "list[Part]" = field(default_factory=list[Any])
+    """Data-modifying WITH queries, as they come (`bind_parts.py`)."""
     parameter_places: dict[int, int] = field(default_factory=dict[int, int])
 
     def expression(self, scope: "Scope", node: "Node") -> Expr:

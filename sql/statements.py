@@ -19,7 +19,7 @@ from enum import IntEnum, StrEnum
 from typing import TypeAlias
 
 from sql.catalog import SYSTEM_TIMELINE, Check, Column, Key, LookUp, Table, Timeline
-from sql.plan import Expr, Plan, Values
+from sql.plan import Expr, Plan, RelationId, Values
 from sql.types import SqlType
 
 
@@ -87,7 +87,8 @@ class Modify:
     """INSERT, UPDATE, DELETE, MERGE. `tables`: what `source` reads (empty for INSERT VALUES:
     blind); `returning_tables`: what `returning` does.
 
-    `old`: the ordinals whose old values stand at the end of the source's columns.
+    `old`: the ordinals whose old values stand in the source's columns. `extras`: how many further
+    columns it has, for RETURNING.
     """
 
     kind: ModifyKind
@@ -97,11 +98,36 @@ class Modify:
     returning: Plan | None = None
     columns: tuple[OutputColumn, ...] = ()
     old: tuple[int, ...] = ()
-
     extras: int = 0
     returning_old: bool = False
     returning_tables: tuple[Table, ...] = ()
     conflict: Conflict | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A data-modifying WITH query; what it returns is the input `relation` of whoever reads it."""
+
+    relation: RelationId
+    modify: Modify
+
+
+@dataclass(frozen=True, slots=True)
+class Compound:
+    """A statement with data-modifying WITH queries. `parts` in the order of their effects;
+    `before`: how many of them come before `main`. All see the tables as they were at first.
+    """
+
+    parts: tuple[Part, ...]
+    main: Query | Modify
+    before: int
+
+    @property
+    def modifications(self) -> tuple[Modify, ...]:
+        """Everything that writes."""
+        found = tuple([part.modify for part in self.parts])
+        return found if isinstance(self.main, Query) else (*found, self.main)
+
 
 @dataclass(frozen=True, slots=True)
 class CopyOptions:
@@ -120,13 +146,15 @@ class CopyOptions:
 @dataclass(frozen=True, slots=True)
 class CopyIn:
     """COPY t (columns) FROM STDIN. `ordinals`: the table's columns that the data has, in its
-    order. `defaults`: one row of what the others get, in the table's order.
+    order. `defaults`: one row of what the others get, in the table's order. `where`: a plan over
+    `Scan(relation="new")` that makes the rows to be kept.
     """
 
     table: Table
     ordinals: tuple[int, ...]
     options: CopyOptions
     defaults: Values | None = None
+    where: Plan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +179,25 @@ class CreateTable:
     history_us: int | None = None
     keys: tuple[Key, ...] = ()
     checks: tuple[Check, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTableAs:
+    """CREATE TABLE AS, SELECT INTO: the rows of `source`, which reads `tables`, as `table` stores
+    them.
+    """
+
+    table: CreateTable
+    source: Plan
+    tables: tuple[Table, ...]
+    with_data: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """TRUNCATE; each table once."""
+
+    tables: tuple[Table, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,9 +395,9 @@ class Empty:
 
 
 Bound: TypeAlias = (
-    Query | Modify | CopyIn | CopyOut | CreateTable | DropTable | CreateSchema | DropSchema
-    | AlterTable | CreateTimeline | DropTimeline | AdvanceTimeline | CreateReadHold | DropReadHold
-    | ExplainTimestamp | Maintenance
+    Query | Modify | Compound | CopyIn | CopyOut | CreateTable | DropTable | CreateSchema
+    | DropSchema | AlterTable | CreateTimeline | DropTimeline | AdvanceTimeline | CreateReadHold | DropReadHold
+    | ExplainTimestamp | Maintenance | CreateTableAs | Truncate
     | TransactionControl | SetVariable | ShowVariable | ResetVariable | Discard | Explain | Empty
 )  # fmt: skip
 
