@@ -148,6 +148,7 @@ class StatementRunner:
             return prepared
         if self._transaction.failed:
             raise failed_transaction()
+        await self._settle_past(statement, declared)
         snapshot = await self._transaction.present()
         return self._bind(statement, snapshot.catalog, declared, fixed=False)
 
@@ -317,6 +318,7 @@ class StatementRunner:
         self._transaction.begin_statement()
         if isinstance(request.statement.node, ExplainTimestampNode):
             return await self._explain_timestamp(request, execution)
+        await self._settle_past(request.statement, request.declared)
         snapshot = await self._transaction.snapshot()
         as_of: Timestamp | None = None
         if request.statement.as_of is not None:
@@ -356,7 +358,8 @@ class StatementRunner:
     async def _past(self, request: Request, execution: Execution, present: Snapshot) -> Snapshot:
         """The snapshot that the statement's AS OF asks for (A3)."""
         ts = self._as_of(request, execution, present)
-        timeline = self._timeline(request, present)
+        timeline = self._timeline(request.statement, request.declared, present)
+        timeline = timeline or SYSTEM_TIMELINE.name
         snapshot = await self._services.coordination.snapshot(
             self._transaction.id,
             as_of=ts,
@@ -367,17 +370,28 @@ class StatementRunner:
         is_system = timeline == SYSTEM_TIMELINE.name
         return snapshot if is_system else Snapshot(snapshot.ts, present.catalog)
 
-    def _timeline(self, request: Request, present: Snapshot) -> str:
+    async def _settle_past(
+        self, statement: Statement, declared: tuple[SqlType | None, ...]
+    ) -> None:
+        """The first statement with tables tells where BEGIN .. AS OF counts."""
+        if self._transaction.past_is_open:
+            timeline = self._timeline(statement, declared, await self._transaction.glance())
+            if timeline is not None:
+                await self._transaction.settle_past(timeline)
+
+    def _timeline(
+        self, statement: Statement, declared: tuple[SqlType | None, ...], present: Snapshot
+    ) -> str | None:
         """The timeline that an AS OF counts in: that of the tables, as they are named now."""
         if len(present.catalog.timelines) == 1:
             return SYSTEM_TIMELINE.name
         try:
-            bound = self._bind(request.statement, present.catalog, request.declared).bound
+            bound = self._bind(statement, present.catalog, declared, fixed=False).bound
         except SqlError:
-            return SYSTEM_TIMELINE.name  # perhaps the past has what it names
+            return None  # perhaps the past has what it names
         query = bound.query if isinstance(bound, CopyOut) else bound
         tables = query.tables if isinstance(query, Query) else ()
-        return tables[0].timeline if tables else SYSTEM_TIMELINE.name
+        return next((table.timeline for table in tables if not is_system(table)), None)
 
     def _as_of(self, request: Request, execution: Execution, present: Snapshot) -> Timestamp:
         return as_of_timestamp(

@@ -12,6 +12,8 @@ INVARIANTS
   X3  a failed transaction reads and writes nothing more. It is aborted at once, unless a savepoint
       can bring it back: then what came after the innermost one is undone at once.
   X4  a commit is not interrupted: `committing` is true as long as one is in flight.
+  X6  BEGIN .. AS OF counts in the timeline of the first table that the transaction names: a number
+      may be of a timeline without a clock. Where there is only `system` it is refused at once.
   X5  a savepoint from before the coordinator's transaction is its beginning, number 0.
 """
 
@@ -63,6 +65,8 @@ class SessionTransaction:
         self._chosen = False
         self._line: Snapshot | None = None
         self._as_of: tuple[Timestamp, bool] | None = None
+        self._not_of_system: RequestRefused | None = None
+        self._past_settled = False
         self._in_block = False
         self._failed = False
         self._now = 0
@@ -170,6 +174,8 @@ class SessionTransaction:
         """Where it reads these tables, which may be of another timeline than its catalog."""
         timeline = next((table.timeline for table in tables), SYSTEM_TIMELINE.name)
         if timeline == SYSTEM_TIMELINE.name:
+            if self._not_of_system is not None:
+                raise self._not_of_system
             return (await self.snapshot()).ts
         if self._line is None:
             ts, at_least = self._as_of or (None, False)
@@ -186,10 +192,27 @@ class SessionTransaction:
         chosen = self._line if elsewhere else self._snapshot
         return self._as_of[0] if chosen is None else chosen.ts
 
+    @property
+    def past_is_open(self) -> bool:
+        """Whether BEGIN .. AS OF has still to hear in which timeline it counts (X6)."""
+        return self._as_of is not None and not self._past_settled
+
+    async def settle_past(self, timeline: str) -> None:
+        """BEGIN .. AS OF counts in this timeline (X6); others than `system` have no catalogs of
+        the past.
+        """
+        self._past_settled = True
+        if timeline != SYSTEM_TIMELINE.name:
+            self._snapshot = await self._coordination.snapshot(self.id)
+
     async def present(self) -> Snapshot:
         """A catalog to describe statements with: chooses no timestamp for the transaction."""
         if self._snapshot is not None or self._chosen:
             return await self.snapshot()
+        return await self.glance()
+
+    async def glance(self) -> Snapshot:
+        """What is committed now; the transaction has nothing to do with it."""
         glance = self._coordination.begin(self._owner, read_only=True)
         try:
             return await self._coordination.snapshot(glance)
@@ -237,11 +260,21 @@ class SessionTransaction:
         self.begin_block(control)
         try:
             self._variables.set("transaction_read_only", "on", local=True)
-            self._snapshot = await self._coordination.snapshot(self.id, as_of=ts, at_least=at_least)
+            await self._take_past(ts, at_least=at_least)
         except BaseException:
             self.rollback()  # what could not begin is no failed block either
             raise
         self._as_of = (ts, at_least)
+
+    async def _take_past(self, ts: Timestamp, *, at_least: bool) -> None:
+        """The past of `system`, unless it is that of another timeline (X6)."""
+        self._past_settled = len((await self.glance()).catalog.timelines) == 1
+        try:
+            self._snapshot = await self._coordination.snapshot(self.id, as_of=ts, at_least=at_least)
+        except RequestRefused as refused:
+            if self._past_settled:
+                raise
+            self._not_of_system = refused
 
     def set_modes(self, control: TransactionControl) -> None:
         """SET TRANSACTION, and what BEGIN says."""
@@ -455,6 +488,8 @@ class SessionTransaction:
         self._chosen = False
         self._line = None
         self._as_of = None
+        self._past_settled = False
+        self._not_of_system = None
         self._changed_catalog = False
         self.wrote = False
         self.inline_bytes = 0

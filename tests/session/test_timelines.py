@@ -123,6 +123,77 @@ def test_a_transaction_in_another_timeline_is_whole() -> None:
     in_server(story)
 
 
+def test_a_whole_transaction_in_the_past_of_another_timeline() -> None:
+    """BEGIN AS OF counts in the timeline of the first table that is read."""
+
+    def story(ask: Ask) -> None:
+        made(ask)
+        ask("BEGIN AS OF 2")
+        assert ask("SELECT 1") == [(1,)]
+        assert sorted(ask("SELECT a FROM e")) == [(1,), (2,)]
+        assert ask("SELECT meridian_now(), count(*) FROM e") == [(2, 2)]
+        assert ask("SELECT count(*) FROM e AS OF 3") == [(3,)]
+        refused(ask, "INSERT INTO e VALUES (4)", "25006")
+        ask("ROLLBACK")
+        ask("BEGIN ISOLATION LEVEL REPEATABLE READ AS OF AT LEAST 1")
+        assert sorted(ask("SELECT a FROM e")) == [(1,), (2,), (3,)]
+        ask("COMMIT")
+        [(middle,)] = ask("SELECT meridian_now()")
+        ask("INSERT INTO w VALUES (8)")
+        ask("INSERT INTO s VALUES (10)")
+        ask(f"BEGIN AS OF {middle}")  # type: ignore[arg-type]
+        assert ask("SELECT a FROM w") == [(7,)]
+        refused(ask, "SELECT a FROM s", "25000", "two timelines")
+        ask("ROLLBACK")
+        ask(f"BEGIN AS OF {middle}")  # type: ignore[arg-type]
+        assert ask("SELECT a FROM s") == [(9,)]
+        refused(ask, "SELECT a FROM e", "25000", "two timelines")
+        ask("ROLLBACK")
+
+    in_server(story)
+
+
+def test_a_past_that_no_timeline_has_is_refused_where_it_is_used() -> None:
+    def story(ask: Ask) -> None:
+        made(ask)
+        for query, sqlstate in (
+            ("SELECT a FROM s", "72000"),
+            ("SELECT a FROM w", "72000"),
+            ("SELECT a FROM nowhere", "42P01"),
+        ):
+            ask("BEGIN AS OF 2")
+            refused(ask, query, sqlstate)
+            ask("ROLLBACK")
+        ask("BEGIN AS OF 99")
+        refused(ask, "SELECT a FROM e", "22023", "too far")
+        ask("ROLLBACK")
+        # A table that has been dropped since belongs to `system`, which knows its past.
+        ask("CREATE TABLE gone (a int)")
+        ask("INSERT INTO gone VALUES (5)")
+        [(middle,)] = ask("SELECT meridian_now()")
+        ask("DROP TABLE gone")
+        ask(f"BEGIN AS OF {middle}")  # type: ignore[arg-type]
+        assert ask("SELECT a FROM gone") == [(5,)]
+        ask("COMMIT")
+
+    in_server(story)
+
+
+@on_a_loop
+async def test_a_described_statement_is_of_the_chosen_timeline() -> None:
+    async with running() as stack, connected(stack, 1) as (connection,):
+        await connection.execute("CREATE TIMELINE line MANUAL")
+        await connection.execute("CREATE TABLE e (a int) IN TIMELINE line")
+        for number in (1, 2, 3):
+            await connection.execute("INSERT INTO e VALUES (%s)", (number,))
+        await connection.execute("BEGIN AS OF 2")
+        rows = await connection.execute("SELECT a FROM e WHERE a > %s", (1,), prepare=True)
+        assert await rows.fetchall() == [(2,)]
+        await connection.execute("DECLARE c CURSOR FOR SELECT a FROM e ORDER BY a")
+        assert await (await connection.execute("FETCH ALL c")).fetchall() == [(1,), (2,)]
+        await connection.execute("COMMIT")
+
+
 def test_timelines_are_kept_over_restarts() -> None:
     def after(ask: Ask) -> None:
         assert position(ask) == 4  # flushing and starting again moves nothing
