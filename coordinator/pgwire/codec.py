@@ -128,6 +128,31 @@ class Reader:
         """An OID or a process id, 4 bytes, unsigned."""
         return self._number(_UINT32)
 
+    def int16s(self, count: int) -> tuple[int, ...]:
+        """So many of 2 bytes, signed."""
+        return struct.unpack(f"!{count}h", self.take(2 * count)) if count else ()
+
+    def values(self, count: int) -> tuple[bytes | None, ...]:
+        """So many values behind their lengths; length -1 is NULL."""
+        data, position, length_at = self._data, self._position, _INT32.unpack_from
+        found: list[bytes | None] = []
+        for _ in range(count):
+            try:
+                length: int = length_at(data, position)[0]
+            except struct.error:
+                _insufficient()
+            position += 4
+            if length == -1:
+                found.append(None)
+                continue
+            end = position + length
+            if length < 0 or end > len(data):
+                _insufficient()
+            found.append(data[position:end])
+            position = end
+        self._position = position
+        return tuple(found)
+
     def text(self) -> str:
         """Text up to a NUL (K3)."""
         end = self._data.find(b"\0", self._position)
@@ -239,7 +264,7 @@ def _decode_bind(reader: Reader) -> Bind:
         raise SqlError(
             "08P01", f"bind message has {len(formats)} parameter formats but {count} parameters"
         )
-    parameters = tuple(_decode_parameter(reader) for _ in range(count))
+    parameters = reader.values(count)
     return Bind(portal, statement, formats, parameters, _decode_formats(reader))
 
 
@@ -247,18 +272,11 @@ def _decode_formats(reader: Reader) -> tuple[int, ...]:
     count = reader.count16()
     if not count:
         return ()
-    formats = tuple(reader.int16() for _ in range(count))
+    formats = reader.int16s(count)
     for code in formats:
         if code not in (0, 1):
             raise SqlError("22023", f"unsupported format code: {code}")
     return formats
-
-
-def _decode_parameter(reader: Reader) -> bytes | None:
-    length = reader.int32()
-    if length == -1:
-        return None
-    return reader.take(length)
 
 
 def _decode_target(reader: Reader, message: str) -> tuple[Target, str]:
