@@ -226,11 +226,10 @@ class Commands:
             await self.portals.rolled_back()
 
     async def _prepare(self, preparation: Preparation) -> None:
+        described = await self._described(preparation.statement, preparation.declared)
         if preparation.name in self._statements:
             raise wrong.duplicate_statement(preparation.name)
-        self._statements[preparation.name] = await self._described(
-            preparation.statement, preparation.declared
-        )
+        self._statements[preparation.name] = described
 
     async def _invoke(
         self, statement: Statement, invocation: Invocation, *, alone: bool

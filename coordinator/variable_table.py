@@ -119,28 +119,45 @@ def _encoding(name: str, value: str) -> str:
     word = re.sub(r"[^a-z0-9]", "", value.lower())
     if word in ("utf8", "unicode"):
         return "UTF8"
+    if word in _OTHER_ENCODINGS or re.fullmatch(r"(latin|win|iso8859)\d{1,4}", word):
+        raise not_supported(f'"{value}" for parameter "{name}"')
     error = invalid_value(name, value)
     error.detail = "Meridian speaks UTF8 only."
     raise error
 
 
-_OFFSET = re.compile(r"([+-]?)(\d{1,2})(?::?00)?\Z")
+_OTHER_ENCODINGS: Final = frozenset({
+    "sqlascii", "eucjp", "euccn", "euckr", "euctw", "eucjis2004", "koi8r", "koi8u", "sjis", "big5",
+    "mskanji", "shiftjis", "gbk", "uhc", "gb18030", "johab", "shiftjis2004",
+})  # fmt: skip
+"""What else PostgreSQL knows as a client's encoding."""
+
+_HOURS = re.compile(r"([+-]?)(\d+)(\.\d*)?")
+"""Anything with a colon is a POSIX zone instead, which counts west."""
 
 
 def _timezone(name: str, value: str) -> str:
     text = value.strip().strip("'")
-    offset = _OFFSET.match(text)
-    if offset is not None:
+    hours = _HOURS.fullmatch(text)
+    if hours is not None:
         # POSIX zones count hours west of Greenwich, SQL counts them east: PostgreSQL's spelling.
-        east, west = ("-", "+") if offset[1] == "-" else ("+", "-")
-        hours = f"{int(offset[2]):02d}"
-        return f"<{east}{hours}>{west}{hours}"
+        east, west = ("-", "+") if hours[1] == "-" else ("+", "-")
+        shown = _shown_offset(int(float(text.lstrip("+-")) * 3600))
+        text = f"<{east}{shown}>{west}{shown}"
     zone = find_zone(text)
     if zone is None:
         raise invalid_value(name, value)
     if isinstance(zone, ZoneInfo) and zone.key:
         return zone.key
     return text.upper() if text.isalpha() else text
+
+
+def _shown_offset(seconds: int) -> str:
+    """`05`, `05:30` or `05:30:15`."""
+    parts = [seconds // 3600, seconds // 60 % 60, seconds % 60]
+    while len(parts) > 1 and not parts[-1]:
+        parts.pop()
+    return ":".join(f"{part:02d}" for part in parts)
 
 
 def _datestyle(name: str, value: str) -> str:
@@ -167,7 +184,7 @@ def _search_path(name: str, value: str) -> str:
     return value
 
 
-_NAME = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\s,"]+))\s*(,|\Z)')
+_NAME = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s,"]+))\s*(,|\Z)')
 
 
 def split_search_path(value: str) -> list[str]:
@@ -178,7 +195,7 @@ def split_search_path(value: str) -> list[str]:
         match = _NAME.match(value, position)
         if match is None:
             raise ValueError(value)
-        names.append(match[1].replace('""', '"') if match[1] else match[2].lower())
+        names.append(match[2].lower() if match[1] is None else match[1].replace('""', '"'))
         position, more = match.end(), match[3] == ","
     return names
 

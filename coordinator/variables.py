@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from coordinator.variable_table import TABLE, Variable, split_search_path
-from sql.errors import SqlError
+from sql.errors import SqlError, not_supported
+from sql.postgresql import has_setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,9 @@ class Setting:
 
 
 def unrecognized(name: str) -> SqlError:
-    """42704: no such variable."""
+    """42704: no such variable; 0A000: only PostgreSQL has it."""
+    if has_setting(name):
+        return not_supported(f'parameter "{name}"')
     return SqlError("42704", f'unrecognized configuration parameter "{name}"')
 
 

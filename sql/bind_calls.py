@@ -150,4 +150,6 @@ def cast_by_name(
 def cannot_cast(source: SqlType, target: SqlType, place: int | None) -> SqlError:
     """42846 for an explicit cast that does not exist."""
     names = f"{display(SqlType(source.name))} to {display(SqlType(target.name))}"
+    if postgresql.has_cast(source.name, target.name):
+        return not_supported(f"the cast from {names}", place)
     return SqlError("42846", f"cannot cast type {names}", place)

@@ -120,6 +120,8 @@ def decimal_constant(value: Decimal, place: int | None) -> Const:
     """A numeric constant with exactly its own digits."""
     if value.as_tuple().exponent > 0:  # type: ignore[operator] # finite values have an integer
         value = Decimal(int(value))
+    if not value:
+        value = abs(value)  # a numeric has no -0, so (-0.0)::float8 is 0
     type_ = numeric.of_constant(value)
     if not numeric.fits(type_):
         detail = "A numeric holds at most 38 digits."

@@ -1,21 +1,24 @@
-"""What PostgreSQL 18 has: names and argument types of its functions and operators.
+"""What PostgreSQL 18 has: names and argument types of its functions, operators, casts, and its
+settings.
 
 A call that our own table has no overload for is refused (0A000) where PostgreSQL has one, and does
 not exist (42883) where PostgreSQL says the same.
 
-    name: types, separated by commas; another overload    a `?` may be left out, a `*` repeats
-    name +: types                                         `+`: an aggregate, `$`: an operator
+    name: type,type;type    overloads; a type with `?` may be left out, with `*` it repeats
+    name +: type            `+`: an aggregate, `$`: an operator
+    type =: type;type       `=`: casts
+    name ^:                 `^`: a setting
 
 INVARIANTS
   R1  nothing is chosen here: whether several overloads would be ambiguous does not matter for what
       cannot run anyway.
   R2  the file is read when the first unknown call comes, not at the start.
 
-The list is `sql/data/postgresql.txt`, written by `tests/sql/postgresql_names.py` from a real server.
+`sql/data/postgresql.txt` is written by `tests/sql/postgresql_names.py`, from a real server.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -34,6 +37,8 @@ class _Names:
     functions: dict[str, list[tuple[str, ...]]]
     aggregates: frozenset[str]
     operators: dict[str, list[tuple[str, ...]]]
+    casts: dict[str, list[tuple[str, ...]]]
+    settings: dict[str, list[tuple[str, ...]]]
 
 
 def has_function(name: str, args: Sequence[str]) -> bool:
@@ -49,6 +54,16 @@ def has_operator(name: str, args: Sequence[str]) -> bool:
 def is_aggregate(name: str) -> bool:
     """Whether that is the name of an aggregate."""
     return name in _names().aggregates
+
+
+def has_cast(source: str, target: str) -> bool:
+    """Whether there is a cast between the two types."""
+    return (target,) in _names().casts.get(source, ())
+
+
+def has_setting(name: str) -> bool:
+    """Whether SET knows that name."""
+    return name.lower() in _names().settings
 
 
 def _takes(overload: tuple[str, ...], args: Sequence[str]) -> bool:
@@ -70,17 +85,17 @@ def _fits(have: str, want: str) -> bool:
 
 @cache
 def _names() -> _Names:
-    found = _Names({}, frozenset(), {})
+    found = _Names({}, frozenset(), {}, {}, {})
+    places = {"$": found.operators, "=": found.casts, "^": found.settings}
     aggregates: set[str] = set()
     for line in _FILE.read_text(encoding="utf-8").splitlines():
         if line.startswith("# "):
             continue
         head, _, overloads = line.rpartition(": ")
         name, _, kind = head.partition(" ")
-        place = found.operators if kind == "$" else found.functions
-        place.setdefault(name, []).extend(
+        places.get(kind, found.functions).setdefault(name, []).extend(
             tuple(types.split(",")) if types else () for types in overloads.split(";")
         )
         if kind == "+":
             aggregates.add(name)
-    return _Names(found.functions, frozenset(aggregates), found.operators)
+    return replace(found, aggregates=frozenset(aggregates))

@@ -26,9 +26,10 @@ _EPOCH: Final = datetime(1970, 1, 1)
 _FIRST_DAY: Final = (datetime(2, 1, 1) - _EPOCH).days
 _LAST_DAY: Final = (datetime(9000, 1, 1) - _EPOCH).days
 
-# A POSIX zone without daylight saving: a name and hours *west*, as in `UTC+3` or `<+03>-03`.
+# A POSIX zone without daylight saving: a name, which may be empty, and hours *west*, as in `UTC+3`,
+# `<+03>-03` or `+02`.
 _POSIX: Final = re.compile(
-    r"(?:[A-Za-z]{3,}|<[A-Za-z0-9+-]+>)([+-]?)(\d{1,3})(?::(\d{2}))?(?::(\d{2}))?"
+    r"(?:[A-Za-z]*|<[^>]+>)([+-]?)(\d{1,3})(?::(\d{2}))?(?::(\d{2}))?"
 )
 
 

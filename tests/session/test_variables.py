@@ -28,7 +28,8 @@ def variables() -> Variables:
         ("timezone", "europe/berlin", "Europe/Berlin"),
         ("TimeZone", "utc", "UTC"),
         ("timezone", "2", "<+02>-02"),
-        ("timezone", "-03:00", "<-03>+03"),
+        ("timezone", "-03:00", "-03:00"),
+        ("timezone", "-3.5", "<-03:30>+03:30"),
         ("datestyle", "iso", "ISO, MDY"),
         ("default_transaction_isolation", "Read  Committed", "read committed"),
         ("default_transaction_isolation", "read uncommitted", "read committed"),
@@ -58,8 +59,8 @@ def test_values_are_shown_as_postgresql_spells_them(
         (
             "client_encoding",
             "LATIN1",
-            "22023",
-            'invalid value for parameter "client_encoding": "LATIN1"',
+            "0A000",
+            '"LATIN1" for parameter "client_encoding" is not supported',
         ),
         (
             "timezone",

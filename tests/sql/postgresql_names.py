@@ -11,7 +11,9 @@ import psycopg
 from tests.servers import postgres
 
 FILE = Path(__file__).parents[2] / "sql" / "data" / "postgresql.txt"
-HEAD = "# Functions and operators of PostgreSQL {version}; see sql/postgresql.py.\n"
+HEAD = (
+    "# Functions, operators, casts and settings of PostgreSQL {version}; see sql/postgresql.py.\n"
+)
 FUNCTIONS = """
 select proname || case prokind when 'a' then ' +' else '' end,
   coalesce((select string_agg(t.typname || case
@@ -31,13 +33,22 @@ select oprname || ' $', concat_ws(',', l.typname, r.typname)
 from pg_operator left join pg_type l on l.oid = oprleft join pg_type r on r.oid = oprright
 """
 
+CASTS = """
+select s.typname || ' =', t.typname
+from pg_cast join pg_type s on s.oid = castsource join pg_type t on t.oid = casttarget
+"""
+
+SETTINGS = "select lower(name) || ' ^', '' from pg_settings"
+
 
 def main() -> None:
     """Write the file."""
     with postgres() as dsn, psycopg.connect(dsn) as connection:
         [(version,)] = connection.execute("show server_version").fetchall()
         rows = sorted(
-            [*connection.execute(FUNCTIONS).fetchall(), *connection.execute(OPERATORS).fetchall()]
+            row
+            for query in (FUNCTIONS, OPERATORS, CASTS, SETTINGS)
+            for row in connection.execute(query)
         )
     lines = [
         f"{head}: {';'.join(types for _, types in overloads)}\n"

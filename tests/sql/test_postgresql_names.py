@@ -2,7 +2,7 @@
 
 import pytest
 
-from sql.postgresql import has_function, has_operator, is_aggregate
+from sql.postgresql import has_cast, has_function, has_operator, is_aggregate
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,12 @@ def test_operators() -> None:
     assert not has_operator("-", ("text",))
     assert not has_operator("+", ("text", "int4"))
     assert not has_operator("===", ("int4", "int4"))
+
+
+def test_casts() -> None:
+    assert has_cast("int4", "bytea")
+    assert has_cast("int8", "int2")
+    assert not has_cast("int8", "bool")
 
 
 def test_aggregates() -> None:

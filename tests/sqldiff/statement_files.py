@@ -51,6 +51,15 @@ def cases(area: str) -> list[Case]:
     ]
 
 
+def told_in(area: str) -> dict[str, str]:
+    """For every statement of a file, its block with the answer, as it stands there."""
+    lines = path_of(area).read_text(encoding="utf-8").rstrip("\n").split("\n")
+    return {
+        "\n".join(lines[first:rule]): "\n".join(lines[first:end])
+        for first, rule, end in _blocks(lines)
+    }
+
+
 def rewrite(area: str, answering: Callable[[str], tuple[Answer, ...]]) -> None:
     """Put fresh answers into a file (F2)."""
     path = path_of(area)
