@@ -16,7 +16,7 @@ from pglast.enums import BoolExprType, BoolTestType, MinMaxOp, NullTestType, SQL
 from sql.bind_calls import cannot_cast
 from sql.bind_functions import function_call
 from sql.bind_grouping_sets import grouping_call
-from sql.bind_operators import case_condition, operator_expression
+from sql.bind_operators import case_condition, joined, operator_expression
 from sql.bind_subqueries import negated_subquery, subquery
 from sql.binding import Binding
 from sql.coerce import (
@@ -253,13 +253,21 @@ def _boolean_test(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 
 def _null_test(binding: Binding, scope: Scope, node: Node) -> Expr:
-    arg = expression(binding, scope, node.arg)
+    test = Test.IS_NULL if node.nulltesttype == NullTestType.IS_NULL else Test.IS_NOT_NULL
+    if is_a(node.arg, ast.RowExpr):
+        # A row is NULL if all of its columns are, and not NULL if none is.
+        parts = [_tested(binding, scope, part, test) for part in node.arg.args or ()]
+        return joined(BoolOp.AND, parts) if parts else Const(True, BOOL)
+    return _tested(binding, scope, node.arg, test)
+
+
+def _tested(binding: Binding, scope: Scope, node: Node, test: Test) -> Expr:
+    arg = expression(binding, scope, node)
     if arg.type.name == "unknown" and isinstance(arg, Const):
         arg = Const(arg.value, TEXT)
     elif arg.type.name == "unknown":
         # PostgreSQL leaves such a parameter undetermined, which is 42P18 in the end.
-        arg = binding.parameter(getattr(arg, "index", 0), location(node.arg) or 0)
-    test = Test.IS_NULL if node.nulltesttype == NullTestType.IS_NULL else Test.IS_NOT_NULL
+        arg = binding.parameter(getattr(arg, "index", 0), location(node) or 0)
     return IsTest(test, arg, BOOL)
 
 

@@ -13,6 +13,7 @@ from sql.bind_grouping_sets import grouping_columns
 from sql.binding import Binding
 from sql.errors import grouping_error
 from sql.plan import ColumnId, ColumnRef, Expr, GroupBy, Plan, PlanColumn, Subquery
+from sql.renumbering import same_expression
 from sql.scope import Scope
 from sql.traverse import rewritten_plan, with_children
 
@@ -50,7 +51,7 @@ class Grouping:
         return self._rewrite(expr, inner=False)
 
     def _rewrite(self, expr: Expr, *, inner: bool) -> Expr:
-        key = self.keys.get(expr) if self.keys else None
+        key = self._key(expr)
         if key is not None:
             return ColumnRef(key.id, expr.type)
         if isinstance(expr, ColumnRef):
@@ -62,6 +63,12 @@ class Grouping:
             plan = rewritten_plan(expr.plan, lambda part: self._rewrite(part, inner=True))
             return Subquery(expr.kind, plan, args, expr.type)
         return with_children(expr, lambda part: self._rewrite(part, inner=inner))
+
+    def _key(self, expr: Expr) -> PlanColumn | None:
+        key = self.keys.get(expr)
+        if key is None and isinstance(expr, Subquery):
+            return next((col for k, col in self.keys.items() if same_expression(k, expr)), None)
+        return key
 
     def _dependent(self, expr: ColumnRef) -> Expr | None:
         """A column of a table whose primary key is among the keys: it becomes one more key

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from pglast import ast
-from pglast.enums import A_Expr_Kind
+from pglast.enums import A_Expr_Kind, SubLinkType
 
 from sql.bind_calls import operator, operator_signature
 from sql.binding import Binding
@@ -18,7 +18,7 @@ from sql.errors import SqlError, mismatch, not_supported, undefined_function
 from sql.overloads import Ambiguous, choose_operator
 from sql.plan import BoolOp, Call, Case, Const, Distinct, Expr, InList, IsTest, Logical, Test
 from sql.scope import Scope
-from sql.syntax import Node, at, is_a, position, unsupported
+from sql.syntax import Node, at, is_a, position
 from sql.types import BOOL, SqlType, display
 
 
@@ -44,8 +44,8 @@ def _plain(binding: Binding, scope: Scope, node: Node) -> Expr:
     if is_a(left, ast.RowExpr):
         if is_a(right, ast.RowExpr):
             return _rows(binding, scope, name, left, right, node.location)
-        if is_a(right, ast.SubLink):
-            raise not_supported("comparing a row with a subquery", at(node.location))
+        if is_a(right, ast.SubLink) and right.subLinkType == SubLinkType.EXPR_SUBLINK:
+            return _row_with_subquery(binding, scope, node, name)
     if left is None:
         return operator(binding, name, [binding.expression(scope, right)], [right], node.location)
     exprs = [binding.expression(scope, left), binding.expression(scope, right)]
@@ -79,16 +79,29 @@ def _rows(binding: Binding, scope: Scope, name: str, left: Node, right: Node, pl
         ([binding.expression(scope, a), binding.expression(scope, b)], [a, b])
         for a, b in zip(left.args, right.args, strict=True)
     ]
+    return row_comparison(binding, name, pairs, place)
+
+
+def row_comparison(
+    binding: Binding, name: str, pairs: list[tuple[list[Expr], list[Node]]], place: int
+) -> Expr:
+    """A comparison of rows, given by pairs of their columns (make_row_comparison_op)."""
+    if len(pairs) == 1:
+        return compared(binding, name, *pairs[0], place)
     if name in ("=", "<>"):
         parts = tuple([compared(binding, name, exprs, nodes, place) for exprs, nodes in pairs])
-        if len(parts) == 1:
-            return parts[0]
         return Logical(BoolOp.AND if name == "=" else BoolOp.OR, parts, BOOL)
     if name not in ("<", "<=", ">", ">="):
         message = f"could not determine interpretation of row comparison operator {name}"
         hint = "Row comparison operators must be associated with btree operator families."
         raise SqlError("0A000", message, at(place), hint=hint)
     return _ordered_rows(binding, name, pairs, place)
+
+
+def _row_with_subquery(binding: Binding, scope: Scope, node: Node, name: str) -> Expr:
+    from sql.bind_quantified import compared_with_row
+
+    return compared_with_row(binding, scope, node, name)
 
 
 def _ordered_rows(
@@ -232,8 +245,8 @@ def _any_all(binding: Binding, scope: Scope, node: Node) -> Expr:
 def _distinct(binding: Binding, scope: Scope, node: Node) -> Expr:
     negated = node.kind == A_Expr_Kind.AEXPR_NOT_DISTINCT
     left_node, right_node = node.lexpr, node.rexpr
-    if is_a(left_node, ast.RowExpr):
-        raise unsupported("IS DISTINCT FROM between rows", left_node)
+    if is_a(left_node, ast.RowExpr) and is_a(right_node, ast.RowExpr):
+        return _distinct_rows(binding, scope, node)
     for one, other in ((right_node, left_node), (left_node, right_node)):
         if is_a(one, ast.A_Const) and one.isnull:
             test = Test.IS_NULL if negated else Test.IS_NOT_NULL
@@ -244,6 +257,22 @@ def _distinct(binding: Binding, scope: Scope, node: Node) -> Expr:
     left, right = _operands(equal)
     exprs, _ = to_common_type(binding, [left, right], [left_node, right_node], "DISTINCT")
     return Distinct(exprs[0], exprs[1], negated, BOOL)
+
+
+def _distinct_rows(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """Rows are distinct if any of their columns are."""
+    lefts, rights = node.lexpr.args or (), node.rexpr.args or ()
+    if len(lefts) != len(rights):
+        message = "unequal number of entries in row expressions"
+        raise SqlError("42601", message, at(node.location))
+    negated = node.kind == A_Expr_Kind.AEXPR_NOT_DISTINCT
+    parts: list[Expr] = []
+    for a, b in zip(lefts, rights, strict=True):
+        pair = [binding.expression(scope, a), binding.expression(scope, b)]
+        equal = compared(binding, "=", pair, [a, b], node.location)
+        exprs, _ = to_common_type(binding, list(_operands(equal)), [a, b], "DISTINCT")
+        parts.append(Distinct(exprs[0], exprs[1], negated, BOOL))
+    return joined(BoolOp.AND if negated else BoolOp.OR, parts)
 
 
 def _operands(expr: Expr) -> tuple[Expr, Expr]:

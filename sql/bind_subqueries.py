@@ -9,6 +9,7 @@ from pglast import ast
 from pglast.enums import SubLinkType
 
 from sql.bind_calls import operator
+from sql.bind_quantified import check_width, quantified
 from sql.binding import Binding
 from sql.coerce import to_common_type
 from sql.errors import SqlError, not_supported
@@ -35,8 +36,8 @@ def subquery(binding: Binding, scope: Scope, node: Node) -> Expr:
         case SubLinkType.ALL_SUBLINK if _operator(node) == "<>":
             return _membership(binding, scope, node, SubqueryKind.NOT_IN)
         case SubLinkType.ANY_SUBLINK | SubLinkType.ALL_SUBLINK:
-            what = f"{_operator(node)} with ANY or ALL over a subquery"
-            raise not_supported(what, at(node.location))
+            some = node.subLinkType == SubLinkType.ANY_SUBLINK
+            return quantified(binding, scope, node, _operator(node), some=some)
         case _:
             raise not_supported("ARRAY over a subquery", at(node.location))
 
@@ -73,9 +74,7 @@ def _membership(binding: Binding, scope: Scope, node: Node, kind: SubqueryKind) 
     lefts = [binding.expression(scope, part) for part in nodes]
     result = binding.bind_query(binding, node.subselect, scope)
     result.settle(binding)
-    if len(result.columns) != len(lefts):
-        amount = "few" if len(result.columns) < len(lefts) else "many"
-        raise SqlError("42601", f"subquery has too {amount} columns", at(node.location))
+    check_width(result, len(lefts), node.location)
     name = "=" if kind is SubqueryKind.IN else "<>"
     args, plan = _matched(binding, lefts, nodes, result, name, node.location)
     return Subquery(kind, plan, args, BOOL)

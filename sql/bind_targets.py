@@ -9,6 +9,7 @@ from sql.binding import Binding
 from sql.coerce import implicit
 from sql.errors import SqlError, grouping_error, not_supported
 from sql.plan import Const, Expr, Param
+from sql.renumbering import same_expression
 from sql.scope import Scope, in_item, referred, required_item
 from sql.syntax import Node, at, column_name, is_a, position
 from sql.types import TEXT
@@ -74,7 +75,7 @@ def sort_target(
     if expr.type.name == "unknown":
         expr = implicit(binding, expr, node, TEXT)
     for target in targets:
-        if target.expr == expr:
+        if same_expression(target.expr, expr):
             return target
     if not computed:
         raise SqlError(

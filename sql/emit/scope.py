@@ -54,8 +54,9 @@ class Dialect:
     """How one engine writes what the modules of this package have in common.
 
     `quote` stands around names. `string`: a bound string, by its argument's name. `values`: rows,
-    an alias and its columns as a relation. `error`: an expression that fails, by
-    SQLSTATE and message. `empty_sets`: whether the grouping set of no keys makes a row of no input.
+    an alias and its columns as a relation. `intervals`: whether intervals are values like others,
+    which compare, group and leave a query. `error`: an expression that fails, by SQLSTATE and
+    message. `empty_sets`: whether the grouping set of no keys makes a row of no input.
     """
 
     engine: str
