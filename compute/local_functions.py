@@ -60,6 +60,7 @@ class LocalFunctions:
             duckdb_type(call.type),
             type=PythonUDFType.ARROW,
             null_handling=FunctionNullHandling.SPECIAL,
+            side_effects=call.function.volatility == "volatile",
         )
 
 

@@ -31,8 +31,7 @@ from sql.types import Value
 _TEXTS: Final = frozenset({"text", "varchar", "bpchar", "name"})
 _INTEGERS: Final = frozenset({"int2", "int4", "int8"})
 _FLOATS: Final = frozenset({"float4", "float8"})
-_RANDOM: Final = random.Random(0)
-"""For random(): seeded, because this evaluator is deterministic."""
+_RANDOM: Final = random.SystemRandom()
 
 _COMPARISONS: Final[dict[str, Function]] = {
     "=": operator.eq, "<>": operator.ne, "<": operator.lt,
@@ -360,8 +359,8 @@ _NAMED: Final[dict[str, Function]] = {
     "strpos": lambda x, part: x.find(part) + 1, "position": lambda x, part: x.find(part) + 1,
     "reverse": lambda x: x[::-1], "split_part": text.split_part,
     "starts_with": str.startswith, "translate": text.translate, "overlay": text.overlay,
-    "ascii": text.ascii_, "chr": text.chr_, "md5": text.md5, "encode": text.encode,
-    "sha256": lambda x: hashlib.sha256(x).digest(), "decode": text.decode,
+    "ascii": text.ascii_, "chr": text.chr_, "md5": text.md5,
+    "sha256": lambda x: hashlib.sha256(x).digest(),
     "quote_literal": text.quote_literal,
     "abs": numbers.EXACT.abs, "ceil": numbers.ceil_numeric, "ceiling": numbers.ceil_numeric,
     "floor": numbers.floor_numeric, "round": numbers.round_numeric,

@@ -1,7 +1,5 @@
 """Text, bytes and casts from and to text of the reference evaluator."""
 
-import base64
-import binascii
 import hashlib
 import re
 from collections.abc import Callable
@@ -146,49 +144,6 @@ def quote_literal(text: str) -> str:
         return f"'{doubled}'"
     backslashes = doubled.replace("\\", "\\\\")
     return f"E'{backslashes}'"
-
-
-def encode(data: bytes, form: str) -> str:
-    """In hex or base64."""
-    match form.lower():
-        case "hex":
-            return data.hex()
-        case "base64":
-            text = base64.b64encode(data).decode()
-            return "\n".join(text[at : at + 76] for at in range(0, len(text), 76))
-        case "escape":
-            raise not_supported("encode() to the escape format")
-        case _:
-            raise SqlError("22023", f'unrecognized encoding: "{form}"')
-
-
-def decode(text: str, form: str) -> bytes:
-    """In hex or base64."""
-    match form.lower():
-        case "hex":
-            return _hexadecimal("".join(text.split()))
-        case "base64":
-            return _base64("".join(text.split()))
-        case "escape":
-            raise not_supported("decode() from the escape format")
-        case _:
-            raise SqlError("22023", f'unrecognized encoding: "{form}"')
-
-
-def _hexadecimal(digits: str) -> bytes:
-    for character in digits:
-        if character not in "0123456789abcdefABCDEF":
-            raise SqlError("22023", f'invalid hexadecimal digit: "{character}"')
-    if len(digits) % 2:
-        raise SqlError("22023", "invalid hexadecimal data: odd number of digits")
-    return bytes.fromhex(digits)
-
-
-def _base64(text: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except binascii.Error:
-        raise SqlError("22023", "invalid base64 data") from None
 
 
 # --- patterns ----------------------------------------------------------------------------------

@@ -122,7 +122,10 @@ def rows_of(file: str) -> Sequence[Function]:
 
 # --- loading -----------------------------------------------------------------------------------
 
-FILES: Final = ("operators.txt", "functions.txt", "aggregates.txt", "windows.txt", "casts.txt", "patterns.txt")
+FILES: Final = (
+    "operators.txt", "functions.txt", "aggregates.txt", "windows.txt", "casts.txt",
+    "patterns.txt", "texts.txt",
+)  # fmt: skip
 _TEMPLATE: Final = re.compile(r" (spark|duckdb|): ")
 _DIRECTORY: Final = Path(__file__).parent / "data"
 _VOLATILITIES: Final = frozenset({"stable", "volatile"})

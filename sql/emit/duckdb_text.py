@@ -10,6 +10,7 @@ from typing import Final
 
 from sql.emit.duckdb_calls import reference, reference_over
 from sql.emit.duckdb_types import duckdb_type, error
+from sql.emit.null_counts import null_count
 from sql.emit.patterns import parse_like, re2_regex
 from sql.emit.scope import Scope
 from sql.errors import SqlError
@@ -222,6 +223,7 @@ SPECIALS: Final = {
     "assign": _assign,
     "like": _like,
     "regex": _regex,
+    "null_count": null_count,
     "parse_bool": _parse_bool,
     "parse_integer": _parse_integer,
     "parse_float": _parse_float,

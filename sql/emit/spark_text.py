@@ -8,6 +8,7 @@ INVARIANTS
 
 from typing import Final
 
+from sql.emit.null_counts import null_count
 from sql.emit.patterns import java_like, java_regex
 from sql.emit.scope import Scope
 from sql.emit.spark_types import ERROR_TAG, error, spark_type, unsupported
@@ -356,6 +357,7 @@ SPECIALS: Final = {
     "concatenate": _concatenate,
     "like": _like,
     "regex": _regex,
+    "null_count": null_count,
     "parse_bool": _parse_bool,
     "parse_integer": _parse_integer,
     "parse_float": _parse_float,

@@ -77,8 +77,6 @@ _WORDS = {
         "julian", "x",
     ),
     "timezone": ("UTC", "Europe/Berlin", "America/New_York", "Nowhere/None"),
-    "encode": ("hex", "base64", "rot13"),
-    "decode": ("hex", "base64"),
 }  # fmt: skip
 _WORDS["extract"] = _WORDS["date_part"]
 _TEXTS = {
@@ -133,8 +131,23 @@ _REGEXES = (
     "[^a-z ]",
 )
 _FLAGS = ("", "i", "g", "n", NULL, "x", "z", "ig")
+_ENCODINGS = ("UTF8", "latin1", NULL, "WIN1252", "nonsense", "utf-8", "SQL_ASCII")
+_FORMS = ("NFC", "NFD", NULL, "nfkc", "NFKD", "x")
 _PLACED: dict[str, dict[int, Sequence[str | None]]] = {
     "regexp_replace": {1: _REGEXES, 2: ("X", "[\\1]", "", NULL, "\\&\\\\-\\2", "$1"), 5: _FLAGS},
+    "convert_from": {1: _ENCODINGS},
+    "convert_to": {1: _ENCODINGS},
+    "convert": {1: _ENCODINGS, 2: _ENCODINGS},
+    "normalize": {1: _FORMS},
+    "is_normalized": {1: _FORMS},
+    "encode": {1: ("hex", "base64", "rot13", "escape", NULL)},
+    "decode": {
+        0: ("00ff", "YWJj", "zz", "0", NULL, "YWJ", "a\\\\b", "\\001x", "\\x01", " 0 0 "),
+        1: ("hex", "base64", "escape", NULL),
+    },
+    "set_bit": {1: ("0", "7", "23", NULL, "99"), 2: ("0", "1", NULL, "2")},
+    "get_bit": {1: ("0", "7", "23", NULL, "-1", "99")},
+    "set_byte": {1: ("0", "1", "-1", NULL, "9"), 2: ("0", "255", NULL, "-1", "300")},
     "regexp_like": {1: _REGEXES, 2: _FLAGS},
     "regexp_count": {1: _REGEXES, 3: _FLAGS},
     "regexp_instr": {1: _REGEXES, 4: ("0", "1", NULL, "2"), 5: _FLAGS, 6: ("0", "1", "2", NULL)},
@@ -161,6 +174,7 @@ _PATTERNS = {
         "*a",
     ),
 }
+_CONCRETE = {"any": "text", "anyelement": "int4"}
 _SKIPPED = frozenset({"random()"})
 
 
@@ -284,22 +298,16 @@ def _functions(row: Function) -> Iterator[str]:
         placed = _PLACED.get(row.name, {}).get(position)
         if placed is not None:
             arguments.append(placed)
-        elif (
-            words is not None
-            and type_ == "text"
-            and (position == 0) == (row.name not in ("encode", "decode"))
-        ):
+        elif words is not None and type_ == "text" and position == 0:
             arguments.append(words)
         elif row.name == "date_trunc" and position == 2:
             arguments.append(_WORDS["timezone"])
-        elif row.name == "decode" and position == 0:
-            arguments.append(("00ff", "YWJj", "zz", "0", NULL, "YWJ"))
         elif position and type_ == "int4":
             arguments.append(_SMALL)
         elif position and type_ == "text":
             arguments.append(("l", "b_", "", "lo", NULL, "-", "b", "xyz", "€"))
         else:
-            arguments.append(SAMPLES["text" if type_ == "any" else type_])
+            arguments.append(SAMPLES[_CONCRETE.get(type_, type_)])
     yield from _calls(row, arguments)
 
 
@@ -311,7 +319,7 @@ def _calls(row: Function, arguments: Sequence[Sequence[str | None]]) -> Iterator
     for index in range(wanted):
         parts = [
             literal(
-                "text" if type_ == "any" else type_,
+                _CONCRETE.get(type_, type_),
                 values[(index * (2 * at + 1) + at) % len(values)],
             )
             for at, (type_, values) in enumerate(zip(row.args, arguments, strict=True))

@@ -1,0 +1,11 @@
+"""num_nulls() and num_nonnulls(), in words that both engines share."""
+
+from sql.emit.scope import Scope
+from sql.plan import Call
+
+
+def null_count(call: Call, scope: Scope) -> str:
+    """How many of the arguments are NULL, or are not."""
+    test = "is not null" if call.function.name == "num_nonnulls" else "is null"
+    counts = [f"case when {scope.emit(arg)} {test} then 1 else 0 end" for arg in call.args]
+    return f"({' + '.join(counts)})"
