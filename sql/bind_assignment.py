@@ -87,9 +87,12 @@ def _ordinals(table: Table) -> Mapping[str, int]:
     return {column.name: index for index, column in enumerate(table.columns)}
 
 
-def _no_such_column(table: Table, target: Node) -> SqlError:
+def _no_such_column(table: Table, target: Node, *, names: Sequence[str | None] = ()) -> SqlError:
     message = f'column "{target.name}" of relation "{table.name}" does not exist'
-    return SqlError("42703", message, at(target.location))
+    hint = None
+    if target.indirection and target.name in names:
+        hint = "SET target columns cannot be qualified with the relation name."
+    return SqlError("42703", message, at(target.location), hint=hint)
 
 
 # --- SET ---------------------------------------------------------------------------------------
@@ -109,7 +112,7 @@ def assignments(
     for target, value, expr in bound:
         ordinal = by_name.get(target.name)
         if ordinal is None:
-            raise _no_such_column(table, target)
+            raise _no_such_column(table, target, names=[item.name for item in scope.items[:1]])
         if target.indirection:
             raise not_supported("assigning to a part of a column", at(target.location))
         column = table.columns[ordinal]

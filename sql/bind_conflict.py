@@ -24,7 +24,7 @@ from sql.plan import (
     RelationId,
     Scan,
 )
-from sql.scope import Item, Scope, check_conflicts
+from sql.scope import Item, Scope
 from sql.statements import Conflict
 from sql.syntax import Node, at, is_a
 from sql.traverse import pruned
@@ -59,7 +59,7 @@ def _named(
         found = [place for place, key in enumerate(table.keys) if key.name == infer.conname]
         if not found:
             message = f'constraint "{infer.conname}" for table "{table.name}" does not exist'
-            raise SqlError("42704", message, at(infer.location))
+            raise SqlError("42704", message)
         return tuple(found)
     _check_elements(binding, outer, table, infer)
     return None
@@ -130,7 +130,6 @@ def _scope(
     scope = Scope(None, [item], dict(outer.ctes), {column.id for column in columns})
     if node is not None:
         excluded = Item("excluded", [(c.name, ColumnRef(c.id, c.type)) for c in proposed])
-        check_conflicts([item], [excluded])
         scope.items.append(excluded)
     return scope, scan, there
 

@@ -62,7 +62,12 @@ def _create(binding: Binding, into: Node, query: Node, *, exists_ok: bool) -> Cr
         accessMethod=into.accessMethod,
         if_not_exists=exists_ok,
     )
-    created = create_table(binding, definition, columns=columns)
+    try:
+        created = create_table(binding, definition, columns=columns)
+    except SqlError as error:
+        # PostgreSQL defines the table when it executes the statement, and knows no places then.
+        error.position = None
+        raise
     source = pruned(_stored(binding, result, columns))
     return CreateTableAs(created, source, tables_read(binding, source), not into.skipData)
 

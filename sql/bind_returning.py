@@ -165,9 +165,16 @@ def _versions(
             continue
         item = Item(name, columns, columns_visible=False)
         if word in given:
-            check_conflicts([*scope.items, *items], [item])
+            _check_name([*scope.items, *items], item, given[word][1])
         items.append(item)
     return items
+
+
+def _check_name(items: Sequence[Item], item: Item, option: Node) -> None:
+    try:
+        check_conflicts(items, [item])
+    except SqlError as error:
+        raise error.at(at(option.location)) from None
 
 
 def _old(

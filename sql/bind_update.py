@@ -25,7 +25,7 @@ from sql.plan import (
     Scan,
     output_columns,
 )
-from sql.scope import Item, Scope, check_conflicts
+from sql.scope import Item, Scope, hidden_target
 from sql.statements import Modify, ModifyKind
 from sql.syntax import Node
 from sql.traverse import plan_column_ids, pruned
@@ -143,9 +143,9 @@ def _target(binding: Binding, node: Node, more: Sequence[Node], scope: Scope) ->
     plan: Plan = target
     if more:
         # FROM cannot see the target, not even by LATERAL; the target comes first in the namespace.
-        inner = Scope(ctes=dict(scope.ctes))
+        inner = Scope(None, [hidden_target(item)], dict(scope.ctes))
         right = from_clause(binding, inner, more)
-        check_conflicts([item], inner.items)
+        del inner.items[0]
         scope.items, scope.ids = [item, *inner.items], inner.ids
         plan = Join(JoinKind.CROSS, target, right, None)
     else:

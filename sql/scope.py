@@ -8,7 +8,7 @@ decides, two matches in one level are 42702.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from sql.binding import Binding
@@ -41,6 +41,8 @@ class Item:
     """Whether a LATERAL reference to it is legal; not from the right side of RIGHT and FULL
     joins.
     """
+    is_target: bool = False
+    """The table that an UPDATE or DELETE changes, which its FROM cannot see."""
 
 
 @dataclass(slots=True)
@@ -86,6 +88,11 @@ class Scope:
         """Make items visible; 42712 when a name is there already."""
         check_conflicts(self.items, items)
         self.items.extend(items)
+
+
+def hidden_target(item: Item) -> Item:
+    """The target of an UPDATE or DELETE, as its FROM knows it: not to be referred to."""
+    return replace(item, lateral_only=True, is_target=True)
 
 
 def check_conflicts(left: Sequence[Item], right: Sequence[Item]) -> None:
@@ -143,6 +150,13 @@ def in_item(item: Item, name: str, place: int) -> Expr | None:
 def _use(level: Scope, item: Item, name: str, place: int) -> None:
     if not item.lateral_only:
         return
+    if item.is_target:
+        message = f'invalid reference to FROM-clause entry for table "{item.name}"'
+        hint = (
+            f'There is an entry for table "{item.name}", but it cannot be referenced from this '
+            "part of the query."
+        )
+        raise SqlError("42P10", message, place + 1, hint=hint)
     if not item.lateral_ok:
         raise SqlError(
             "42P10",

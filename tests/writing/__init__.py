@@ -1,0 +1,1 @@
+"""Writing: statements that modify data, beside PostgreSQL's answers and states."""

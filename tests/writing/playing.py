@@ -1,0 +1,93 @@
+"""Plays statements on a server and tells, as text, what it answered and what its tables hold then.
+
+Rows of an answer are sorted unless the statement orders them: PostgreSQL promises no order.
+"""
+
+import re
+from collections.abc import Sequence
+
+import psycopg
+
+_MOVING = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+")
+
+
+class Player:
+    """One connection, and the tables whose state is told."""
+
+    def __init__(
+        self, connection: "psycopg.Connection[tuple[object, ...]]", tables: Sequence[str]
+    ) -> None:
+        self._connection = connection
+        self._tables = tables
+        self._notices: list[str] = []
+        connection.add_notice_handler(
+            lambda notice: self._notices.append(_diagnostics("N", notice))
+        )
+
+    def alone(self, statement: str) -> str:
+        """The statement by itself, then the tables."""
+        return "\n".join([f"> {statement}", *self._answer(statement), *self.state()])
+
+    def in_block(self, statement: str) -> str:
+        """The same in a block, having been taken back once; the tables before the commit, too."""
+        before = self.state()
+        self._connection.execute("begin")
+        self._connection.execute("savepoint before")
+        first = self._answer(statement)
+        if not first[-1].startswith("E "):
+            inside = self.state()
+        self._connection.execute("rollback to before")
+        assert self.state() == before, f"not taken back: {statement}"
+        again = self._answer(statement)
+        assert again == first, f"another answer the second time: {statement}"
+        if again[-1].startswith("E "):
+            self._connection.execute("rollback")
+        else:
+            self._connection.execute("commit")
+            assert self.state() == inside, f"committed is not what it was: {statement}"
+        return "\n".join([f"> {statement}", *again, *self.state()])
+
+    def state(self) -> list[str]:
+        """All rows of all tables, sorted; `-` for a table that is not there."""
+        told: list[str] = []
+        for table in self._tables:
+            try:
+                with self._connection.transaction():
+                    rows = self._connection.execute(f"select * from {table}".encode()).fetchall()
+                told.append(f"{table}: {' '.join(sorted(map(str, rows)))}".rstrip())
+            except psycopg.errors.UndefinedTable:
+                told.append(f"{table}: -")
+        return told
+
+    def _answer(self, statement: str) -> list[str]:
+        self._notices.clear()
+        try:
+            answer = _result(self._connection.execute(statement.encode()), statement)
+        except psycopg.Error as error:
+            answer = _diagnostics("E", error.diag)
+        return [_MOVING.sub("<moment>", text) for text in [*self._notices, answer]]
+
+
+def _result(cursor: "psycopg.Cursor[tuple[object, ...]]", statement: str) -> str:
+    tag = cursor.statusmessage or ""
+    if cursor.description is None:
+        return tag
+    names = ", ".join(column.name for column in cursor.description)
+    rows = [str(row) for row in cursor.fetchall()]
+    ordered = statement.startswith("select") and "order by" in statement
+    return "\n".join([f"{tag} ({names})", *(rows if ordered else sorted(rows))])
+
+
+def _diagnostics(kind: str, found: "psycopg.errors.Diagnostic") -> str:
+    fields = {
+        "": found.message_primary,
+        "detail": found.message_detail,
+        "hint": found.message_hint,
+        "schema": found.schema_name,
+        "table": found.table_name,
+        "column": found.column_name,
+        "constraint": found.constraint_name,
+        "at": found.statement_position,
+    }
+    said = [f"{name} {text}".strip() for name, text in fields.items() if text is not None]
+    return f"{kind} {found.sqlstate} " + " | ".join(said)
