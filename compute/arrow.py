@@ -45,6 +45,8 @@ def arrow_type(type_: SqlType) -> pa.DataType:
         assert type_.precision is not None, "Y1: numeric has a precision"
         assert type_.scale is not None, "Y1: numeric has a scale"
         return pa.decimal128(type_.precision, type_.scale)
+    if (element := type_.element) is not None:
+        return pa.list_(pa.field("element", arrow_type(element)))
     return _SIMPLE[type_.name]
 
 

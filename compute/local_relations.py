@@ -67,6 +67,8 @@ def duckdb_type(type_: pa.DataType) -> str:
     """The type of a stored column."""
     if pa.types.is_decimal128(type_):
         return f"decimal({type_.precision},{type_.scale})"
+    if isinstance(type_, pa.ListType):
+        return f"{duckdb_type(type_.value_type)}[]"
     name = _TYPES.get(type_)
     if name is None:
         raise not_supported(f"a stored column of type {type_} on the local engine")

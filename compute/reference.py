@@ -24,6 +24,7 @@ from compute.reference_functions import makers
 from compute.reference_plans import PlanCompiler
 from compute.reference_windows import can_run_windows
 from sql.plan import (
+    AnyAll,
     Call,
     Expr,
     GroupBy,
@@ -138,6 +139,8 @@ def can_run(plan: Plan) -> bool:
         while exprs:
             expr = exprs.pop()
             if isinstance(expr, Call) and expr.function.id not in makers():
+                return False
+            if isinstance(expr, AnyAll) and expr.function.id not in makers():
                 return False
             if isinstance(expr, Subquery):
                 plans.append(expr.plan)

@@ -28,7 +28,8 @@ def folder(call: Aggregate) -> Folder | None:
     if name == "count":
         return len
     maker = _MAKERS.get(name)
-    if maker is None:
+    if maker is None or call.function.id == "array_agg(anyarray)":
+        # An array of arrays has two dimensions.
         return None
     fold = maker(call.args[0].type, type_)
 
@@ -94,6 +95,10 @@ def _string_agg(_source: SqlType, target: SqlType) -> Folder:
         return empty.join(parts)  # type: ignore[arg-type]
 
     return run
+
+
+def _array_agg(_source: SqlType, _target: SqlType) -> Folder:
+    return lambda rows: tuple([row[0] for row in rows])
 
 
 def _deviation(*, sample: bool, root: bool) -> "Callable[[SqlType, SqlType], Folder]":
@@ -169,6 +174,7 @@ _MAKERS: Final[dict[str, Callable[[SqlType, SqlType], Folder]]] = {
     "bit_or": _fold_bits(lambda a, b: a | b),
     "bit_xor": _fold_bits(lambda a, b: a ^ b),
     "string_agg": _string_agg,
+    "array_agg": _array_agg,
     "stddev": _deviation(sample=True, root=True),
     "stddev_samp": _deviation(sample=True, root=True),
     "stddev_pop": _deviation(sample=False, root=True),

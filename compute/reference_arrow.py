@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from compute.arrow import arrow_type
 from sql.plan import PlanColumn
-from sql.types import Interval, SqlType, Value
+from sql.types import Interval, SqlType, Value, array_of
 
 
 def _list(column: "pa.ChunkedArray[pa.Scalar[pa.DataType]]") -> list[Any]:
@@ -27,8 +27,25 @@ def to_values(column: "pa.ChunkedArray[pa.Scalar[pa.DataType]]", type_: SqlType)
                 None if item is None else Interval(item.months, item.days, item.nanoseconds // 1000)
                 for item in _list(column)
             ]
+        case _ if (element := type_.element) is not None:
+            return _array_values(column, element)
         case _:
             return _list(column)
+
+
+def _array_values(
+    column: "pa.ChunkedArray[pa.Scalar[pa.DataType]]", element: SqlType
+) -> Sequence[Value]:
+    """The elements are converted all at once, and cut by the lists' lengths."""
+    found: list[Value] = []
+    for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+        assert isinstance(chunk, pa.ListArray), "an array is a list"
+        items = to_values(pa.chunked_array([chunk.flatten()]), element)
+        first = 0
+        for length in chunk.value_lengths().to_pylist():
+            found.append(None if length is None else tuple(items[first : first + length]))
+            first += length or 0
+    return found
 
 
 def to_array(values: Sequence[Value], type_: SqlType) -> "pa.Array[pa.Scalar[pa.DataType]]":
@@ -43,15 +60,31 @@ def to_array(values: Sequence[Value], type_: SqlType) -> "pa.Array[pa.Scalar[pa.
             return pa.array([_nanos(value) for value in values], target)
         case "numeric":
             return pa.array([_plain(value) for value in values], target)
+        case _ if (element := type_.element) is not None:
+            return _array_column(values, element)
         case _:
             return pa.array(values, target)
 
 
-_CONVERTED: Final = frozenset({"numeric", "interval"})
+def _array_column(values: Sequence[Value], element: SqlType) -> "pa.Array[pa.Scalar[pa.DataType]]":
+    items: list[Value] = []
+    ends: list[int | None] = []
+    for value in values:
+        assert value is None or isinstance(value, tuple), "an array is a tuple"
+        ends.append(None if value is None else len(items))
+        items += value or ()
+    offsets = pa.array([*ends, len(items)], pa.int32())
+    target = arrow_type(array_of(element))
+    return pa.ListArray.from_arrays(offsets, to_array(items, element)).cast(target)
+
+
+_CONVERTED: Final = frozenset({"numeric", "interval", "_numeric", "_interval"})
 """Types whose values Arrow does not take as they are."""
 
 
 def _converted(value: Value) -> object:
+    if isinstance(value, tuple):
+        return [_converted(item) for item in value]
     return _plain(value) if isinstance(value, Decimal) else _nanos(value)
 
 

@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from compute.reference_functions import makers
+from compute.reference_functions import element_function, makers
 from compute.reference_ordering import Key, ordering_key, row_key
+from sql.arrays import compared_element, element_type
 from sql.errors import SqlError, not_supported
 from sql.plan import (
+    AnyAll,
     BoolOp,
     Call,
     Case,
@@ -104,6 +106,8 @@ def compile_expression(expr: Expr, frame: Frame, depth: int = 0) -> Evaluator:
             return _extreme(expr, frame, depth + 1)
         case InList():
             return _in_list(expr, frame, depth + 1)
+        case AnyAll():
+            return _any_all(expr, frame, depth + 1)
         case Subquery():
             return _subquery(expr, frame, depth + 1)
 
@@ -264,6 +268,27 @@ def _in_list(expr: InList, frame: Frame, depth: int) -> Evaluator:
     return run
 
 
+def _any_all(expr: AnyAll, frame: Frame, depth: int) -> Evaluator:
+    left, array, *rest = _all(expr.args, frame, depth)
+    element = Const(None, element_type(expr.args[1].type))
+    compare, decisive = element_function(compared_element(expr, element)), not expr.all
+
+    def run(row: Row) -> Value:
+        value, items = left(row), array(row)
+        if items is None:
+            return None
+        assert isinstance(items, tuple), "an array"
+        unknown = False
+        for item in items:
+            if value is None or item is None:
+                unknown = True
+            elif compare(value, item, *[arg(row) for arg in rest]) is decisive:
+                return decisive
+        return None if unknown else not decisive
+
+    return run
+
+
 # --- subqueries --------------------------------------------------------------------------------
 
 
@@ -297,6 +322,8 @@ def _answer(expr: Subquery, frame: Frame, source: Source, depth: int) -> Evaluat
             return lambda _row: _scalar(source())
         case SubqueryKind.EXISTS:
             return lambda _row: next(source(), None) is not None
+        case SubqueryKind.ARRAY:
+            return lambda _row: tuple([found[0] for found in source()])
         case SubqueryKind.IN | SubqueryKind.NOT_IN:
             args = _all(expr.args, frame, depth)
             key = row_key([column.type for column in output_columns(expr.plan)])

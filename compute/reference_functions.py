@@ -14,6 +14,7 @@ from decimal import Decimal
 from functools import cache
 from typing import Final
 
+from compute import reference_arrays as arrays
 from compute import reference_numbers as numbers
 from compute import reference_text as text
 from compute import reference_regex as regex
@@ -25,7 +26,7 @@ from sql.arrays import converted_element, element_type
 from sql.characters import lower, upper
 from sql.errors import not_supported, out_of_range
 from sql.functions import FunctionKind
-from sql.plan import Call
+from sql.plan import Call, Const
 from sql.types import Value
 
 _TEXTS: Final = frozenset({"text", "varchar", "bpchar", "name"})
@@ -58,6 +59,8 @@ def makers() -> dict[str, Maker]:
 
 
 def _maker(row: table.Function) -> Maker | None:
+    if row.id in _ARRAY_MAPS:
+        return _map_array
     if row.kind is FunctionKind.CAST:
         return _cast(row)
     by_id = _BY_ID.get(row.id)
@@ -72,6 +75,28 @@ def _maker(row: table.Function) -> Maker | None:
     if named is None:
         return None
     return numbers.numeric_result(named) if row.result == "numeric" else plain(named)
+
+
+_ARRAY_MAPS: Final = frozenset({"anyarray::anyarray", "assign(anyarray)", "narrow(anyarray)"})
+
+
+def _map_array(call: Call) -> Function:
+    """A conversion of every element by the elements' own row."""
+    element = Const(None, element_type(call.args[0].type))
+    convert = element_function(converted_element(call, element))
+
+    def run(array: tuple[Value, ...], *zone: Value) -> Value:
+        return tuple([None if item is None else convert(item, *zone) for item in array])
+
+    return run
+
+
+def element_function(call: Call) -> Function:
+    """What computes a call, its arguments given. Raises 0A000."""
+    maker = makers().get(call.function.id)
+    if maker is None:
+        raise not_supported(f"{call.function.kind.value} {call.function.id}")
+    return maker(call)
 
 
 # --- operators ---------------------------------------------------------------------------------
@@ -104,6 +129,8 @@ def _comparison(row: table.Function) -> Maker:
         return _zoned_comparison(compare)
     if kinds == frozenset({"date", "timestamp"}):
         return _date_comparison(compare)
+    if kinds == frozenset({"anyarray"}):
+        return arrays.comparison(compare)
     if kinds == frozenset({"interval"}):
         return plain(lambda a, b: compare(times.length(a), times.length(b)))
     return plain(float_comparison(compare)) if kinds & _FLOATS else plain(compare)
@@ -305,6 +332,7 @@ def _integer_functions() -> dict[str, Maker]:
 
 
 _BY_ID: Final[dict[str, Maker]] = {
+    **arrays.ARRAY_FUNCTIONS,
     **_time_functions(),
     **_float_functions(),
     **_integer_functions(),

@@ -31,17 +31,21 @@ def aggregate_over(call: Aggregate, frame: Frame) -> Callable[[Sequence[Row]], V
         if condition is not None:
             rows = [row for row in rows if condition(row) is True]
         inputs: Rows = [tuple([arg(row) for arg in args]) for row in sorted_rows(list(rows), order)]
-        if args:
-            # Every aggregate of the table ignores NULLs of its first argument.
+        if args and not call.function.nulls:
+            # Every other aggregate of the table ignores NULLs of its first argument.
             inputs = [values for values in inputs if values[0] is not None]
         if call.distinct:
             inputs = list({key_of(values): values for values in reversed(inputs)}.values())[::-1]
             if not order and args:
                 # DISTINCT sorts its values in PostgreSQL.
-                inputs.sort(key=lambda values: first_key(values[0]))
+                inputs.sort(key=lambda values: _nulls_last(values[0], first_key))
         return fold(inputs)
 
     return run
+
+
+def _nulls_last(value: Value, key: Callable[[Value], Key]) -> Key:
+    return (1,) if value is None else (0, key(value))
 
 
 @dataclass(frozen=True, slots=True)

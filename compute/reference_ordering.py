@@ -21,7 +21,19 @@ def ordering_key(type_: SqlType) -> Callable[[Value], Key]:
         return _float_key
     if type_.name == "interval":
         return _interval_key
+    if (element := type_.element) is not None:
+        return _array_key(ordering_key(element))
     return _identity
+
+
+def _array_key(key: Callable[[Value], Key]) -> Callable[[Value], Key]:
+    """Elements by their own order, NULL being the greatest and equal to itself (array_cmp)."""
+
+    def run(value: Value) -> Key:
+        assert isinstance(value, tuple), "an array"
+        return tuple([(1,) if item is None else (0, key(item)) for item in value])
+
+    return run
 
 
 def _float_key(value: Value) -> Key:

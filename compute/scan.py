@@ -114,8 +114,11 @@ def relation_schema(schema: pa.Schema, *, identity: bool) -> pa.Schema:
     return pa.schema(list(zip(column_names(schema, identity=identity), types, strict=True)))
 
 
-def spark_type(type_: pa.DataType) -> str:
+def spark_type(type_: pa.DataType) -> "str | dict[str, object]":
     """The type as Spark's schemas in JSON name it."""
+    if isinstance(type_, pa.ListType):
+        element = spark_type(type_.value_type)
+        return {"type": "array", "elementType": element, "containsNull": True}
     if pa.types.is_decimal128(type_):
         return f"decimal({type_.precision},{type_.scale})"
     name = _SPARK_TYPES.get(type_)

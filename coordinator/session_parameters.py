@@ -7,7 +7,7 @@ from coordinator import session_errors as wrong
 from coordinator.pgwire.messages import Bind
 from coordinator.pgwire.values import decode_value
 from sql.errors import SqlError, not_supported
-from sql.types import NAMES_BY_OID, NUMERIC, SqlType, Value
+from sql.types import NAMES_BY_OID, SqlType, Value, plain_type
 
 _UNSPECIFIED: Final = frozenset({0, 705})
 """No type, and `unknown`: to be found by the binder."""
@@ -24,7 +24,7 @@ def _declared(oid: int) -> SqlType | None:
     name = NAMES_BY_OID.get(oid)
     if name is None:
         raise not_supported(f"a parameter of the type with OID {oid}")
-    return NUMERIC if name == "numeric" else SqlType(name)
+    return plain_type(name)
 
 
 def decode_parameters(message: Bind, types: Sequence[SqlType], timezone: str) -> tuple[Value, ...]:

@@ -17,12 +17,12 @@ from sql.coerce import (
 )
 from sql.errors import SqlError, ambiguous_function, not_supported, undefined_function
 from sql.functions import Function
-from sql.overloads import Ambiguous, Choice, choose_function, choose_operator
+from sql.overloads import Ambiguous, Choice, Undetermined, choose_function, choose_operator
 from sql.plan import Call, Const, Expr
 from sql.syntax import Node, at
-from sql.types import CATEGORIES, NUMERIC, OIDS, TEXT, SqlType, display
+from sql.types import CATEGORIES, OIDS, TEXT, SqlType, array_of, display, plain_type
 
-TYPES: Final = {name: SqlType(name) for name in OIDS} | {"numeric": NUMERIC}
+TYPES: Final = {name: plain_type(name) for name in OIDS}
 
 
 def operator(
@@ -39,6 +39,8 @@ def operator(
     except Ambiguous:
         shown = operator_signature(name, exprs)
         raise ambiguous_function(shown, at(place), operator=True) from None
+    except Undetermined:
+        raise undetermined() from None
     if choice is None:
         shown = operator_signature(name, exprs)
         if postgresql.has_operator(name, types):
@@ -64,7 +66,8 @@ def applied(binding: Binding, choice: Choice, exprs: Sequence[Expr], nodes: Sequ
     row = choice.function
     args = converted(binding, choice, exprs, nodes)
     if row.numeric is None:
-        return Call(row, (*args, *zone_arguments(binding, row)), TYPES[choice.result])
+        args, type_ = polymorphic_shapes(binding, choice, args)
+        return Call(row, (*args, *zone_arguments(binding, row)), type_)
     args, type_, _ = numeric_call(binding, row, args, choice.result)
     return Call(row, (*args, *zone_arguments(binding, row)), type_)
 
@@ -82,6 +85,31 @@ def converted(
         else:
             args.append(implicit(binding, expr, node, TYPES[want]))
     return tuple(args)
+
+
+def polymorphic_shapes(
+    binding: Binding, choice: Choice, args: tuple[Expr, ...]
+) -> tuple[tuple[Expr, ...], SqlType]:
+    """The arguments and the result of a row with pseudo-types: numerics get one shape, and an
+    element or an array keeps the modifier that all arguments have.
+    """
+    row, type_ = choice.function, TYPES[choice.result]
+    declared = [*row.args, *[row.args[-1]] * (len(args) - len(row.args))] if row.args else []
+    alike = [
+        index
+        for index, name in enumerate(declared)
+        if name.startswith("any") and name != "any" and "numeric" in args[index].type.name
+    ]
+    if not alike:
+        return args, type_
+    common = numeric.unify([args[index].type.element or args[index].type for index in alike])
+    shaped = list(args)
+    for index in alike:
+        array = args[index].type.element is not None
+        shaped[index] = reshaped(binding, args[index], array_of(common) if array else common)
+    if row.result.startswith("any"):
+        type_ = array_of(common) if choice.result.startswith("_") else common
+    return tuple(shaped), type_
 
 
 def numeric_call(
@@ -124,12 +152,20 @@ def find_function(name: str, exprs: Sequence[Expr], shown: str, place: int | Non
         choice = choose_function(name, types)
     except Ambiguous:
         raise ambiguous_function(function_signature(shown, exprs), at(place)) from None
+    except Undetermined:
+        raise undetermined() from None
     if choice is None:
         signature = function_signature(shown, exprs)
         if postgresql.has_function(name, types):
             raise not_supported(f"the function {signature}", at(place))
         raise undefined_function(signature, at(place))
     return choice
+
+
+def undetermined() -> SqlError:
+    """42804: nothing says what anyelement stands for."""
+    message = "could not determine polymorphic type because input has type unknown"
+    return SqlError("42804", message)
 
 
 def cast_by_name(

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 from pglast import ast
 from pglast.enums import BoolExprType, BoolTestType, MinMaxOp, NullTestType, SQLValueFunctionOp
 
+from sql.bind_arrays import array_constructor, cast_constructor, subscripted
 from sql.bind_calls import cannot_cast
 from sql.bind_functions import function_call
 from sql.bind_grouping_sets import grouping_call
@@ -65,8 +66,6 @@ def condition(binding: Binding, scope: Scope, node: Node, what: str) -> Expr:
 
 
 _CAMEL_NAMES: Final = {
-    ast.A_Indirection: "subscripting or selecting a field",
-    ast.A_ArrayExpr: "an array",
     ast.RowExpr: "a row value",
     ast.CurrentOfExpr: "WHERE CURRENT OF",
     ast.NamedArgExpr: "a named argument",
@@ -183,6 +182,9 @@ def _default(_binding: Binding, _scope: Scope, node: Node) -> Expr:
 
 def _cast(binding: Binding, scope: Scope, node: Node) -> Expr:
     target = type_of(node.typeName)
+    built = cast_constructor(binding, scope, node.arg, target)
+    if built is not None:
+        return built
     expr = float_literal(binding, node.arg, target) or expression(binding, scope, node.arg)
     done = coerce(binding, expr, node.arg, target, EXPLICIT)
     if done is None:
@@ -321,10 +323,12 @@ def _row(_binding: Binding, _scope: Scope, node: Node) -> Expr:
 
 
 _BINDERS: Final[dict[type, Binder]] = {
+    ast.A_ArrayExpr: array_constructor,
     ast.A_Const: _constant,
     ast.ColumnRef: _column,
     ast.ParamRef: _parameter,
     ast.A_Expr: operator_expression,
+    ast.A_Indirection: subscripted,
     ast.BoolExpr: _logical,
     ast.FuncCall: function_call,
     ast.GroupingFunc: grouping_call,

@@ -9,13 +9,13 @@ from pglast import ast
 
 from sql import postgresql
 from sql.bind_calls import (
-    TYPES,
     applied,
     cast_by_name,
     converted,
     find_function,
     function_signature,
     numeric_call,
+    polymorphic_shapes,
 )
 from sql.bind_folding import folded
 from sql.bind_windows import window_call
@@ -217,7 +217,7 @@ def _aggregate(binding: Binding, scope: Scope, node: Node, name: str) -> Expr:
     _check_level(level, node)
     args = converted(binding, choice, exprs, nodes)
     row = choice.function
-    type_, exact = TYPES[choice.result], True
+    (args, type_), exact = polymorphic_shapes(binding, choice, args), True
     if row.numeric is not None:
         args, type_, exact = numeric_call(binding, row, args, choice.result)
     distinct = bool(node.agg_distinct)

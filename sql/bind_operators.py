@@ -6,6 +6,7 @@ from typing import Final
 from pglast import ast
 from pglast.enums import A_Expr_Kind, SubLinkType
 
+from sql.bind_arrays import any_all
 from sql.bind_calls import operator, operator_signature
 from sql.binding import Binding
 from sql.coerce import (
@@ -227,19 +228,8 @@ def _has_column(node: Node) -> bool:
 
 
 def _any_all(binding: Binding, scope: Scope, node: Node) -> Expr:
-    """`x = ANY (ARRAY[..])` is a list; other arrays are not there yet."""
-    array = node.rexpr
-    if not is_a(array, ast.A_ArrayExpr) or not array.elements:
-        raise not_supported("ANY or ALL over an array", at(node.location))
     left = binding.expression(scope, node.lexpr)
-    items = [binding.expression(scope, item) for item in array.elements]
-    exprs, _ = to_common_type(binding, items, array.elements, "ARRAY")
-    parts = [
-        compared(binding, _name(node), [left, expr], [node.lexpr, item], node.location)
-        for expr, item in zip(exprs, array.elements, strict=True)
-    ]
-    some = node.kind == A_Expr_Kind.AEXPR_OP_ANY
-    return joined(BoolOp.OR if some else BoolOp.AND, parts)
+    return any_all(binding, _name(node), left, binding.expression(scope, node.rexpr), node)
 
 
 def _distinct(binding: Binding, scope: Scope, node: Node) -> Expr:

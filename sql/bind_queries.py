@@ -60,7 +60,7 @@ from sql.scope import Item, Scope
 from sql.sort_keys import sort_direction
 from sql.syntax import Node, at, is_a, position, strings
 from sql.traverse import rewritten_window
-from sql.types import NUMERIC, TEXT, SqlType
+from sql.types import TEXT, SqlType, plain_type
 
 ONE_ROW: Final = Values((), ((),))
 _SET_KINDS: Final = {
@@ -422,14 +422,14 @@ def _common(
     nodes = [side.nodes[index] for side in sides]
     chosen = select_common_type(exprs, nodes, word)
     assert chosen is not None, "with a clause named a mismatch raises"
-    bare = NUMERIC if chosen.name == "numeric" else SqlType(chosen.name)
+    bare = plain_type(chosen.name)
     for side in sides:
         if index in side.unknown:
             side.retype(binding, index, bare)
     types = [side.columns[index].type for side in sides]
     if types[0] == types[1]:
         return types[0]
-    if chosen.name == "numeric":
+    if "numeric" in chosen.name:
         return numeric.unify([numeric.of_cast(type_) for type_ in types])
     return bare
 

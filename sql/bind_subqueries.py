@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pglast import ast
 from pglast.enums import SubLinkType
 
+from sql.array_text import several_dimensions
 from sql.bind_calls import operator
 from sql.bind_quantified import check_width, quantified
 from sql.binding import Binding
@@ -16,7 +17,7 @@ from sql.errors import SqlError, not_supported
 from sql.plan import Call, ColumnRef, Expr, Plan, Project, Subquery, SubqueryKind
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a
-from sql.types import BOOL
+from sql.types import BOOL, OIDS, array_of, display
 
 if TYPE_CHECKING:
     from sql.bind_queries import SelectResult
@@ -38,8 +39,10 @@ def subquery(binding: Binding, scope: Scope, node: Node) -> Expr:
         case SubLinkType.ANY_SUBLINK | SubLinkType.ALL_SUBLINK:
             some = node.subLinkType == SubLinkType.ANY_SUBLINK
             return quantified(binding, scope, node, _operator(node), some=some)
+        case SubLinkType.ARRAY_SUBLINK:
+            return _array(binding, scope, node)
         case _:
-            raise not_supported("ARRAY over a subquery", at(node.location))
+            raise not_supported("this kind of subquery", at(node.location))
 
 
 def negated_subquery(binding: Binding, scope: Scope, node: Node) -> Expr | None:
@@ -66,6 +69,19 @@ def _scalar(binding: Binding, scope: Scope, node: Node) -> Expr:
     expr = Subquery(SubqueryKind.SCALAR, result.plan, (), columns[0].type)
     binding.places[id(expr)] = (expr, node.location)
     return expr
+
+
+def _array(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """`ARRAY(SELECT ..)`."""
+    found = _scalar(binding, scope, node)
+    assert isinstance(found, Subquery), "a scalar subquery"
+    if found.type.element is not None:
+        raise several_dimensions().at(at(node.location))
+    if f"_{found.type.name}" not in OIDS:
+        shown = display(found.type.bare())
+        message = f"could not find array type for data type {shown}"
+        raise SqlError("42704", message, at(node.location))
+    return Subquery(SubqueryKind.ARRAY, found.plan, (), array_of(found.type))
 
 
 def _membership(binding: Binding, scope: Scope, node: Node, kind: SubqueryKind) -> Expr:

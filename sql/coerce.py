@@ -25,21 +25,25 @@ from typing import Final
 from pglast import ast
 
 from sql import numeric
+from sql.arrays import converting_row
 from sql.binding import Binding
 from sql.errors import SqlError, mismatch
 from sql.functions import CastContext, Function, cast, function_by_id
 from sql.plan import Call, Case, Coalesce, ColumnRef, Const, Expr, Extreme, Param
 from sql.syntax import Node, at, is_a, location, position
-from sql.text_input import parse_text
-from sql.types import CATEGORIES, NUMERIC, PREFERRED, TEXT, SqlType, Value, display
+from sql.text_input import apply_typmod, parse_text
+from sql.types import CATEGORIES, PREFERRED, TEXT, SqlType, Value, display, plain_type
 
 IMPLICIT: Final = CastContext.IMPLICIT
 ASSIGNMENT: Final = CastContext.ASSIGNMENT
 EXPLICIT: Final = CastContext.EXPLICIT
 _RANK: Final = {IMPLICIT: 0, ASSIGNMENT: 1, EXPLICIT: 2}
 _POLYMORPHIC: Final = frozenset(
-    {"any", "anyelement", "anycompatible", "anynonarray", "anycompatiblenonarray"}
-)
+    {
+        "any", "anyelement", "anyarray", "anynonarray",
+        "anycompatible", "anycompatiblearray", "anycompatiblenonarray",
+    }
+)  # fmt: skip
 _INTEGERS: Final = {"int2": 1 << 15, "int4": 1 << 31, "int8": 1 << 63}
 _WIDE: Final = Context(prec=80)
 _ADJUSTED_MAX: Final = 200
@@ -50,6 +54,8 @@ def can_coerce(source: str, target: str, context: CastContext) -> bool:
     """Whether a value of one type may become another in that context."""
     if source in (target, "unknown") or target in _POLYMORPHIC:
         return True
+    if source.startswith("_") and target.startswith("_"):
+        return can_coerce(source[1:], target[1:], context)
     row = cast(source, target)
     return row is not None and row.context is not None and _RANK[row.context] <= _RANK[context]
 
@@ -78,7 +84,7 @@ def implicit(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
 
 
 def _typed(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
-    bare = NUMERIC if target.name == "numeric" else SqlType(target.name)
+    bare = plain_type(target.name)
     if isinstance(expr, Param):
         return binding.resolve_parameter(expr, bare)
     # A column of a subquery is never unknown: `SelectResult.settle` has seen to it.
@@ -97,7 +103,18 @@ def literal(binding: Binding, text: str, type_name: str, place: int | None) -> C
         raise error.at(place) from None
     if isinstance(value, Decimal):
         return decimal_constant(value, place)
-    return Const(value, SqlType(type_name))
+    type_ = plain_type(type_name)
+    if type_name == "_numeric":
+        value = _held(value, type_, place)
+    return Const(value, type_)
+
+
+def _held(value: Value, type_: SqlType, place: int | None) -> Value:
+    """The elements as numeric without modifier holds them, or 22003."""
+    try:
+        return apply_typmod(value, type_, explicit=True)
+    except SqlError as error:
+        raise error.at(place) from None
 
 
 def float_literal(binding: Binding, node: Node, target: SqlType) -> Const | None:
@@ -130,12 +147,17 @@ def decimal_constant(value: Decimal, place: int | None) -> Const:
 
 
 def _converted(binding: Binding, expr: Expr, row: Function, target: SqlType) -> Expr:
-    type_ = numeric.of_cast(expr.type) if target.name == "numeric" else SqlType(target.name)
+    type_ = SqlType(target.name)
+    if target.name in ("numeric", "_numeric"):
+        type_ = numeric.of_cast(expr.type)
     if isinstance(expr, Const):
         folded = _folded(expr.value, expr.type.name, type_)
         if folded is not None:
             return folded
-    return Call(row, (expr, *zone_arguments(binding, row)), type_)
+    zoned = row
+    if expr.type.element is not None and type_.element is not None:
+        zoned = converting_row(expr.type.name[1:], type_.name[1:])
+    return Call(row, (expr, *zone_arguments(binding, zoned)), type_)
 
 
 def zone_arguments(binding: Binding, row: Function) -> tuple[Const, ...]:
@@ -147,6 +169,8 @@ def _folded(value: Value, source: str, target: SqlType) -> Const | None:
     if value is None:
         return Const(None, target)
     name = target.name
+    if isinstance(value, tuple):
+        return _folded_array(value, source, target)
     if isinstance(value, bool):
         return None
     if isinstance(value, int) and source in _INTEGERS:
@@ -160,6 +184,15 @@ def _folded(value: Value, source: str, target: SqlType) -> Const | None:
     if isinstance(value, str) and name in ("text", "varchar") and source in ("text", "varchar"):
         return Const(value, target)
     return None
+
+
+def _folded_array(value: tuple[Value, ...], source: str, target: SqlType) -> Const | None:
+    element = target.element
+    if element is None:
+        return None
+    items = [_folded(item, source[1:], element) for item in value]
+    known = [item for item in items if item is not None]
+    return Const(tuple([item.value for item in known]), target) if known == items else None
 
 
 def _folded_integer(value: int, target: SqlType) -> Const | None:
@@ -188,12 +221,15 @@ def modified(expr: Expr, target: SqlType, context: CastContext) -> Expr:
         folded = _fitted(expr.value, target, context)
         if folded is not None:
             return folded
-    if target.name in ("timestamp", "timestamptz"):
+    if target.name.removeprefix("_") in ("timestamp", "timestamptz"):
         return expr
     return Call(_modifier_row(target.name, context), (expr,), target)
 
 
 def _modifier_row(name: str, context: CastContext) -> Function:
+    if name.startswith("_"):
+        assigned = "numeric" not in name and context is not EXPLICIT
+        return function_by_id("assign(anyarray)" if assigned else "anyarray::anyarray")
     if name == "numeric" or context is EXPLICIT:
         row = cast(name, name)
         assert row is not None, f"no row applies a modifier of {name}"
@@ -204,6 +240,8 @@ def _modifier_row(name: str, context: CastContext) -> Function:
 def _fitted(value: Value, target: SqlType, context: CastContext) -> Const | None:
     if value is None:
         return Const(None, target)
+    if isinstance(value, tuple):
+        return _fitted_array(value, target, context)
     if isinstance(value, Decimal):
         assert target.scale is not None, "Y1"
         rounded = value.quantize(Decimal(1).scaleb(-target.scale), ROUND_HALF_UP, _WIDE)
@@ -216,6 +254,14 @@ def _fitted(value: Value, target: SqlType, context: CastContext) -> Const | None
     return Const(value, target) if target.name in ("timestamp", "timestamptz") else None
 
 
+def _fitted_array(value: tuple[Value, ...], target: SqlType, context: CastContext) -> Const | None:
+    element = target.element
+    assert element is not None, "a tuple is an array"
+    items = [_fitted(item, element, context) for item in value]
+    known = [item for item in items if item is not None]
+    return Const(tuple([item.value for item in known]), target) if known == items else None
+
+
 def _fitted_text(value: str, length: int, target: SqlType, context: CastContext) -> Const | None:
     kept = value[:length]
     if len(value) > length and context is not EXPLICIT and value[length:].strip(" "):
@@ -226,7 +272,7 @@ def _fitted_text(value: str, length: int, target: SqlType, context: CastContext)
 def same_shape(left: SqlType, right: SqlType) -> bool:
     """Whether two types are stored alike."""
     return left.name == right.name and (
-        left.name != "numeric" or (left.precision, left.scale) == (right.precision, right.scale)
+        "numeric" not in left.name or (left.precision, left.scale) == (right.precision, right.scale)
     )
 
 
@@ -239,9 +285,10 @@ def reshaped(binding: Binding, expr: Expr, target: SqlType) -> Expr:
         if moved is not None:
             return moved
     narrower = (target.scale or 0) < (expr.type.scale or 0)
+    kind = "numeric" if target.element is None else "anyarray"
     if narrower and is_exact(binding, expr):
-        return Call(function_by_id("narrow(numeric)"), (expr,), target)
-    row = cast("numeric", "numeric")
+        return Call(function_by_id(f"narrow({kind})"), (expr,), target)
+    row = cast(target.name, target.name)
     assert row is not None, "the row that changes precision and scale (F4)"
     return Call(row, (expr,), target)
 
@@ -249,6 +296,11 @@ def reshaped(binding: Binding, expr: Expr, target: SqlType) -> Expr:
 def _moved(value: Value, target: SqlType) -> Const | None:
     if value is None:
         return Const(None, target)
+    if isinstance(value, tuple):
+        element = target.element
+        assert element is not None, "a tuple is an array"
+        items = [_moved(item, element) for item in value]
+        return None if None in items else Const(value, target)
     assert isinstance(value, Decimal), "a numeric constant"
     own = numeric.of_constant(value)
     digits = (target.precision or 0) - (target.scale or 0)
@@ -281,7 +333,7 @@ def is_exact(binding: Binding, expr: Expr) -> bool:
 
 def stored(binding: Binding, expr: Expr, target: SqlType) -> Expr:
     """Give an assigned value the exact shape of its column (K2)."""
-    return reshaped(binding, expr, target) if target.name == "numeric" else expr
+    return reshaped(binding, expr, target) if "numeric" in target.name else expr
 
 
 # --- common types ------------------------------------------------------------------------------
@@ -331,13 +383,13 @@ def as_common_type(
     binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node], chosen: SqlType, what: str
 ) -> tuple[list[Expr], SqlType]:
     """All expressions as the chosen type; the modifier survives if all have it."""
-    target = chosen.bare() if chosen.name != "numeric" else NUMERIC
+    target = chosen.bare() if "numeric" not in chosen.name else plain_type(chosen.name)
     typmods = {expr.type.typmod if expr.type.name == chosen.name else -1 for expr in exprs}
     done = [
         convert_common(binding, expr, node, target, what)
         for expr, node in zip(exprs, nodes, strict=True)
     ]
-    if chosen.name == "numeric":
+    if "numeric" in chosen.name:
         common = _shown_alike(done, numeric.unify([expr.type for expr in done]))
         return [reshaped(binding, expr, common) for expr in done], common
     typmod = typmods.pop() if len(typmods) == 1 else -1

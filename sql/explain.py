@@ -9,6 +9,7 @@ from sql.errors import SqlError, not_supported
 from sql.functions import FunctionKind
 from sql.plan import (
     Aggregate,
+    AnyAll,
     Call,
     Case,
     Coalesce,
@@ -47,6 +48,7 @@ from sql.plan import (
 from sql.statements import Modify, Query
 from sql.syntax import Node, at
 from sql.traverse import inputs, plan_expressions
+from sql.text_output import format_text
 from sql.types import display
 
 _OPTIONS: Final = frozenset(
@@ -335,12 +337,12 @@ class _Names:
             case Extreme():
                 word = "GREATEST" if expr.greatest else "LEAST"
                 return f"{word}({', '.join(map(self.expr, expr.args))})"
-            case Case() | InList() | Subquery():
+            case Case() | InList() | AnyAll() | Subquery():
                 return self._compound(expr)
             case _:
                 assert_never(expr)
 
-    def _compound(self, expr: Case | InList | Subquery) -> str:
+    def _compound(self, expr: Case | InList | AnyAll | Subquery) -> str:
         match expr:
             case Case():
                 whens = [f"WHEN {self.expr(a)} THEN {self.expr(b)}" for a, b in expr.whens]
@@ -349,7 +351,11 @@ class _Names:
                 word = "NOT IN" if expr.negated else "IN"
                 items = ", ".join(map(self.expr, expr.items))
                 return f"({self.expr(expr.arg)} {word} ({items}))"
-            case Subquery(kind=SubqueryKind.SCALAR):
+            case AnyAll():
+                word = "ALL" if expr.all else "ANY"
+                left, array = self.expr(expr.args[0]), self.expr(expr.args[1])
+                return f"({left} {expr.function.name} {word} ({array}))"
+            case Subquery(kind=SubqueryKind.SCALAR | SubqueryKind.ARRAY):
                 return "(SubPlan)"
             case Subquery(kind=SubqueryKind.EXISTS):
                 return "EXISTS(SubPlan)"
@@ -387,6 +393,9 @@ def _constant(expr: Const) -> str:
         return f"'{text}'"
     if isinstance(value, bytes):
         return f"'\\x{value.hex()}'"
+    if isinstance(value, tuple):
+        text = format_text(value, expr.type).replace("'", "''")
+        return f"'{text}'::{display(expr.type)}"
     if expr.type.name in ("date", "timestamp", "timestamptz", "interval", "float4", "float8"):
         return f"'{value}'::{expr.type.name}"
     return str(value)

@@ -10,11 +10,11 @@ A line of a data file is
 where the signature is `name(type, ..)`, `type operator type`, `operator type` or `source::target`;
 names, operators and types may be lists (`int2,int4 +,- int8`), which stand for every combination.
 Words are the fields of `Function`: `nonstrict`, `variadic`, `stable`, `volatile`, `zone`,
-`aggregate`, `window`, `implicit`, `assignment`, `explicit`, `numeric=rule`, and `internal`: known
-by its id only. A result `first` is the type of the first argument, an argument `same` too; a
-cast's is its target. A template `@reference` of DuckDB has the reference evaluator compute the
-function, row by row. `{op}` in a template is the operator, `{name}` the name. A line that begins
-with blanks continues the line before; `#` in the first column begins a comment.
+`aggregate`, `window`, `nulls`, `implicit`, `assignment`, `explicit`, `numeric=rule`, and
+`internal`: known by its id only. A result `first` is the type of the first argument, an argument `same` too; a cast's is its
+target. A template `@reference` of DuckDB has the reference evaluator compute the function, row by
+row. `{op}` in a template is the operator, `{name}` the name. A line that begins with blanks
+continues the line before; `#` in the first column begins a comment.
 
 INVARIANTS
   F1  `id` is unique: `name(argtypes)` for functions and aggregates, `left op right` for operators
@@ -69,7 +69,7 @@ class Function:
     template, with `{0}`, `{1}` … for arguments, or None; `@name` names a function of `sql/emit/`.
     `numeric`:
     name of the rule in `sql/numeric.py` that gives precision and scale of a numeric result, or
-    None. `zone`: see F3.
+    None. `zone`: see F3. `nulls`: an aggregate that sees NULLs.
     """
 
     id: str
@@ -85,6 +85,7 @@ class Function:
     duckdb: str | None = None
     numeric: str | None = None
     zone: bool = False
+    nulls: bool = False
     internal: bool = False
 
 
@@ -102,7 +103,13 @@ def cast(source: str, target: str) -> Function | None:
     """The cast between two types, or None. Between a type and itself: the row that applies a
     modifier.
     """
-    return _table().by_id.get(f"{source}::{target}")
+    by_id = _table().by_id
+    row = by_id.get(f"{source}::{target}")
+    if row is None and (source.startswith("_") or target.startswith("_")):
+        # Arrays share rows, which do to every element what the elements' own row does.
+        sides = ["anyarray" if side.startswith("_") else side for side in (source, target)]
+        row = by_id.get(f"{sides[0]}::{sides[1]}")
+    return row
 
 
 def function_by_id(id_: str) -> Function:
@@ -124,7 +131,7 @@ def rows_of(file: str) -> Sequence[Function]:
 
 FILES: Final = (
     "operators.txt", "functions.txt", "aggregates.txt", "windows.txt", "casts.txt",
-    "patterns.txt", "texts.txt",
+    "arrays.txt", "patterns.txt",
 )  # fmt: skip
 _TEMPLATE: Final = re.compile(r" (spark|duckdb|): ")
 _DIRECTORY: Final = Path(__file__).parent / "data"
@@ -132,7 +139,9 @@ _VOLATILITIES: Final = frozenset({"stable", "volatile"})
 _CONTEXTS: Final = {context.value: context for context in CastContext}
 _CALLED: Final = {"aggregate": FunctionKind.AGGREGATE, "window": FunctionKind.WINDOW}
 _NONSTRICT: Final = frozenset({"nonstrict", "aggregate", "window"})
-_FLAGS: Final = frozenset({"nonstrict", "variadic", "zone", "aggregate", "window", "internal"})
+_FLAGS: Final = frozenset(
+    {"nonstrict", "variadic", "zone", "aggregate", "window", "nulls", "internal"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +212,7 @@ def _options(words: frozenset[str], line: str) -> dict[str, object]:
         "strict": _NONSTRICT.isdisjoint(words),
         "variadic": "variadic" in words,
         "zone": "zone" in words,
+        "nulls": "nulls" in words,
         "internal": "internal" in words,
     }
     for word in words - _FLAGS:

@@ -6,7 +6,16 @@ from pglast import ast
 
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.syntax import Node, at, is_a, strings
-from sql.types import NUMERIC, NUMERIC_PRECISION_MAX, OIDS, SqlType, bpchar, numeric, varchar
+from sql.types import (
+    NUMERIC_PRECISION_MAX,
+    OIDS,
+    SqlType,
+    array_of,
+    bpchar,
+    numeric,
+    plain_type,
+    varchar,
+)
 
 _FOREIGN: Final = frozenset(
     [
@@ -79,17 +88,21 @@ _FOREIGN: Final = frozenset(
     ]
 )
 _LENGTH_MAX: Final = 10_485_760
-_PLAIN: Final = {
-    name: SqlType(name) for name in OIDS if name not in ("numeric", "unknown", "void")
-} | {"numeric": NUMERIC}
+_PLAIN: Final = {name: plain_type(name) for name in OIDS if name not in ("unknown", "void")}
 
 
 def type_of(node: Node) -> SqlType:
     """The type that a TypeName means. Raises 42704, 42601, 22023, 0A000."""
+    if node.arrayBounds:
+        element = _element_of(node)
+        # PostgreSQL ignores the bounds, and how many there are.
+        return element if element.element is not None else array_of(element)
+    return _element_of(node)
+
+
+def _element_of(node: Node) -> SqlType:
     place = at(node.location)
     names = strings(node.names)
-    if node.arrayBounds:
-        raise not_supported(f"type {names[-1]}[]", place)
     if node.setof or node.pct_type:
         raise not_supported("this form of type name", place)
     name = names[-1]
@@ -97,12 +110,12 @@ def type_of(node: Node) -> SqlType:
         raise undefined_schema(names[0], place)
     type_ = _PLAIN.get(name)
     if type_ is None:
-        raise _unknown_type(name, place)
+        raise _unknown_type(name + "[]" * len(node.arrayBounds or ()), place)
     return type_ if not node.typmods else _modified(name, node)
 
 
 def _unknown_type(name: str, place: int | None) -> SqlError:
-    if name in _FOREIGN or name in ("unknown", "void"):
+    if name.rstrip("[]") in _FOREIGN or name in ("unknown", "void"):
         return not_supported(f"type {name}", place)
     return SqlError("42704", f'type "{name}" does not exist', place)
 

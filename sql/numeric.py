@@ -31,6 +31,7 @@ from sql.types import (
     NUMERIC_PRECISION_MAX,
     NUMERIC_SCALE_DEFAULT,
     SqlType,
+    array_of,
     computed_numeric,
 )
 
@@ -90,6 +91,8 @@ def fits(type_: SqlType) -> bool:
 
 def of_cast(source: SqlType) -> SqlType:
     """The type of `x::numeric` without modifier: as narrow as the source allows."""
+    if (element := source.element) is not None:
+        return array_of(of_cast(element))
     if source.name == "numeric":
         return source.bare()
     digits = _INTEGER_DIGITS.get(source.name)
@@ -103,6 +106,8 @@ def unify(types: Sequence[SqlType]) -> SqlType:
     first = types[0]
     if all(type_ == first for type_ in types):
         return first
+    if first.element is not None:
+        return array_of(unify([type_.element or NUMERIC for type_ in types]))
     scale = max(_scale(type_) for type_ in types)
     digits = max(_digits(type_) for type_ in types)
     uneven = any(type_.trim or _scale(type_) != scale for type_ in types)

@@ -13,16 +13,21 @@ from sql.coerce import IMPLICIT, can_coerce
 from sql.functions import Function, functions, operators
 from sql.types import CATEGORIES, PREFERRED
 
-_PSEUDO: Final = frozenset(
-    {"any", "anyelement", "anycompatible", "anynonarray", "anycompatiblenonarray"}
-)
-_SAME: Final = frozenset({"anyelement", "anynonarray"})
+_SAME: Final = frozenset({"anyelement", "anynonarray", "anyarray"})
+"""These stand for one type in a call; the others for the common type of their arguments."""
+_ARRAYS: Final = frozenset({"anyarray", "anycompatiblearray"})
+_NO_ARRAYS: Final = frozenset({"anynonarray", "anycompatiblenonarray"})
+_PSEUDO: Final = _SAME | {"any", "anycompatible", "anycompatiblearray", "anycompatiblenonarray"}
 _CACHE_SIZE: Final = 8192
 Score: TypeAlias = Callable[[Function], int]
 
 
 class Ambiguous(Exception):
     """Several overloads fit equally well (42725)."""
+
+
+class Undetermined(Exception):
+    """Nothing says what anyelement and its kin stand for (42804)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,28 +174,67 @@ def _category(name: str) -> str:
 
 def _settled(row: Function, args: tuple[str, ...]) -> Choice:
     """Replace pseudo-types by the types of this call."""
-    element = _polymorphic(row, args)
-    wanted = tuple(
-        want if want not in _PSEUDO or want == "any" else element or "text"
-        for want in _expanded(row, len(args))
-    )
-    result = row.result if row.result not in _PSEUDO else element or "text"
-    return Choice(row, wanted, result)
-
-
-def _polymorphic(row: Function, args: tuple[str, ...]) -> str | None:
-    """What anyelement or anycompatible stands for; `text` if nothing says; None if it cannot be."""
     wanted = _expanded(row, len(args))
-    element: str | None = None
-    for want, arg in zip(wanted, args, strict=True):
+    if _PSEUDO.isdisjoint((*wanted, row.result)):
+        return Choice(row, wanted, row.result)
+    elements = _polymorphic(row, args)
+    assert elements is not None, "the arguments fit"
+    if elements[True] is None and not _SAME.isdisjoint(wanted):
+        raise Undetermined
+    return Choice(
+        row, tuple(_meant(want, elements) for want in wanted), _meant(row.result, elements)
+    )
+
+
+_Elements: TypeAlias = dict[bool, str | None]
+"""What anyelement (True) and anycompatible (False) stand for; None if nothing says."""
+
+
+def _meant(name: str, elements: _Elements) -> str:
+    if name not in _PSEUDO or name == "any":
+        return name
+    element = elements[name in _SAME] or "text"
+    return f"_{element}" if name in _ARRAYS else element
+
+
+def _polymorphic(row: Function, args: tuple[str, ...]) -> _Elements | None:
+    """What a row's pseudo-types stand for; None if they cannot."""
+    return polymorphic_elements((*_expanded(row, len(args)), row.result), args)
+
+
+def polymorphic_elements(wanted: Sequence[str], args: Sequence[str]) -> _Elements | None:
+    """What pseudo-types stand for; None if they cannot (check_generic_type_consistency). `wanted`:
+    the declared types of the arguments, and perhaps the result.
+    """
+    elements: _Elements = {True: None, False: None}
+    for want, arg in zip(wanted, args, strict=False):
         if want not in _PSEUDO or want == "any" or arg == "unknown":
             continue
-        if element is None or element == arg:
-            element = arg
-        elif want in _SAME:
+        is_array = arg.startswith("_")
+        if is_array if want in _NO_ARRAYS else want in _ARRAYS and not is_array:
             return None
-        elif can_coerce(element, arg, IMPLICIT):
-            element = arg
-        elif not can_coerce(arg, element, IMPLICIT):
+        same = want in _SAME
+        element = _common(elements[same], arg[1:] if want in _ARRAYS else arg, same=same)
+        if element is None:
             return None
-    return element or "text"
+        elements[same] = element
+    # There are no arrays of arrays.
+    nested = any((element or "").startswith("_") for element in elements.values())
+    return None if nested and any(want in _ARRAYS | _NO_ARRAYS for want in wanted) else elements
+
+
+def _common(known: str | None, arg: str, *, same: bool) -> str | None:
+    """One type for what was known and one more argument, or None."""
+    if known is None or known == arg:
+        return arg
+    if same:
+        return None
+    if CATEGORIES[known] != CATEGORIES[arg]:
+        return None
+    if (
+        known not in PREFERRED
+        and can_coerce(known, arg, IMPLICIT)
+        and not can_coerce(arg, known, IMPLICIT)
+    ):
+        return arg
+    return known if can_coerce(arg, known, IMPLICIT) else None

@@ -146,13 +146,26 @@ class InList:
     type: SqlType
 
 
+@dataclass(frozen=True, slots=True)
+class AnyAll:
+    """`left op ANY (array)`, with `all` `left op ALL (array)`: the operator for every element, the
+    answers connected by OR or AND. `args`: left, the array, and the zone if the row has one (F3).
+    """
+
+    function: Function
+    all: bool
+    args: tuple["Expr", ...]
+    type: SqlType
+
+
 class SubqueryKind(StrEnum):
-    """How a subquery is used in an expression."""
+    """How a subquery is used in an expression. ARRAY: all its values, in its order."""
 
     SCALAR = "scalar"
     EXISTS = "exists"
     IN = "in"
     NOT_IN = "not in"
+    ARRAY = "array"
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +254,7 @@ class WindowCall:
 
 Expr: TypeAlias = (
     Const | Param | ColumnRef | Call | Logical | IsTest | Distinct | Case | Coalesce | Extreme
-    | InList | Subquery
+    | InList | AnyAll | Subquery
 )  # fmt: skip
 
 

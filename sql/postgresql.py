@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Final
 
 from sql.coerce import IMPLICIT, can_coerce
+from sql.overloads import polymorphic_elements
 from sql.types import OIDS
 
 _FILE: Final = Path(__file__).parent / "data" / "postgresql.txt"
@@ -72,7 +73,9 @@ def _takes(overload: tuple[str, ...], args: Sequence[str]) -> bool:
     if len(args) < len(needed) or (len(args) > len(overload) and not repeats):
         return False
     wanted = [*overload, *[overload[-1]] * (len(args) - len(overload))] if overload else []
-    return all(_fits(have, want.rstrip("?*")) for have, want in zip(args, wanted, strict=False))
+    plain = [want.rstrip("?*") for want in wanted]
+    fitting = all(_fits(have, want) for have, want in zip(args, plain, strict=False))
+    return fitting and polymorphic_elements(plain, args) is not None
 
 
 def _fits(have: str, want: str) -> bool:

@@ -20,6 +20,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import partial
 from typing import Final
 
+from sql.array_text import parse_array
 from sql.datetime_input import parse_date, parse_timestamp, parse_timestamptz
 from sql.errors import SqlError, invalid_text, not_supported
 from sql.interval_input import parse_interval
@@ -34,6 +35,8 @@ def parse_text(type_name: str, text: str, *, timezone: str = "UTC") -> Value:
     """The value of `text` for the type `type_name` (pg_type.typname), without modifier (T1, T2)."""
     if type_name == "timestamptz":
         return parse_timestamptz(text, timezone=timezone)
+    if type_name.startswith("_"):
+        return parse_array(text, partial(parse_text, type_name[1:], timezone=timezone))
     parser = _PARSERS.get(type_name)
     if parser is None:
         raise not_supported(f"input of type {DISPLAY_NAMES.get(type_name, type_name)}")
@@ -296,6 +299,8 @@ def apply_typmod(value: Value, type_: SqlType, *, explicit: bool) -> Value:
     """
     if isinstance(value, Decimal) and type_.name == "numeric":
         return fit_numeric(value, type_)
+    if isinstance(value, tuple) and (element := type_.element) is not None:
+        return tuple([apply_typmod(item, element, explicit=explicit) for item in value])
     if isinstance(value, str) and type_.length is not None:
         return _fit_length(value, type_, type_.length, explicit=explicit)
     return value

@@ -14,6 +14,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
+from sql.array_text import format_array
 from sql.dates import MICROS_PER_SECOND, civil_from_days
 from sql.errors import SqlError
 from sql.timezones import find_zone, offset_at_utc
@@ -37,6 +38,9 @@ def format_text(value: Value, type_: SqlType, *, timezone: str = "UTC") -> str:
         case "bpchar":
             assert isinstance(value, str), "bpchar is a str"
             return value.ljust(type_.length or 0)
+        case _ if (element := type_.element) is not None:
+            assert isinstance(value, tuple), "an array is a tuple"
+            return format_array(value, lambda item: format_text(item, element, timezone=timezone))
         case _:
             return _FORMATTERS[type_.name](value)
 

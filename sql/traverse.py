@@ -8,6 +8,7 @@ from typing import TypeAlias, assert_never
 
 from sql.plan import (
     Aggregate,
+    AnyAll,
     Call,
     Case,
     Coalesce,
@@ -50,7 +51,7 @@ def children(expr: Expr) -> tuple[Expr, ...]:
     match expr:
         case Const() | Param() | ColumnRef():
             return ()
-        case Call() | Logical() | Coalesce() | Extreme() | Subquery():
+        case Call() | Logical() | Coalesce() | Extreme() | AnyAll() | Subquery():
             return expr.args
         case IsTest():
             return (expr.arg,)
@@ -70,7 +71,7 @@ def with_children(expr: Expr, rewrite: Rewrite) -> Expr:
     match expr:
         case Const() | Param() | ColumnRef():
             return expr
-        case Call() | Logical() | Coalesce() | Extreme():
+        case Call() | Logical() | Coalesce() | Extreme() | AnyAll():
             return replace(expr, args=tuple([rewrite(arg) for arg in expr.args]))
         case Subquery():
             args = tuple([rewrite(arg) for arg in expr.args])

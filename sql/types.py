@@ -13,15 +13,19 @@
     timestamp             int, microseconds since 1970-01-01     timestamp[us]
     timestamptz           int, microseconds since 1970-01-01 UTC timestamp[us, UTC]
     interval              Interval                               month_day_nano_interval
+    array of any of them  tuple                                  list of the element's type
     NULL of any type      None                                   null
 
-Dates are integers because PostgreSQL's range is wider than Python's.
+Dates are integers because PostgreSQL's range is wider than Python's. The name of an array type is
+that of its elements behind an underline, `_int4`, as in pg_type; an array has one dimension and
+begins at 1: others are refused where they would be made.
 
 INVARIANTS
   Y1  `typmod` is what PostgreSQL would report; `precision` and `scale` are what the value is
       computed and stored with. Every numeric expression has both; no other type has them.
   Y2  `trim` is true when the scale is not PostgreSQL's display scale (unconstrained numeric,
       quotients): the value is printed without trailing zeros. False for everything but numeric.
+  Y3  an array type carries the modifier, precision, scale and `trim` of its elements.
 """
 
 from dataclasses import dataclass, replace
@@ -41,7 +45,9 @@ class Interval:
     micros: int = 0
 
 
-Value: TypeAlias = bool | int | float | Decimal | str | bytes | Interval | None
+Value: TypeAlias = (
+    "bool | int | float | Decimal | str | bytes | Interval | tuple[Value, ...] | None"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,11 @@ class SqlType:
         """N of varchar(n) and char(n)."""
         return self.typmod - 4 if self.typmod >= 4 and self.name in ("varchar", "bpchar") else None
 
+    @property
+    def element(self) -> "SqlType | None":
+        """The type of an array's elements (Y3); None for what is no array."""
+        return replace(self, name=self.name[1:]) if self.name.startswith("_") else None
+
     def bare(self) -> "SqlType":
         """The same type without modifier (numeric keeps its computed precision and scale)."""
         return replace(self, typmod=-1)
@@ -84,6 +95,10 @@ OIDS: Final[dict[str, int]] = {
     "float4": 700, "float8": 701, "unknown": 705, "bpchar": 1042, "varchar": 1043, "date": 1082,
     "timestamp": 1114, "timestamptz": 1184, "interval": 1186, "numeric": 1700, "uuid": 2950,
     "void": 2278,
+    "_bool": 1000, "_bytea": 1001, "_name": 1003, "_int8": 1016, "_int2": 1005, "_int4": 1007,
+    "_text": 1009, "_oid": 1028, "_float4": 1021, "_float8": 1022, "_bpchar": 1014,
+    "_varchar": 1015, "_date": 1182, "_timestamp": 1115, "_timestamptz": 1185, "_interval": 1187,
+    "_numeric": 1231, "_uuid": 2951,
 }  # fmt: skip
 NAMES_BY_OID: Final[dict[int, str]] = {oid: name for name, oid in OIDS.items()}
 
@@ -98,7 +113,7 @@ CATEGORIES: Final[dict[str, str]] = {
     "oid": "N", "float4": "N", "float8": "N", "unknown": "X", "bpchar": "S", "varchar": "S",
     "date": "D", "timestamp": "D", "timestamptz": "D", "interval": "T", "numeric": "N", "uuid": "U",
     "void": "P",
-}  # fmt: skip
+} | {name: "A" for name in OIDS if name.startswith("_")}  # fmt: skip
 PREFERRED: Final = frozenset({"bool", "text", "oid", "float8", "timestamptz", "interval"})
 
 BOOL: Final = SqlType("bool")
@@ -119,6 +134,18 @@ INTERVAL: Final = SqlType("interval")
 UNKNOWN: Final = SqlType("unknown")
 VOID: Final = SqlType("void")
 NUMERIC: Final = SqlType("numeric", -1, NUMERIC_PRECISION_MAX, NUMERIC_SCALE_DEFAULT, trim=True)
+
+
+def plain_type(name: str) -> SqlType:
+    """The type of that name without modifier; numeric, and its array, as wide as it gets (Y1)."""
+    return (
+        array_of(NUMERIC) if name == "_numeric" else NUMERIC if name == "numeric" else SqlType(name)
+    )
+
+
+def array_of(element: SqlType) -> SqlType:
+    """The array type of these elements (Y3)."""
+    return replace(element, name=f"_{element.name}")
 
 
 def numeric(precision: int, scale: int) -> SqlType:
@@ -150,6 +177,8 @@ DISPLAY_NAMES: Final[dict[str, str]] = {
 
 def display(type_: SqlType) -> str:
     """The type as format_type() writes it, e.g. `character varying(10)`; used in messages."""
+    if (element := type_.element) is not None:
+        return f"{display(element)}[]"
     name = DISPLAY_NAMES.get(type_.name, type_.name)
     if type_.length is not None:
         return f"{name}({type_.length})"

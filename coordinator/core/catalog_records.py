@@ -173,6 +173,8 @@ def _encode_value(value: Value) -> Json:
         case float():
             # repr() keeps NaN and the infinities, which JSON does not have.
             return {"float": repr(value)}
+        case tuple():
+            return {"array": [_encode_value(item) for item in value]}
         case _:
             return value
 
@@ -190,6 +192,8 @@ def _decode_value(record: Json) -> Value:
             return Interval(*cast("tuple[int, int, int]", body))
         case "float":
             return float(_text(body))
+        case "array":
+            return tuple([_decode_value(item) for item in cast("Sequence[Json]", body)])
         case _:
             raise AssertionError(f"K3: unknown value {kind}")
 

@@ -34,6 +34,8 @@ def arrow_type(type_: SqlType) -> pa.DataType:
         precision = NUMERIC_PRECISION_MAX if type_.precision is None else type_.precision
         scale = NUMERIC_SCALE_DEFAULT if type_.scale is None else type_.scale
         return pa.decimal128(precision, scale)
+    if (element := type_.element) is not None:
+        return pa.list_(arrow_type(element))
     return _TYPES[type_.name]
 
 
@@ -63,7 +65,21 @@ def to_values(column: Column, type_: SqlType) -> list[Value]:
             None if one is None else Interval(one[0], one[1], one[2] // 1000)
             for one in listed(column)
         ]
+    if (element := type_.element) is not None:
+        return _array_values(column, element)
     return listed(column)
+
+
+def _array_values(column: Column, element: SqlType) -> list[Value]:
+    """The elements are converted all at once, and cut by the lists' lengths."""
+    assert isinstance(column, pa.ListArray), "an array is a list"
+    items = to_values(normalized(column.flatten(), element), element)
+    found: list[Value] = []
+    first = 0
+    for length in column.value_lengths().to_pylist():
+        found.append(None if length is None else tuple(items[first : first + length]))
+        first += length or 0
+    return found
 
 
 def to_array(values: Sequence[Value], type_: SqlType) -> Column:
@@ -74,7 +90,21 @@ def to_array(values: Sequence[Value], type_: SqlType) -> Column:
         return column_of(values, integers).view(expected)
     if type_.name == "interval":
         return column_of([_month_day_nano(value) for value in values], expected)
+    if (element := type_.element) is not None:
+        return _array_column(values, element)
     return column_of(values, expected)
+
+
+def _array_column(values: Sequence[Value], element: SqlType) -> Column:
+    items: list[Value] = []
+    ends: list[int | None] = []
+    for value in values:
+        assert value is None or isinstance(value, tuple), "an array is a tuple"
+        ends.append(None if value is None else len(items))
+        items += value or ()
+    return pa.ListArray.from_arrays(
+        pa.array([*ends, len(items)], pa.int32()), to_array(items, element)
+    )
 
 
 def _month_day_nano(value: Value) -> object:

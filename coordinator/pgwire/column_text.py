@@ -77,7 +77,7 @@ def text_column(type_: SqlType, timezone: str) -> TextColumn:
         case "timestamp":
             return lambda column: _timestamp_text(column, type_)
         case _:
-            return _PLAIN.get(type_.name, lambda column: _python_text(column, type_))
+            return _PLAIN.get(type_.name, lambda column: _python_text(column, type_, timezone))
 
 
 def _python_text(column: Column, type_: SqlType, timezone: str = "UTC") -> Column:

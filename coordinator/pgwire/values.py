@@ -14,9 +14,11 @@ Not here: whole batches (`rows.py`).
 import struct
 from collections.abc import Callable, Mapping
 from decimal import ROUND_DOWN, Context, Decimal
+from functools import partial
 from typing import Final
 from uuid import UUID
 
+from coordinator.pgwire.arrays import decode_array, encode_array
 from coordinator.pgwire.encoding import decode_text
 from coordinator.pgwire.messages import TEXT_FORMAT
 from sql.dates import MICROS_PER_DAY, days_from_civil
@@ -45,11 +47,17 @@ def decode_value(data: bytes, type_: SqlType, code: int, *, timezone: str = "UTC
     if code == TEXT_FORMAT:
         value = parse_text(type_.name, decode_text(data), timezone=timezone)
     else:
-        decoder = _BINARY_DECODERS.get(type_.name)
-        if decoder is None:
-            raise not_supported(f"binary input of type {DISPLAY_NAMES.get(type_.name, type_.name)}")
-        value = decoder(data)
+        value = _decode_binary(data, type_)
     return apply_typmod(value, type_, explicit=True)
+
+
+def _decode_binary(data: bytes, type_: SqlType) -> Value:
+    if (element := type_.element) is not None:
+        return decode_array(data, element, partial(_decode_binary, type_=element))
+    decoder = _BINARY_DECODERS.get(type_.name)
+    if decoder is None:
+        raise not_supported(f"binary input of type {DISPLAY_NAMES.get(type_.name, type_.name)}")
+    return decoder(data)
 
 
 def encode_value(value: Value, type_: SqlType, code: int, *, timezone: str = "UTC") -> bytes:
@@ -61,6 +69,9 @@ def encode_value(value: Value, type_: SqlType, code: int, *, timezone: str = "UT
     if type_.name == "numeric":
         assert isinstance(value, Decimal), "numeric is a Decimal"
         return encode_numeric(value, scale=type_.scale, trim=type_.trim)
+    if (element := type_.element) is not None:
+        assert isinstance(value, tuple), "an array is a tuple"
+        return encode_array(value, element, partial(encode_value, type_=element, code=code))
     return _BINARY_ENCODERS[type_.name](value)
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from sql.emit.duckdb_aggregates import aggregate, order_by
 from sql.emit.duckdb_expressions import expression
-from sql.emit.duckdb_types import ENGINE, error, literal
+from sql.emit.duckdb_types import ENGINE, array, error, literal
 from sql.emit.duckdb_windows import window
 from sql.emit.scope import Dialect
 from sql.emit.selects import EmittedQuery, emit_plan
@@ -47,6 +47,7 @@ _DUCKDB: Final = Dialect(
     quote='"',
     intervals=True,
     literal=literal,
+    array=array,
     string=lambda name: f"cast(${name} as varchar)",
     expression=expression,
     aggregate=aggregate,

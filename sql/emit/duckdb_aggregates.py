@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sql.emit.duckdb_arrays import native
 from sql.emit.duckdb_calls import call_of, reference_over
 from sql.emit.duckdb_expressions import described
 from sql.emit.duckdb_numbers import quotient
@@ -109,6 +110,23 @@ def _string_agg(call: Aggregate, scope: Scope, parts: _Parts) -> str:
     return f"from_hex({found})" if wrapped else found
 
 
+def _array_agg(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+    """All values, NULL too; DISTINCT sorts them in PostgreSQL."""
+    x = scope.emit(call.args[0])
+    order = order_by(call.order, scope)
+    if call.distinct and not order:
+        order = f"{x} asc nulls last"
+    ordered = f" order by {order}" if order else ""
+    return f"list({parts.distinct}{x}{ordered}){parts.filter}"
+
+
+def _array_extreme(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+    """The least or greatest array, if DuckDB compares their elements as PostgreSQL."""
+    if not native(call.type):
+        return _reference(call, scope, parts)
+    return _with(f"{call.function.name}({scope.emit(call.args[0])})", parts)
+
+
 def _reference(call: Aggregate, scope: Scope, parts: _Parts) -> str:
     """By the reference evaluator, of the list of all values."""
     values = _with(f"list({scope.emit(call.args[0])})", parts)
@@ -128,6 +146,8 @@ def _sort_key(key: SortKey, scope: Scope) -> str:
 
 _SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, _Parts], str]]] = {
     "sum": _sum,
+    "array_agg": _array_agg,
+    "array_extreme": _array_extreme,
     "average": _average,
     "deviation": _deviation,
     "float_total": _float_total,

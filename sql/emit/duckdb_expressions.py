@@ -12,12 +12,13 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from sql.emit import duckdb_floats, duckdb_numbers, duckdb_text, duckdb_times
+from sql.emit import duckdb_arrays, duckdb_floats, duckdb_numbers, duckdb_text, duckdb_times
 from sql.emit.duckdb_calls import reference
 from sql.emit.duckdb_types import duckdb_type, error, unsupported
 from sql.emit.scope import DEPTH_MAX, TEXT_MAX, Scope, too_complex
 from sql.functions import Function, FunctionKind
 from sql.plan import (
+    AnyAll,
     BoolOp,
     Call,
     Case,
@@ -41,6 +42,7 @@ Special = Callable[[Call, Scope], str]
 
 SPECIALS: Final[dict[str, Special]] = {
     "reference": reference,
+    **duckdb_arrays.SPECIALS,
     **duckdb_floats.SPECIALS,
     **duckdb_numbers.SPECIALS,
     **duckdb_text.SPECIALS,
@@ -96,6 +98,8 @@ def _expression(expr: Expr, scope: Scope) -> str:
         case InList():
             negation = "not " if expr.negated else ""
             return f"({scope.emit(expr.arg)} {negation}in ({_list(expr.items, scope)}))"
+        case AnyAll():
+            return duckdb_arrays.any_all(expr, scope)
         case Subquery():
             return _subquery(expr, scope)
 
@@ -143,6 +147,8 @@ def _subquery(expr: Subquery, scope: Scope) -> str:
     match expr.kind:
         case SubqueryKind.SCALAR:
             return f"({query})"
+        case SubqueryKind.ARRAY:
+            return f"coalesce(array({query}), cast([] as {duckdb_type(expr.type)}))"
         case SubqueryKind.EXISTS:
             return f"exists ({query})"
         case SubqueryKind.IN | SubqueryKind.NOT_IN:

@@ -8,6 +8,7 @@ INVARIANTS
 """
 
 import math
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final
 
@@ -32,6 +33,8 @@ def duckdb_type(type_: SqlType) -> str:
     """The type that an expression of this type has in DuckDB."""
     if type_.name == "numeric":
         return f"decimal({type_.precision},{type_.scale})"
+    if (element := type_.element) is not None:
+        return f"{duckdb_type(element)}[]"
     return _NAMES[type_.name]
 
 
@@ -81,6 +84,11 @@ def _float(value: float, name: str) -> str:
     if math.isinf(value):
         return f"cast('{'-' if value < 0 else ''}inf' as {name})"
     return f"cast('{value!r}' as {name})"
+
+
+def array(items: Sequence[str], type_: SqlType) -> str:
+    """An array of these texts."""
+    return f"cast(list_value({', '.join(items)}) as {duckdb_type(type_)})"
 
 
 def error(sqlstate: str, message: str) -> str:

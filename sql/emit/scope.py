@@ -53,7 +53,8 @@ def too_complex() -> SqlError:
 class Dialect:
     """How one engine writes what the modules of this package have in common.
 
-    `quote` stands around names. `string`: a bound string, by its argument's name. `values`: rows,
+    `array`: an array of elements that are texts already. `quote` stands around names.
+    `string`: a bound string, by its argument's name. `values`: rows,
     an alias and its columns as a relation. `intervals`: whether intervals are values like others,
     which compare, group and leave a query. `error`: an expression that fails, by SQLSTATE and
     message. `empty_sets`: whether the grouping set of no keys makes a row of no input.
@@ -63,6 +64,7 @@ class Dialect:
     quote: str
     intervals: bool
     literal: Callable[[Value, SqlType], str]
+    array: Callable[[Sequence[str], SqlType], str]
     string: Callable[[str], str]
     expression: Callable[[Expr, "Scope"], str]
     aggregate: Callable[[Aggregate, "Scope"], str]
@@ -122,6 +124,10 @@ class Statement:
         """A value as SQL text."""
         if isinstance(value, str):
             return self.string(value)
+        if isinstance(value, tuple):
+            element = type_.element
+            assert element is not None, "a tuple is an array"
+            return self.dialect.array([self.constant(item, element) for item in value], type_)
         return self.dialect.literal(value, type_)
 
     def known(self, expr: Expr) -> tuple[Value] | None:
@@ -147,6 +153,15 @@ class Scope:
     subplan: Callable[[Plan, "Scope"], str]
     filtering: bool = False
     """Whether the expression is a WHERE condition or one of its ANDed parts."""
+
+    def element(self, type_: SqlType) -> "tuple[str, ColumnRef, Scope]":
+        """A variable for the elements of an array, by its name and as an expression, and the scope
+        in which it is known.
+        """
+        self.statement.names += 1
+        name, id_ = f"e{self.statement.names}", ColumnId(-self.statement.names)
+        inside = replace(self, columns={**self.columns, id_: name}, filtering=False)
+        return name, ColumnRef(id_, type_), inside
 
     def emit(self, expr: Expr) -> str:
         """The SQL text of an expression, which never needs parentheses around it."""

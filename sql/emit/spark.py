@@ -13,7 +13,7 @@ from sql.emit.scope import Dialect
 from sql.emit.selects import EmittedQuery, emit_plan
 from sql.emit.spark_aggregates import aggregate, order_by
 from sql.emit.spark_expressions import expression
-from sql.emit.spark_types import error, literal
+from sql.emit.spark_types import array, error, literal
 from sql.emit.spark_windows import window
 from sql.plan import Plan, RelationId
 from sql.types import Value
@@ -40,6 +40,7 @@ _SPARK: Final = Dialect(
     quote="`",
     intervals=False,
     literal=literal,
+    array=array,
     string=lambda name: f"cast(:{name} as string)",
     expression=expression,
     aggregate=aggregate,

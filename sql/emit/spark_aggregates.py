@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sql.emit.scope import Scope
+from sql.emit.spark_arrays import native, ordered
 from sql.emit.spark_expressions import described
 from sql.emit.spark_types import error, spark_type, unsupported
 from sql.plan import Aggregate, SortKey
@@ -102,7 +103,26 @@ def _string_agg(call: Aggregate, scope: Scope, parts: _Parts) -> str:
     return f"array_join(nullif({values}, cast(array() as array<string>)), {separator})"
 
 
-def _sorted_values(order: Sequence[SortKey], x: str, scope: Scope, parts: _Parts) -> str:
+def _array_agg(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+    """All values, NULL too, which Spark's own function would leave out."""
+    x = scope.emit(call.args[0])
+    if call.distinct:
+        # DISTINCT sorts its values in PostgreSQL.
+        if not native(call.args[0].type) or (call.order and call.order[0].nulls_first):
+            raise unsupported("array_agg of distinct values like these")
+        packed = f"named_struct('n', {x} is null, 'x', {x})"
+        values = f"sort_array(collect_set({packed}){parts.filter})"
+        found = f"transform({values}, v -> v.x)"
+    elif call.order:
+        found = _sorted_values(call.order, x, scope, parts, nulls=True)
+    else:
+        found = f"transform(collect_list(named_struct('x', {x})){parts.filter}, v -> v.x)"
+    return f"nullif({found}, cast(array() as {spark_type(call.type)}))"
+
+
+def _sorted_values(
+    order: Sequence[SortKey], x: str, scope: Scope, parts: _Parts, *, nulls: bool = False
+) -> str:
     """The values as a sorted array. Not WITHIN GROUP: beside two sets of DISTINCT arguments it
     makes Spark's planner fail.
     """
@@ -117,7 +137,9 @@ def _sorted_values(order: Sequence[SortKey], x: str, scope: Scope, parts: _Parts
             f" when {p} is not null and {q} is null then {-null}"
             f" when {p} < {q} then {less} when {p} > {q} then {-less}"
         )
-    packed = f"case when {x} is not null then named_struct({', '.join(fields)}) end"
+    packed = f"named_struct({', '.join(fields)})"
+    if not nulls:
+        packed = f"case when {x} is not null then {packed} end"
     found = f"array_sort(collect_list({packed}){parts.filter}, (p, q) -> case{cases} else 0 end)"
     return f"transform({found}, v -> v.x)"
 
@@ -136,11 +158,15 @@ def _sort_key(key: SortKey, scope: Scope) -> str:
     _check_sortable(key)
     direction = "desc" if key.descending else "asc"
     nulls = "first" if key.nulls_first else "last"
-    return f"{scope.emit(key.expr)} {direction} nulls {nulls}"
+    text = scope.emit(key.expr)
+    if key.expr.type.element is not None:
+        text = ordered(text, key.expr.type)
+    return f"{text} {direction} nulls {nulls}"
 
 
 _SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, _Parts], str]]] = {
     "sum": _sum,
+    "array_agg": _array_agg,
     "average": _average,
     "deviation": _deviation,
     "float_total": _float_total,

@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from sql.emit import spark_decimals, spark_floats, spark_text, spark_times
+from sql.emit import spark_arrays, spark_decimals, spark_floats, spark_text, spark_times
 from sql.emit.scope import DEPTH_MAX, TEXT_MAX, Scope, too_complex
 from sql.emit.spark_types import error, spark_type, unsupported
 from sql.functions import Function, FunctionKind
 from sql.plan import (
+    AnyAll,
     BoolOp,
     Call,
     Case,
@@ -38,6 +39,7 @@ from sql.types import SqlType
 Special = Callable[[Call, Scope], str]
 
 SPECIALS: Final[dict[str, Special]] = {
+    **spark_arrays.SPECIALS,
     **spark_floats.SPECIALS,
     **spark_decimals.SPECIALS,
     **spark_text.SPECIALS,
@@ -93,6 +95,8 @@ def _expression(expr: Expr, scope: Scope) -> str:
             negation = "not " if expr.negated else ""
             _comparable(expr.arg.type)
             return f"({inner.emit(expr.arg)} {negation}in ({_list(expr.items, inner)}))"
+        case AnyAll():
+            return spark_arrays.any_all(expr, inner)
         case Subquery():
             return _subquery(expr, scope)
 
@@ -161,6 +165,8 @@ def _subquery(expr: Subquery, scope: Scope) -> str:
     match expr.kind:
         case SubqueryKind.SCALAR:
             return f"({query})"
+        case SubqueryKind.ARRAY:
+            raise unsupported("ARRAY over a subquery")
         case SubqueryKind.EXISTS:
             if scope.filtering:
                 return f"exists ({query})"

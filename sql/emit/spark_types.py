@@ -10,6 +10,7 @@ timestamp types.
 """
 
 import math
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final
 
@@ -33,6 +34,8 @@ def spark_type(type_: SqlType) -> str:
     """The type that an expression of this type has in Spark SQL."""
     if type_.name == "numeric":
         return f"decimal({type_.precision},{type_.scale})"
+    if (element := type_.element) is not None:
+        return f"array<{spark_type(element)}>"
     return _NAMES[type_.name]
 
 
@@ -79,6 +82,11 @@ def _float(value: float, name: str) -> str:
     if math.isinf(value):
         return f"{name}('{'-' if value < 0 else ''}Infinity')"
     return f"cast({value!r}D as {name})"
+
+
+def array(items: Sequence[str], type_: SqlType) -> str:
+    """An array of these texts."""
+    return f"cast(array({', '.join(items)}) as {spark_type(type_)})"
 
 
 def error(sqlstate: str, message: str) -> str:

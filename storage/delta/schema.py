@@ -7,16 +7,18 @@ the Delta field: other readers keep it and make nothing of it. A field whose met
 
 import json
 import re
-from typing import Final, TypeAlias, TypedDict
+from typing import Final, TypeAlias, TypedDict, cast
 
 import pyarrow as pa
 
 from storage.errors import Corrupt
 
+_TypeName: TypeAlias = "str | dict[str, object]"
+
 
 class _Field(TypedDict):
     name: str
-    type: str
+    type: _TypeName
     nullable: bool
     metadata: dict[str, str]
 
@@ -46,21 +48,39 @@ _ID: Final = "delta.columnMapping.id"
 _DECIMAL: Final = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
-def delta_type(type_: pa.DataType) -> str:
-    """The Delta name of an Arrow type that Meridian stores."""
+def delta_type(type_: pa.DataType) -> _TypeName:
+    """The Delta type of an Arrow type that Meridian stores: a name, or JSON for a nested one."""
     if pa.types.is_decimal128(type_):
         return f"decimal({type_.precision},{type_.scale})"
+    if isinstance(type_, pa.ListType):
+        element = delta_type(type_.value_type)
+        return {"type": "array", "elementType": element, "containsNull": True}
+    if isinstance(type_, pa.StructType):
+        return {"type": "struct", "fields": [_encode_field(field) for field in type_]}
     assert type_ in _NAMES, f"no table has a column of Arrow type {type_}"
     return _NAMES[type_]
 
 
-def arrow_type(name: str) -> pa.DataType:
-    """The Arrow type of a Delta name. Raises Corrupt for types that we never write."""
-    if match := _DECIMAL.fullmatch(name):
+def arrow_type(name: object) -> pa.DataType:
+    """The Arrow type of a Delta type. Raises Corrupt for types that we never write."""
+    if isinstance(name, dict):
+        return _nested_type(cast("dict[str, object]", name))
+    text = str(name)
+    if match := _DECIMAL.fullmatch(text):
         return pa.decimal128(int(match[1]), int(match[2]))
-    if name not in _PRIMITIVES:
-        raise Corrupt(f"a column of Delta type {name}")
-    return _PRIMITIVES[name]
+    if text not in _PRIMITIVES:
+        raise Corrupt(f"a column of Delta type {text}")
+    return _PRIMITIVES[text]
+
+
+def _nested_type(described: dict[str, object]) -> pa.DataType:
+    match described:
+        case {"type": "array", "elementType": element}:
+            return pa.list_(pa.field("element", arrow_type(element)))
+        case {"type": "struct", "fields": fields}:
+            return pa.struct([_decode_field(field) for field in cast("list[_Field]", fields)])
+        case _:
+            raise Corrupt(f"a column of Delta type {described.get('type')}")
 
 
 def encode_schema(schema: pa.Schema) -> str:
@@ -69,7 +89,7 @@ def encode_schema(schema: pa.Schema) -> str:
     return json.dumps({"type": "struct", "fields": fields}, separators=(",", ":"))
 
 
-def _encode_field(field: "pa.Field[_Type]") -> _Field:
+def _encode_field(field: "pa.Field[pa.DataType]") -> _Field:
     return {
         "name": field.name,
         "type": delta_type(field.type),
@@ -82,7 +102,7 @@ def _encode_field(field: "pa.Field[_Type]") -> _Field:
     }
 
 
-def _told(field: "pa.Field[_Type]") -> object:
+def _told(field: "pa.Field[pa.DataType]") -> object:
     """A column as the log tells of it: with its name, if that is not its field's."""
     noted, encoded = field.metadata or {}, _encode_field(field)
     if NAME_KEY not in noted:
@@ -106,21 +126,26 @@ def decode_schema(text: str) -> pa.Schema:
     """The Arrow schema of a `schemaString`. Raises Corrupt."""
     try:
         fields: list[_Field] = json.loads(text)["fields"]
-        return pa.schema(
-            [
-                pa.field(
-                    field["name"],
-                    arrow_type(field["type"]),
-                    nullable=field["nullable"],
-                    metadata=field["metadata"] or None,
-                )
-                for field in fields
-            ]
-        )
+        return pa.schema([_decode_field(field) for field in fields])
     except (ValueError, KeyError, TypeError) as error:
         raise Corrupt(f"schema in the log: {error}") from None
 
 
+def _decode_field(field: _Field) -> "pa.Field[pa.DataType]":
+    return pa.field(
+        field["name"],
+        arrow_type(field["type"]),
+        nullable=field["nullable"],
+        metadata=field["metadata"] or None,
+    )
+
+
 def has_timestamp_ntz(schema: pa.Schema) -> bool:
     """True if the table needs the `timestampNtz` feature."""
-    return pa.timestamp("us") in schema.types
+    return any(_has_ntz(type_) for type_ in schema.types)
+
+
+def _has_ntz(type_: pa.DataType) -> bool:
+    return type_ == pa.timestamp("us") or any(
+        _has_ntz(type_.field(place).type) for place in range(type_.num_fields)
+    )

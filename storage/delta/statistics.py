@@ -6,9 +6,9 @@ INVARIANTS
   N2  strings are cut at 32 characters, the upper bound rounded up; timestamps are rounded outward
       to milliseconds; decimals and integers are exact.
 
-No bounds for booleans and bytes (nobody skips by them), for floats with a NaN (readers disagree
-where it sorts) or an infinity (JSON has none), nor for dates outside the years 1 to 9999. Only the
-first 32 columns have statistics, as Delta's own writers do it.
+Nothing of arrays and structs, no bounds for booleans and bytes (nobody skips by them), for floats
+with a NaN (readers disagree where it sorts) or an infinity (JSON has none), nor for dates outside
+the years 1 to 9999. Only the first 32 columns have statistics, as Delta's own writers do it.
 """
 
 import json
@@ -175,6 +175,8 @@ def _decode_bound(value: Bound | None, type_: pa.DataType) -> Bound | None:
 
 def _table_columns(rows: pa.Table) -> Iterator[ColumnStatistics]:
     for field in list(rows.schema)[:COLUMNS_MAX]:
+        if pa.types.is_nested(field.type):
+            continue
         bounds = _table_bounds(rows, field) if _bounded(field.type) else (None, None)
         yield ColumnStatistics(field.name, rows.column(field.name).null_count, *bounds)
 
@@ -194,6 +196,8 @@ def _table_bounds(
 def _footer_columns(metadata: pq.FileMetaData, schema: pa.Schema) -> Iterator[ColumnStatistics]:
     positions = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
     for field in list(schema)[:COLUMNS_MAX]:
+        if pa.types.is_nested(field.type):
+            continue
         position = positions[field.name]
         groups = [
             metadata.row_group(group).column(position) for group in range(metadata.num_row_groups)

@@ -1,0 +1,41 @@
+"""What a call on an array does to each of its elements, for every engine.
+
+Conversions of arrays are rows of the function table that say nothing of the elements' type; the row
+for the elements is found here. So is the comparison of `x = ANY (array)`.
+"""
+
+from sql.functions import Function, cast, function_by_id
+from sql.plan import AnyAll, Call, Expr
+from sql.types import BOOL, SqlType
+
+
+def element_type(type_: SqlType) -> SqlType:
+    """The type of an array's elements."""
+    element = type_.element
+    assert element is not None, f"{type_.name} is no array type"
+    return element
+
+
+def converted_element(call: Call, element: Expr) -> Call:
+    """What `call`, a conversion of an array, does to one of its elements."""
+    target = element_type(call.type)
+    return Call(_row(call, element.type, target), (element, *call.args[1:]), target)
+
+
+def _row(call: Call, source: SqlType, target: SqlType) -> Function:
+    if call.function.name in ("assign", "narrow"):
+        return function_by_id(f"{call.function.name}({target.name})")
+    return converting_row(source.name, target.name)
+
+
+def converting_row(source: str, target: str) -> Function:
+    """The cast of one element type to another."""
+    row = cast(source, target)
+    assert row is not None, f"no cast from {source} to {target}"
+    return row
+
+
+def compared_element(expr: AnyAll, element: Expr) -> Call:
+    """The comparison with one element."""
+    left, _, *zone = expr.args
+    return Call(expr.function, (left, element, *zone), BOOL)

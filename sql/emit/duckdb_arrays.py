@@ -1,0 +1,140 @@
+"""Arrays as DuckDB's lists.
+
+INVARIANTS
+  A1  DuckDB compares lists as PostgreSQL compares arrays, NULL being the greatest element and
+      equal to itself (measured on 2.0); elements that DuckDB compares otherwise go to the
+      reference evaluator.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from sql.arrays import compared_element, converted_element, element_type
+from sql.emit.duckdb_calls import reference
+from sql.emit.duckdb_types import array, duckdb_type
+from sql.emit.scope import Scope
+from sql.plan import AnyAll, Call, Expr
+from sql.types import SqlType, Value
+
+_NATIVE: Final = frozenset(
+    {
+        "bool", "int2", "int4", "int8", "oid", "float4", "float8", "numeric", "text", "varchar",
+        "bpchar", "name", "uuid", "bytea", "date", "timestamp", "timestamptz",
+    }
+)  # fmt: skip
+"""Types that DuckDB compares as PostgreSQL does."""
+
+_CONCATENATED: Final = (
+    "case when {0} is null and {1} is null then null else list_concat({0}, {1}) end"
+)
+_TEMPLATES: Final[dict[str, str]] = {
+    "anycompatiblearray || anycompatiblearray": _CONCATENATED,
+    "anycompatiblearray || anycompatible": "list_concat({0}, list_value({1}))",
+    "anycompatible || anycompatiblearray": "list_concat(list_value({0}), {1})",
+    "array_append(anycompatiblearray,anycompatible)": "list_concat({0}, list_value({1}))",
+    "array_prepend(anycompatible,anycompatiblearray)": "list_concat(list_value({0}), {1})",
+    "array_cat(anycompatiblearray,anycompatiblearray)": _CONCATENATED,
+    "array_position(anycompatiblearray,anycompatible)": "nullif(list_position({0}, {1}), 0)",
+    "array_length(anyarray,int4)": "case when {1} = 1 then nullif(len({0}), 0) end",
+    "array_upper(anyarray,int4)": "case when {1} = 1 then nullif(len({0}), 0) end",
+    "array_lower(anyarray,int4)": "case when {1} = 1 and len({0}) > 0 then 1 end",
+    "array_ndims(anyarray)": "case when len({0}) > 0 then 1 end",
+    "array_dims(anyarray)": "case when len({0}) > 0 then concat('[1:', len({0}), ']') end",
+    "cardinality(anyarray)": "len({0})",
+    "array_reverse(anyarray)": "list_reverse({0})",
+    "subscript(anyarray,int4)": "case when {1} > 0 then {0}[{1}] end",
+    "slice(anyarray,int4,int4)": (
+        "case when {1} is null or {2} is null then null"
+        " when {2} < 1 then list_slice({0}, 2, 1)"
+        " else list_slice({0}, greatest({1}, 1), {2}) end"
+    ),
+}
+
+
+def native(type_: SqlType) -> bool:
+    """Whether DuckDB compares and groups values of the type as PostgreSQL does (A1)."""
+    return (type_.element or type_).name in _NATIVE
+
+
+def _function(call: Call, scope: Scope) -> str:
+    """A template, if DuckDB has one and the elements are its own."""
+    from sql.emit.duckdb_expressions import filled
+
+    template = _TEMPLATES.get(call.function.id)
+    compares = call.function.name in ("array_position",)
+    if template is None or (compares and not native(call.args[0].type)):
+        return reference(call, scope)
+    return filled(template, [scope.emit(arg) for arg in call.args])
+
+
+def _compare(call: Call, scope: Scope) -> str:
+    if not native(call.args[0].type):
+        return reference(call, scope)
+    left, right = (scope.emit(arg) for arg in call.args)
+    return f"{left} {call.function.name} {right}"
+
+
+def _items(call: Call, scope: Scope) -> str:
+    return array([scope.emit(arg) for arg in call.args], call.type)
+
+
+def _map(call: Call, scope: Scope) -> str:
+    """A conversion of every element."""
+    name, element, inside = scope.element(element_type(call.args[0].type))
+    body = inside.emit(converted_element(call, element))
+    return f"list_transform({scope.emit(call.args[0])}, lambda {name}: {body})"
+
+
+def any_all(expr: AnyAll, scope: Scope) -> str:
+    """`left op ANY (array)`: the elements of a known array one by one, others by a lambda."""
+    known = scope.statement.known(expr.args[1])
+    if known is not None:
+        return _over_known(expr, known[0], scope)
+    name, element, inside = scope.element(element_type(expr.args[1].type))
+    body = inside.emit(compared_element(expr, element))
+    found = f"list_transform({scope.emit(expr.args[1])}, lambda {name}: {body})"
+    decisive, otherwise = ("false", "true") if expr.all else ("true", "false")
+    return (
+        f"(case when {found} is null then cast(null as boolean)"
+        f" when list_contains({found}, {decisive}) then {decisive}"
+        f" when list_count({found}) < len({found}) then cast(null as boolean)"
+        f" else {otherwise} end)"
+    )
+
+
+def _over_known(expr: AnyAll, items: Value, scope: Scope) -> str:
+    from sql.plan import Const
+
+    if items is None:
+        return "cast(null as boolean)"
+    assert isinstance(items, tuple), "an array is a tuple"
+    if not items:
+        return "true" if expr.all else "false"
+    element = element_type(expr.args[1].type)
+    wanted = "<>" if expr.all else "="
+    if expr.function.name == wanted and element.name == expr.args[0].type.name and native(element):
+        word = "not in" if expr.all else "in"
+        texts = ", ".join(scope.statement.constant(item, element) for item in items)
+        return f"({scope.emit(expr.args[0])} {word} ({texts}))"
+    parts: list[Expr] = [compared_element(expr, Const(item, element)) for item in items]
+    return "(" + (" and " if expr.all else " or ").join(scope.emit(part) for part in parts) + ")"
+
+
+def _string_to_array(call: Call, scope: Scope) -> str:
+    """A separator that is known and not empty; others one by one."""
+    separator = scope.statement.known(call.args[1])
+    if separator is None or not separator[0]:
+        return reference(call, scope)
+    x, by = scope.emit(call.args[0]), scope.emit(call.args[1])
+    empty = f"cast([] as {duckdb_type(call.type)})"
+    return f"case when {x} = '' then {empty} else string_split({x}, {by}) end"
+
+
+SPECIALS: Final[dict[str, Callable[[Call, Scope], str]]] = {
+    "array": _function,
+    "array_compare": _compare,
+    "array_items": _items,
+    "array_map": _map,
+    "array_to_string": reference,
+    "string_to_array": _string_to_array,
+}

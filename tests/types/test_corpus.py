@@ -1,0 +1,83 @@
+"""Statements about types on the reference evaluator and the local engine, as PostgreSQL answers."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from compute.executor import Run
+from compute.local import LocalExecutor
+from compute.local_database import LocalSettings
+from compute.reference import execute
+from compute.reference_arrow import to_values
+from sql.plan import Plan, output_columns
+from tests.servers import postgres
+from tests.types.corpus import (
+    NAMES,
+    TESTDATA,
+    Engine,
+    Rows,
+    differences,
+    record,
+    recorded,
+    statements,
+)
+
+REWRITE = os.environ.get("REWRITE") == "1"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _recorded() -> None:
+    if REWRITE:
+        with postgres() as dsn:
+            for name in NAMES:
+                record(dsn, name)
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalExecutor]:
+    directory = tmp_path_factory.mktemp("local")
+    executor = LocalExecutor(LocalSettings(directory, directory / "spill"))
+    yield executor
+    asyncio.run(executor.close())
+
+
+async def on_reference(plan: Plan) -> Rows:
+    return list(execute(plan, {}))
+
+
+def check(name: str, engine: str, run: Engine) -> None:
+    """No wrong answer, and no refusal that is not on record."""
+    wrong: list[str] = []
+    refused: list[str] = []
+
+    async def ask_all() -> None:
+        async for sql, what, is_refusal in differences(name, run):
+            (refused if is_refusal else wrong).append(f"{sql}  -- {what}")
+
+    asyncio.run(ask_all())
+    assert not wrong, f"{len(wrong)} wrong:\n" + "\n".join(wrong[:40])
+    path = TESTDATA / f"{name}_refused_{engine}.txt"
+    if os.environ.get("REFUSALS") == "1":
+        path.write_text("\n".join(refused) + "\n", encoding="utf-8")
+    assert refused == [line for line in path.read_text(encoding="utf-8").splitlines() if line]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_reference_answers_as_postgresql(name: str) -> None:
+    assert list(recorded(name)) == list(dict.fromkeys(statements(name))), "record again: REWRITE=1"
+    check(name, "reference", on_reference)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_local_engine_answers_as_postgresql(name: str, local: LocalExecutor) -> None:
+    async def on_local(plan: Plan) -> Rows:
+        types = [column.type for column in output_columns(plan)]
+        rows: list[tuple[object, ...]] = []
+        async for batch in local.run(Run(plan, {})):
+            columns = [to_values(at, t) for at, t in zip(batch.columns, types, strict=True)]  # type: ignore[arg-type]
+            rows += zip(*columns, strict=True)
+        return rows  # type: ignore[return-value]
+
+    check(name, "local", on_local)

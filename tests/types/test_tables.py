@@ -1,0 +1,110 @@
+"""Columns of every type: stored, read back by drivers in text and binary, by COPY, from files."""
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pyarrow.parquet as pq
+import pytest
+
+from tests.servers import meridian
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+COLUMNS = (
+    ("i", "int[]"), ("l", "int8[]"), ("t", "text[]"), ("n", "numeric(10,2)[]"), ("b", "bool[]"),
+    ("d", "date[]"), ("ts", "timestamp[]"), ("tz", "timestamptz[]"), ("u", "uuid[]"),
+    ("f", "float8[]"), ("v", "varchar(3)[]"), ("by", "bytea[]"),
+)  # fmt: skip
+ROW = (
+    "{1,NULL,3}", "{9223372036854775807}", '{a,"b c",NULL,""}', "{1.50,-2.25}", "{t,f}",
+    "{2024-02-29,NULL}", '{"2024-02-29 23:59:59.5"}', '{"2024-02-29 10:00:00+00"}',
+    "{a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11}", "{1.5,NaN,-Infinity}", "{abc}", '{"\\\\x00ff"}',
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    directory = tmp_path_factory.mktemp("types")
+    with meridian(directory, ("--spark-master", "none", "--set", "inline_bytes_max=4096")) as run:
+        yield run, directory
+
+
+@pytest.fixture
+def connection(server: Any) -> Iterator[Connection]:
+    with psycopg.connect(server[0].dsn, autocommit=True) as connection:
+        connection.execute("set timezone = 'UTC'")
+        yield connection
+
+
+def test_arrays_of_every_type_come_back(connection: Connection) -> None:
+    columns = ", ".join(f"{name} {type_}" for name, type_ in COLUMNS)
+    connection.execute(f"create table arrays (id int primary key, {columns})")
+    marks = ", ".join(["%s"] * len(ROW))
+    connection.execute(f"insert into arrays values (1, {marks})", ROW)
+    connection.execute("insert into arrays (id) values (2)")
+    names = ", ".join(name for name, _ in COLUMNS)
+    texts = ", ".join(f"{name}::text" for name, _ in COLUMNS)
+    (shown,) = connection.execute(f"select {texts} from arrays where id = 1").fetchall()
+    assert shown == ROW
+    in_text = connection.execute(f"select {names} from arrays order by id").fetchall()
+    binary = connection.cursor(binary=True)
+    in_binary = binary.execute(f"select {names} from arrays order by id").fetchall()
+    assert repr(in_text) == repr(in_binary)
+    assert in_text[1] == (None,) * len(COLUMNS)
+    # What was read goes back in as parameters, in binary.
+    values = list(in_binary[0])
+    marks = ", ".join(["%b"] * len(values))
+    connection.execute(f"insert into arrays values (3, {marks})", values)
+    assert connection.execute(f"select {texts} from arrays where id = 3").fetchone() == ROW
+
+
+def test_a_list_of_keys_as_one_parameter(connection: Connection) -> None:
+    connection.execute("create table keys (id int primary key, name text, u uuid)")
+    connection.execute(
+        "insert into keys select x, 'n' || x, null from (values (1),(2),(3),(4)) v(x)"
+    )
+    for cursor in (connection.cursor(), connection.cursor(binary=True)):
+        found = cursor.execute("select id from keys where id = any(%s) order by 1", ([1, 3, 9],))
+        assert found.fetchall() == [(1,), (3,)]
+        found = cursor.execute("select id from keys where name = any(%s) order by 1", (["n2"],))
+        assert found.fetchall() == [(2,)]
+        found = cursor.execute("select id from keys where id <> all(%s) order by 1", ([1, 3],))
+        assert found.fetchall() == [(2,), (4,)]
+        assert cursor.execute("select id from keys where id = any(%s)", ([],)).fetchall() == []
+        assert cursor.execute("delete from keys where id = any(%s)", ([9],)).rowcount == 0
+
+
+def test_copy_of_arrays(connection: Connection) -> None:
+    connection.execute("create table copied (a int[], b text[])")
+    text = '{1,NULL}\t{a,"b c"}\n\\N\t{}\n'
+    with connection.cursor().copy("copy copied from stdin") as copy:
+        copy.write(text)
+    out = io.BytesIO()
+    with connection.cursor().copy("copy copied to stdout") as copy:
+        for data in copy:
+            out.write(data)
+    assert out.getvalue().decode() == text
+    refused = pytest.raises(psycopg.errors.InvalidTextRepresentation)
+    with refused, connection.cursor().copy("copy copied from stdin") as copy:
+        copy.write("{1\t{}\n")
+
+
+def test_files_hold_lists(server: Any, connection: Connection) -> None:
+    connection.execute("create table filed (id int, tags text[], days date[])")
+    connection.execute("insert into filed values (1, '{a,b}', '{2024-01-01}'), (2, null, '{}')")
+    for n in range(3):
+        # Large enough to become a file.
+        connection.execute("insert into filed values (%s, %s, null)", (n + 3, ["x" * 5000]))
+    files = [path for path in server[1].rglob("*.parquet") if "tags" in pq.read_schema(path).names]
+    assert files
+    assert str(pq.read_schema(files[0]).field("tags").type).startswith("list<element: string")
+    rows = "select id, cardinality(tags), days from filed order by id"
+    assert len(connection.execute(rows).fetchall()) == 5
+    connection.execute("update filed set tags = array_append(tags, 'new') where id = 3")
+    connection.execute("delete from filed where 'a' = any(tags)")
+    found = connection.execute("select id, cardinality(tags) from filed order by id").fetchall()
+    assert found == [(2, None), (3, 2), (4, 1), (5, 1)]
+    assert connection.execute("select tags[2] from filed where id = 3").fetchone() == ("new",)
+    grouped = "select days, count(*) from filed group by days order by 1"
+    assert connection.execute(grouped).fetchall() == [([], 1), (None, 3)]
