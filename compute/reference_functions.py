@@ -16,11 +16,11 @@ from typing import Final
 
 from compute import reference_arrays as arrays
 from compute import reference_numbers as numbers
-from compute import reference_text as text
 from compute import reference_regex as regex
+from compute import reference_text as text
 from compute import reference_times as times
-from compute.reference_numbers import Function, Maker
 from compute.reference_families import family_function
+from compute.reference_numbers import Function, Maker
 from sql import functions as table
 from sql.arrays import converted_element, element_type
 from sql.characters import lower, upper
@@ -66,12 +66,12 @@ def _maker(row: table.Function) -> Maker | None:
     by_id = _BY_ID.get(row.id)
     if by_id is not None:
         return by_id
-    if row.kind is FunctionKind.OPERATOR:
-        return _operator(row)
-    named = _NAMED.get(row.name)
     by_family = family_function(row)
     if by_family is not None:
         return by_family
+    if row.kind is FunctionKind.OPERATOR:
+        return _operator(row)
+    named = _NAMED.get(row.name)
     if named is None:
         return None
     return numbers.numeric_result(named) if row.result == "numeric" else plain(named)

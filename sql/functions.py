@@ -131,7 +131,7 @@ def rows_of(file: str) -> Sequence[Function]:
 
 FILES: Final = (
     "operators.txt", "functions.txt", "aggregates.txt", "windows.txt", "casts.txt",
-    "arrays.txt", "patterns.txt",
+    "arrays.txt", "patterns.txt", "texts.txt",
 )  # fmt: skip
 _TEMPLATE: Final = re.compile(r" (spark|duckdb|): ")
 _DIRECTORY: Final = Path(__file__).parent / "data"
