@@ -56,7 +56,7 @@ failover: setup ## several coordinators: paused, cut off, killed, one after the 
 	$(BIN)/pytest -m "slow or not slow" tests/failover
 
 sqldiff: setup ## every recorded answer of PostgreSQL, on both engines
-	$(BIN)/pytest -m "slow or not slow" tests/sqldiff
+	$(BIN)/pytest -m "slow or not slow" tests/sqldiff tests/tpch
 
 bench: setup ## commits, reads and loads per second beside PostgreSQL
 	$(BIN)/python -m tests.bench $(ARGS)

@@ -7,6 +7,7 @@ where.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from typing import Final, TypeAlias
 
@@ -30,6 +31,7 @@ from sql.coerce import (
 )
 from sql.errors import SqlError, not_supported
 from sql.functions import cast
+from sql.interval_fields import interval_constant
 from sql.names import type_of
 from sql.plan import (
     BoolOp,
@@ -45,7 +47,7 @@ from sql.plan import (
 )
 from sql.scope import Scope, find_column, find_item, missing_column, qualified_column
 from sql.syntax import Node, at, is_a, location, position, unsupported, value_function_name
-from sql.types import BOOL, DATE, INT4, INT8, NAME, TEXT, TIMESTAMP, TIMESTAMPTZ, UNKNOWN
+from sql.types import BOOL, DATE, INT4, INT8, NAME, TEXT, TIMESTAMP, TIMESTAMPTZ, UNKNOWN, SqlType
 
 Binder: TypeAlias = Callable[[Binding, Scope, Node], Expr]
 NULL_NODE: Final = ast.A_Const(isnull=True)
@@ -181,6 +183,9 @@ def _default(_binding: Binding, _scope: Scope, node: Node) -> Expr:
 
 
 def _cast(binding: Binding, scope: Scope, node: Node) -> Expr:
+    interval = interval_constant(node.arg, node.typeName)
+    if interval is not None:
+        return interval
     target = type_of(node.typeName)
     built = cast_constructor(binding, scope, node.arg, target)
     if built is not None:
@@ -191,7 +196,15 @@ def _cast(binding: Binding, scope: Scope, node: Node) -> Expr:
         # The place of a cast is that of `::`, or of the keyword CAST; without one, of the argument.
         place = node.location if (node.location or -1) >= 0 else location(node.arg)
         raise cannot_cast(expr.type, target, at(place))
-    return done
+    return done if target.typmod != -1 else _without_modifier(done, target)
+
+
+def _without_modifier(expr: Expr, target: SqlType) -> Expr:
+    """What a cast to a bare type leaves of varchar(5); a char keeps its length, for its blanks."""
+    if expr.type.typmod == -1 or expr.type.name != target.name or "bpchar" in target.name:
+        return expr
+    bare = expr.type.bare()
+    return replace(expr, type=bare) if isinstance(expr, Const) else Coalesce((expr,), bare)
 
 
 def _collate(binding: Binding, scope: Scope, node: Node) -> Expr:

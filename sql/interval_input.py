@@ -61,13 +61,13 @@ _ISO_NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[
 _ISO_NUMBER_MAX: Final = 1e15
 
 
-def parse_interval(text: str) -> Interval:
-    """The interval of the text (V1-V3)."""
+def parse_interval(text: str, *, unit: str = "") -> Interval:
+    """The interval of the text (V1-V3). `unit`: of a number at the end without one, seconds."""
     total = _Total()
     try:
         words = split_fields(text, characters_max=INTERVAL_CHARACTERS_MAX)
         try:
-            _decode_words(words, total)
+            _decode_words(words, total, unit)
         except FieldError as error:
             if error.fault is not Fault.FORMAT:
                 raise
@@ -154,10 +154,9 @@ def _fits(value: int, maximum: int) -> int:
 # ---------------------------------------------------------------- units and clocks
 
 
-def _decode_words(words: list[Word], total: _Total) -> None:
+def _decode_words(words: list[Word], total: _Total, unit: str) -> None:
     """Words right to left: a unit is read before its number."""
     seen: set[str] = set()
-    unit = ""
     unit_waits = False
     is_ago = False
     for index in range(len(words) - 1, -1, -1):

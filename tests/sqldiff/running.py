@@ -16,7 +16,7 @@ from psycopg.pq.abc import PGconn
 
 from tests.sqldiff.answers import Answer, ask, show
 from tests.sqldiff.comparing import Verdict, judge
-from tests.sqldiff.statement_files import Case, cases, rewrite
+from tests.sqldiff.statement_files import Case, cases, path_of, rewrite
 
 _SETTINGS = "set timezone = 'UTC'"
 
@@ -60,7 +60,7 @@ def record(dsn: str, area: str) -> None:
         )
     with psycopg.connect(dsn, autocommit=True, dbname=name) as connection:
         connection.execute(_SETTINGS)
-        rewrite(area, lambda text: ask(connection.pgconn, text))
+        rewrite(path_of(area), lambda text: ask(connection.pgconn, text))
 
 
 def run(

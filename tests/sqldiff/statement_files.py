@@ -43,8 +43,13 @@ def path_of(area: str) -> Path:
 
 
 def cases(area: str) -> list[Case]:
+    """All statements of an area's file."""
+    return cases_of(path_of(area))
+
+
+def cases_of(path: Path) -> list[Case]:
     """All statements of a file."""
-    lines = path_of(area).read_text(encoding="utf-8").split("\n")
+    lines = path.read_text(encoding="utf-8").split("\n")
     return [
         Case("\n".join(lines[first:rule]), first + 1, read(lines[rule + 1 : end]))
         for first, rule, end in _blocks(lines)
@@ -60,9 +65,8 @@ def told_in(area: str) -> dict[str, str]:
     }
 
 
-def rewrite(area: str, answering: Callable[[str], tuple[Answer, ...]]) -> None:
+def rewrite(path: Path, answering: Callable[[str], tuple[Answer, ...]]) -> None:
     """Put fresh answers into a file (F2)."""
-    path = path_of(area)
     lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
     told: list[str] = []
     written = 0
