@@ -8,8 +8,8 @@ import os
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 from pathlib import Path
+from typing import Final
 
 from compute.arrow import table_schema
 from coordinator.committing import ORACLE

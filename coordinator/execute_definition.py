@@ -13,6 +13,7 @@ from coordinator.core.messages import (
     RemoveTable,
     RemoveTimeline,
 )
+from coordinator.execute_alter import redefine, validate
 from coordinator.execution import Done, Execution
 from coordinator.pgwire.messages import Severity
 from coordinator.time_value import time_value
@@ -76,7 +77,7 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
         case DropSchema():
             return _dropped_schemas(execution, statement)
         case AlterTable():
-            return _altered(execution, statement)
+            return await _altered(execution, statement)
         case CreateTimeline() | DropTimeline():
             return _timelines(execution, statement)
         case CreateReadHold() | DropReadHold():
@@ -98,9 +99,16 @@ async def _created_table(execution: Execution, statement: CreateTable) -> Table:
     )
 
 
-def _altered(execution: Execution, statement: AlterTable) -> list[CatalogChange]:
+async def _altered(execution: Execution, statement: AlterTable) -> list[CatalogChange]:
     if statement.missing is not None:
         _skipping(execution, "00000", f'relation "{statement.missing}" does not exist')
+    for sqlstate, text in statement.notices:
+        execution.notice(SqlError(sqlstate, text), Severity.NOTICE)
+    if statement.rewrite is not None or statement.validations:
+        (change,) = statement.tables
+        await redefine(execution, change, statement.rewrite)
+        await validate(execution, change.after, statement.validations)
+        return []
     changes: list[CatalogChange] = []
     if statement.new_schema is not None:
         changes.append(PutSchema(statement.new_schema))

@@ -133,6 +133,13 @@ class RowRules:
         return self._plan
 
 
+class NoRules:
+    """For rows that are looked at later."""
+
+    async def check(self, _batch: pa.RecordBatch) -> None:
+        """Nothing is wrong yet."""
+
+
 def _input(table: Table, batch: pa.RecordBatch) -> dict[RelationId, ShardView]:
     rows = pa.Table.from_batches([batch])
     piece = InlineSlice(OWN, rows, BitMap64())

@@ -19,7 +19,7 @@ from pyroaring import BitMap64
 from compute.arrow import table_schema
 from coordinator.execution import Execution, Spooler
 from coordinator.pgwire.kernels import Column
-from coordinator.row_rules import RowRules
+from coordinator.row_rules import NoRules, RowRules
 from sql.catalog import Table
 from sql.errors import SqlError
 from storage.batch import DataFile, WriteBatch, bytes_of
@@ -55,7 +55,7 @@ class RowSink:
         spool: Callable[[ShardId, pa.Schema], Spooler],
         *,
         inline_bytes_max: int,
-        rules: RowRules,
+        rules: RowRules | NoRules,
     ) -> None:
         self._table = table
         self._rules = rules
@@ -71,14 +71,16 @@ class RowSink:
         self._keyed_bytes = 0
 
     @classmethod
-    def of(cls, execution: Execution, table: Table) -> "RowSink":
-        """The sink of a statement that writes to this table."""
+    def of(cls, execution: Execution, table: Table, *, checked: bool = True) -> "RowSink":
+        """The sink of a statement that writes to this table. `checked` False: of one that looks at
+        the rows when they are written (ALTER TABLE).
+        """
         services = execution.services
         return cls(
             table,
             services.spool,
             inline_bytes_max=services.limits.inline_bytes_max,
-            rules=RowRules(execution, table),
+            rules=RowRules(execution, table) if checked else NoRules(),
         )
 
     @property

@@ -309,6 +309,8 @@ class StatementRunner:
                 tables = bound.tables if isinstance(bound, Truncate) else tables_of(bound)
                 touched = dict.fromkeys(tables)
                 return tuple(table for table in touched if not is_system(table))
+            case AlterTable() as alter:
+                return tuple(change.before for change in alter.tables)
             case _:
                 return ()
 

@@ -1,33 +1,22 @@
-"""ALTER TABLE and ALTER SCHEMA: other names, other schemas, another history.
+"""ALTER TABLE and ALTER SCHEMA: other names and schemas; columns are `bind_alter_columns.py`.
 
 A table that is altered keeps its oid and its rows; its definition version grows by one (K2).
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
-from pglast.enums import AlterTableType, ObjectType
+from pglast.enums import ObjectType
 
-from sql.bind_definitions import SYSTEM_SCHEMAS, check_schema_name, history_option
+from sql.bind_alter_columns import alter_columns, check_column_name
+from sql.bind_checks import constraint_names
+from sql.bind_definitions import SYSTEM_SCHEMAS, check_schema_name
 from sql.binding import Binding
 from sql.catalog import Table
 from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema, undefined_table
 from sql.look_up import check_database, look_up, refuse_system_change, schema_exists
 from sql.statements import AlterTable, Redefinition
-from sql.syntax import Node, at
-
-_COMMANDS: Final = {
-    AlterTableType.AT_AddColumn: "ADD COLUMN",
-    AlterTableType.AT_DropColumn: "DROP COLUMN",
-    AlterTableType.AT_AlterColumnType: "ALTER COLUMN TYPE",
-    AlterTableType.AT_ColumnDefault: "ALTER COLUMN DEFAULT",
-    AlterTableType.AT_SetNotNull: "SET NOT NULL",
-    AlterTableType.AT_DropNotNull: "DROP NOT NULL",
-    AlterTableType.AT_AddConstraint: "ADD CONSTRAINT",
-    AlterTableType.AT_DropConstraint: "DROP CONSTRAINT",
-    AlterTableType.AT_ChangeOwner: "OWNER TO",
-}
+from sql.syntax import Node
+from sql.table_changes import with_name
 
 
 def rename(binding: Binding, node: Node) -> AlterTable:
@@ -37,6 +26,10 @@ def rename(binding: Binding, node: Node) -> AlterTable:
             return _rename_table(binding, node)
         case ObjectType.OBJECT_SCHEMA:
             return _rename_schema(binding, node)
+        case ObjectType.OBJECT_COLUMN:
+            return _rename_column(binding, node)
+        case ObjectType.OBJECT_TABCONSTRAINT:
+            return _rename_constraint(binding, node)
         case kind:
             what = kind.name.removeprefix("OBJECT_").replace("_", " ")
             raise not_supported(f"RENAME of {what}", None)
@@ -88,33 +81,55 @@ def set_schema(binding: Binding, node: Node) -> AlterTable:
 
 
 def alter_table(binding: Binding, node: Node) -> AlterTable:
-    """ALTER TABLE .. SET (history = ..), RESET (history); columns and constraints are 0A000."""
+    """ALTER TABLE with its actions."""
     if node.objtype != ObjectType.OBJECT_TABLE:
         what = node.objtype.name.removeprefix("OBJECT_").replace("_", " ")
         raise not_supported(f"ALTER {what}", None)
     table = _altered(binding, node)
     if table is None:
         return AlterTable(missing=node.relation.relname)
-    altered = table
-    for command in node.cmds:
-        match command.subtype:
-            case AlterTableType.AT_SetRelOptions:
-                altered = replace(altered, history_us=history_option(command.def_))
-            case AlterTableType.AT_ResetRelOptions:
-                _check_reset(command.def_)
-                altered = replace(altered, history_us=None)
-            case kind:
-                name = kind.name.removeprefix("AT_")
-                raise not_supported(f"ALTER TABLE {_COMMANDS.get(kind, name)}", None)
-    return AlterTable((Redefinition(table, replace(altered, version=table.version + 1)),))
+    return alter_columns(binding, table, node.cmds)
 
 
-def _check_reset(options: Sequence[Node]) -> None:
-    for option in options:
-        if option.arg is not None:
-            raise SqlError("42601", "RESET must not include values for parameters")
-        if option.defname != "history" or option.defnamespace is not None:
-            raise not_supported(f"the storage parameter {option.defname}", at(option.location))
+def _rename_column(binding: Binding, node: Node) -> AlterTable:
+    if node.relationType != ObjectType.OBJECT_TABLE:
+        raise not_supported("RENAME COLUMN of this", None)
+    table = _altered(binding, node)
+    if table is None:
+        return AlterTable(missing=node.relation.relname)
+    places = {column.name: place for place, column in enumerate(table.columns)}
+    old, new = node.subname, node.newname
+    if old not in places:
+        raise SqlError("42703", f'column "{old}" does not exist')
+    check_column_name(new)
+    if new in places:
+        raise SqlError("42701", f'column "{new}" of relation "{table.name}" already exists')
+    after = with_name(table, places[old], new)
+    return AlterTable((Redefinition(table, replace(after, version=table.version + 1)),))
+
+
+def _rename_constraint(binding: Binding, node: Node) -> AlterTable:
+    table = _altered(binding, node)
+    if table is None:
+        return AlterTable(missing=node.relation.relname)
+    old, new = node.subname, node.newname
+    names = [*constraint_names(table)]
+    if old not in names:
+        message = f'constraint "{old}" for table "{table.name}" does not exist'
+        raise SqlError("42704", message)
+    if any(key.name == old for key in table.keys):
+        if look_up(binding, new, schema=table.schema) is not None or new in names:
+            raise duplicate_table(new)
+    elif new in names:
+        message = f'constraint "{new}" for relation "{table.name}" already exists'
+        raise SqlError("42710", message)
+    after = replace(
+        table,
+        keys=tuple(replace(k, name=new) if k.name == old else k for k in table.keys),
+        checks=tuple(replace(c, name=new) if c.name == old else c for c in table.checks),
+        version=table.version + 1,
+    )
+    return AlterTable((Redefinition(table, after),))
 
 
 def _altered(binding: Binding, node: Node) -> Table | None:

@@ -13,6 +13,7 @@ from sql.catalog import Catalog, Check, Table
 from sql.column_expressions import bound_check, check_scope, column_names, text_of
 from sql.errors import SqlError, not_supported
 from sql.syntax import Node, at
+from sql.table_changes import unqualified
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def _check(binding: Binding, table: Table, check: CheckNode, taken: Collection[s
         # Of the columns that a table's constraint uses, one alone gives it its name.
         column = check.column or (used_columns[0] if len(used_columns) == 1 else "")
         name = _free_name(table.name, column, taken)
-    return Check(name, text_of(node.raw_expr))
+    return Check(name, unqualified(text_of(node.raw_expr)))
 
 
 def _free_name(table: str, column: str, taken: Collection[str]) -> str:

@@ -5,7 +5,7 @@ schema, a table and a column are, and how a name is found along the search path.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from sql.types import SqlType, Value
@@ -102,6 +102,17 @@ class Table:
         """Schema and name, for messages."""
         return f"{self.schema}.{self.name}"
 
+    def is_same_but_for_name(self, other: "Table") -> bool:
+        """Whether another definition of the table says the same of its rows."""
+        known = replace(
+            other,
+            schema=self.schema,
+            name=self.name,
+            version=self.version,
+            history_us=self.history_us,
+        )
+        return known == self
+
     def column(self, name: str) -> Column | None:
         """The column of that name, or None."""
         return next((column for column in self.columns if column.name == name), None)
@@ -125,6 +136,10 @@ class Catalog:
             return self.tables.get((schema, name))
         found = (self.tables.get((candidate, name)) for candidate in search_path)
         return next((table for table in found if table is not None), None)
+
+    def by_oid(self, oid: int) -> Table | None:
+        """The table with this oid."""
+        return next((table for table in self.tables.values() if table.oid == oid), None)
 
     def creation_schema(self, search_path: Sequence[str]) -> str | None:
         """Where an unqualified CREATE puts its table: the first existing schema of the path."""

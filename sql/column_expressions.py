@@ -117,9 +117,11 @@ def defined_default(binding: Binding, column: Column, node: Node) -> Column:
 # --- checks ------------------------------------------------------------------------------------
 
 
-def check_scope(binding: Binding, table: Table) -> tuple[Plan, Scope]:
-    """Rows of `new`, and the names that a constraint of the table may use."""
-    scanned = scan(binding, table, relation=NEW_ROWS)
+def check_scope(
+    binding: Binding, table: Table, relation: str | None = NEW_ROWS
+) -> tuple[Plan, Scope]:
+    """Rows of `new`, or the table's own, and the names that a constraint of it may use."""
+    scanned = scan(binding, table, relation=relation)
     items = [table_item(scanned, table, None)]
     return scanned, Scope(clause="check constraints", items=items)
 

@@ -234,11 +234,28 @@ class Redefinition:
 
 
 @dataclass(frozen=True, slots=True)
+class Validation:
+    """Rows that an altered table must not have; the plan shows one of them, of a `key` its values.
+
+    The rest is what the error says.
+    """
+
+    plan: Plan
+    sqlstate: str
+    message: str
+    column: str | None = None
+    constraint: str | None = None
+    key: Key | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AlterTable:
-    """ALTER TABLE, ALTER SCHEMA RENAME: tables that get another name, schema or history.
+    """ALTER TABLE, ALTER SCHEMA RENAME: tables that get another definition.
 
     `new_schema`, `old_schema`: made before, and dropped after. `missing`: what IF EXISTS did not
-    find. `tag`: ALTER TABLE or ALTER SCHEMA.
+    find. `tag`: ALTER TABLE or ALTER SCHEMA. `rewrite`: source, index and all columns of the table
+    after, for the rows that take the place of the old ones. `validations` are about the table
+    after. `notices`: SQLSTATE and text.
     """
 
     tables: tuple[Redefinition, ...] = ()
@@ -246,6 +263,9 @@ class AlterTable:
     old_schema: str | None = None
     missing: str | None = None
     tag: str = "ALTER TABLE"
+    rewrite: Plan | None = None
+    validations: tuple[Validation, ...] = ()
+    notices: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ INVARIANTS
   C2  ordinals in keys follow their columns.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pglast import ast, parser
@@ -80,12 +80,9 @@ def names_in(check: Check) -> Sequence[str]:
     return column_names(expression_of(check.expression))
 
 
-def unqualified(node: Node) -> Node:
+def unqualified(text: str) -> str:
     """An expression over one table that names columns by their own names only."""
-    for part in parts(node):
-        if is_a(part, ast.ColumnRef) and len(part.fields) > 1:
-            part.fields = (part.fields[-1],)
-    return node
+    return _rewritten(text, lambda name: name)
 
 
 def _with(table: Table, ordinal: int, column: Column) -> Table:
@@ -106,11 +103,15 @@ def _shifted(key: Key, gone: int) -> Key:
 
 
 def _renamed(text: str, old: str, new: str) -> str:
+    return _rewritten(text, lambda name: new if name == old else name)
+
+
+def _rewritten(text: str, name_of: Callable[[str], str]) -> str:
     # Parsed anew: the tree that `expression_of` remembers must not change.
     (tree,) = parser.parse_sql(f"SELECT {text}")
     statement: Node = tree.stmt
     node = statement.targetList[0].val
     for part in parts(node):
-        if is_a(part, ast.ColumnRef) and part.fields[-1].sval == old:
-            part.fields = (ast.String(sval=new),)
+        if is_a(part, ast.ColumnRef):
+            part.fields = (ast.String(sval=name_of(part.fields[-1].sval)),)
     return str(RawStream()(node))

@@ -83,6 +83,8 @@ class Transaction:
     """Values of rows that it has deleted, for the validation of others; also of undone ones."""
     base: Catalog = _NO_CATALOG
     """The catalog at its timestamp, without its own DDL."""
+    altered: dict[ShardId, Timestamp] = field(default_factory=dict[ShardId, Timestamp])
+    """Tables that it gives other columns or rules, each since it has seen all their rows (A7)."""
     look_ups: set[LookUp] = field(default_factory=set[LookUp])
     """Names that it rests on (A6)."""
     unharmed: dict[ShardId, Timestamp] = field(default_factory=dict[ShardId, Timestamp])
@@ -156,8 +158,17 @@ class Transaction:
         """Buffer DDL; the transaction's own snapshot shows it at once. Raises Stale."""
         assert self.snapshot is not None, "X1: DDL is bound against a snapshot"
         catalog = apply_changes(self.snapshot.catalog, changes, version=self._overlay_version())
+        self._alter(changes, self.snapshot)
         self.changes.extend(changes)
         self.snapshot = replace(self.snapshot, catalog=catalog)
+
+    def _alter(self, changes: tuple[CatalogChange, ...], snapshot: Snapshot) -> None:
+        """Remember which tables get other columns or rules, and since when they were seen (A7)."""
+        for change in changes:
+            if isinstance(change, PutTable) and change.table.version:
+                before = snapshot.catalog.by_oid(change.table.oid)
+                if before is None or not before.is_same_but_for_name(change.table):
+                    self.altered.setdefault(ShardId(change.table.shard), snapshot.ts)
 
     def _overlay_version(self) -> int:
         # Negative and never used twice: an uncommitted catalog must not be taken for a committed

@@ -17,6 +17,8 @@ INVARIANTS
       free. At a serializable level so is a key that it found free and did not take: it has seen it.
   A7  a transaction that reads at several timestamps (read committed) meets nobody else's version of
       a row that it has changed, nor another row with its key: it fails at the statement.
+  A7  at every level a table gets other columns or rules only if nobody has written to it since the
+      transaction saw its rows.
   A6  a transaction that writes at a serializable level commits only if every name that it rests on
       still means what it meant: that of a table to be created, or one that was found missing.
 """
@@ -167,10 +169,20 @@ def conflict(
 ) -> Refused | None:
     """The verdict on what was read (A1), rows to delete (A5) and keys (A8)."""
     return (
-        _row_conflict(txn, writes, recent)
+        _alter_conflict(txn, recent)
+        or _row_conflict(txn, writes, recent)
         or key_conflict(txn, writes, recent)
         or _read_conflict(txn, recent)
     )
+
+
+def _alter_conflict(txn: Transaction, recent: Recent) -> Refused | None:
+    """A7."""
+    for shard, since in txn.altered.items():
+        if recent.wrote(shard, since):
+            recent.counts.by_table += 1
+            return stale_refusal("a table to be altered was written by a concurrent transaction")
+    return None
 
 
 def _row_conflict(

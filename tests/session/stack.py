@@ -139,13 +139,14 @@ def serving(
     *,
     stash: MemoryStash | None = None,
     store: MemoryObjectStore | None = None,
+    core: CoreSettings | None = None,
 ) -> Iterator[str]:
     """The same server on a loop of its own, for clients that block; its DSN."""
     started: Future[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
     async def serve() -> None:
         done = asyncio.Event()
-        async with running(settings, stash=stash, store=store) as stack:
+        async with running(settings, stash=stash, store=store, core=core) as stack:
             started.set_result((stack.dsn, asyncio.get_running_loop(), done))
             await done.wait()
 

@@ -1,0 +1,89 @@
+"""ALTER TABLE: old rows get what the new definition wants, and are looked at before it counts.
+
+    rows before ─▶ rewrite ─▶ PutTable ─▶ rows after ─▶ validations ─▶ done, or the statement fails
+
+INVARIANTS
+  T1  the definition and the rows that fit it are changed in one transaction, or neither.
+  T2  who alters a table has seen all of its rows: the commit is refused if anybody has written to
+      it since (A7 of `core/validation.py`).
+"""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from coordinator.claims import Claims
+from coordinator.core.messages import PutTable
+from coordinator.execute_query import run_plan
+from coordinator.execution import Execution
+from coordinator.pgwire.arrow_types import to_values
+from coordinator.row_sink import RowSink
+from coordinator.spilling import write_rows
+from sql.catalog import Table
+from sql.errors import SqlError
+from sql.plan import Plan
+from sql.statements import Redefinition, Validation
+from sql.text_output import format_text
+from storage.batch import WriteBatch
+
+
+async def redefine(execution: Execution, change: Redefinition, rewrite: Plan | None) -> None:
+    """Give a table its new definition, and its rows what that wants (T1)."""
+    batch: WriteBatch | None = None
+    sink = RowSink.of(execution, change.after, checked=False)
+    try:
+        if rewrite is not None:
+            batch = await _rewritten(execution, change.before, rewrite, sink)
+    except BaseException:
+        await sink.discard()
+        raise
+    transaction = execution.transaction
+    transaction.changed_catalog = True
+    transaction.wrote = True
+    execution.services.coordination.change_catalog(transaction.id, [PutTable(change.after)])
+    if batch is not None:
+        await write_rows(execution, change.after, batch)
+
+
+async def _rewritten(
+    execution: Execution, table: Table, rewrite: Plan, sink: RowSink
+) -> WriteBatch:
+    claims = Claims()
+    inputs = await execution.views([table])
+    async for rows in run_plan(execution, rewrite, inputs):
+        if rows.num_rows:
+            claims.take(rows.column(0), rows.column(1))
+            await sink.add(rows.columns[2:])
+    return await sink.finish(claims.rows)
+
+
+async def validate(execution: Execution, table: Table, validations: Sequence[Validation]) -> None:
+    """Raises for the first rule that some row of the table breaks."""
+    for validation in validations:
+        inputs = await execution.views([table])
+        async for rows in run_plan(execution, validation.plan, inputs):
+            if rows.num_rows:
+                raise _violation(table, validation, rows)
+
+
+def _violation(table: Table, validation: Validation, rows: pa.RecordBatch) -> SqlError:
+    return SqlError(
+        validation.sqlstate,
+        validation.message,
+        detail=None if validation.key is None else _duplicated(table, validation, rows),
+        schema=table.schema,
+        table=table.name,
+        column=validation.column,
+        constraint=validation.constraint,
+    )
+
+
+def _duplicated(table: Table, validation: Validation, rows: pa.RecordBatch) -> str:
+    assert validation.key is not None, "asked for keys"
+    columns = [table.columns[ordinal] for ordinal in validation.key.columns]
+    shown: list[str] = []
+    for place, column in enumerate(columns):
+        (value,) = to_values(rows.column(place).slice(0, 1), column.type)
+        shown.append("null" if value is None else format_text(value, column.type))
+    names = ", ".join(column.name for column in columns)
+    return f"Key ({names})=({', '.join(shown)}) is duplicated."

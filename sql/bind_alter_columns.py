@@ -1,0 +1,427 @@
+"""The actions of ALTER TABLE: columns, their properties, constraints; several at once.
+
+    actions, in PostgreSQL's order ─▶ the table after ─┬─▶ rewrite: old rows with new values, if any
+                                                       └─▶ validations: rows that must not be there
+
+A column without values is added, dropped and renamed by definition alone; a column with a default
+gets its values, and one of another type gets them converted, by rows that take the place of the
+old ones: foreign readers know neither our defaults nor our conversions.
+
+INVARIANTS
+  A1  the table after the statement is bound from exactly the one before it; its version is one
+      higher, whatever the number of actions.
+  A2  nothing is promised of rows that were not looked at: what an action adds is validated.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pglast.enums import AlterTableType, ConstrType
+
+from sql.bind_checks import CheckNode, bind_checks
+from sql.bind_definitions import column_of, history_option
+from sql.bind_from import scan, table_item
+from sql.bind_keys import KEY_KINDS, KeyNode, bind_keys
+from sql.binding import Binding
+from sql.catalog import Column, Key, Table
+from sql.coerce import ASSIGNMENT, coerce, stored
+from sql.column_expressions import (
+    bound_check,
+    bound_default,
+    check_scope,
+    default_value,
+    defined_default,
+    expression_of,
+)
+from sql.errors import SqlError, mismatch, not_supported
+from sql.names import type_of
+from sql.plan import ColumnRef, Const, Expr, Plan, PlanColumn, Project, Scan
+from sql.scope import Scope
+from sql.statements import AlterTable, Redefinition
+from sql.syntax import Node, at
+from sql.table_changes import (
+    with_column,
+    with_definition,
+    with_other_values,
+    without_column,
+)
+from sql.types import SqlType, display
+from sql.validations import validations
+
+_A: Final = AlterTableType
+
+# The order of PostgreSQL's passes; within one, as written.
+_PASSES: Final = {
+    _A.AT_DropColumn: 1,
+    _A.AT_DropConstraint: 1,
+    _A.AT_DropNotNull: 1,
+    _A.AT_AlterColumnType: 2,
+    _A.AT_AddColumn: 3,
+    _A.AT_SetNotNull: 5,
+    _A.AT_AddConstraint: 6,
+    _A.AT_ColumnDefault: 7,
+}
+
+
+@dataclass(slots=True)
+class Altering:
+    """A table on its way: what each of its columns is made of, and what is to be looked at."""
+
+    binding: Binding
+    before: Table
+    table: Table
+    source: Scan
+    values: list[Expr]
+    rewrites: bool = False
+    required: list[str] = field(default_factory=list[str])
+    checks: list[str] = field(default_factory=list[str])
+    keys: list[KeyNode] = field(default_factory=list[KeyNode])
+    new_checks: list[CheckNode] = field(default_factory=list[CheckNode])
+    notices: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+    def ordinal(self, name: str) -> int:
+        """A column's place, or 42703."""
+        for place, column in enumerate(self.table.columns):
+            if column.name == name:
+                return place
+        message = f'column "{name}" of relation "{self.table.name}" does not exist'
+        raise SqlError("42703", message)
+
+    def column(self, name: str) -> Column:
+        """A column, or 42703."""
+        return self.table.columns[self.ordinal(name)]
+
+    def define(self, name: str, change: Callable[[Column], Column]) -> None:
+        """Change a column's properties."""
+        ordinal = self.ordinal(name)
+        column = change(self.table.columns[ordinal])
+        self.table = with_definition(self.table, ordinal, column)
+
+
+def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> AlterTable:
+    """All actions of one statement (A1)."""
+    source = scan(binding, table, identity=True)
+    values: list[Expr] = [ColumnRef(column.id, column.type) for column in source.columns]
+    work = Altering(binding, table, table, source, values)
+    for command in sorted(commands, key=lambda command: _PASSES.get(command.subtype, 8)):
+        action = _ACTIONS.get(command.subtype)
+        if action is None:
+            name = command.subtype.name.removeprefix("AT_")
+            raise not_supported(f"ALTER TABLE {_NAMES.get(command.subtype, name)}", None)
+        action(work, command)
+    _add_constraints(work)
+    after = replace(work.table, version=table.version + 1)
+    return AlterTable(
+        (Redefinition(table, after),),
+        notices=tuple(work.notices),
+        rewrite=_rewrite(work) if work.rewrites else None,
+        validations=validations(binding, after, work.required, work.checks, _new_keys(work)),
+    )
+
+
+def _new_keys(work: Altering) -> Sequence[Key]:
+    """Keys whose rows were not looked at: new ones, and those of columns with new values."""
+    known = {(key.name, _fields(work.before, key)) for key in work.before.keys}
+    return [key for key in work.table.keys if (key.name, _fields(work.table, key)) not in known]
+
+
+def _fields(table: Table, key: Key) -> tuple[str, ...]:
+    return tuple(table.columns[ordinal].field for ordinal in key.columns)
+
+
+def _rewrite(work: Altering) -> Plan:
+    """source, index, then the columns of the table after."""
+    assert work.source.identity is not None, "the table is scanned with its rows' identities"
+    new = work.binding.new_column
+    who = [new(column.name, column.type) for column in work.source.identity]
+    refs = [ColumnRef(column.id, column.type) for column in work.source.identity]
+    made: list[PlanColumn] = [new(column.name, column.type) for column in work.table.columns]
+    return Project(work.source, (*who, *made), (*refs, *work.values))
+
+
+# --- columns -----------------------------------------------------------------------------------
+
+
+def _add_column(work: Altering, command: Node) -> None:
+    node = command.def_
+    keys: list[KeyNode] = []
+    checks: list[CheckNode] = []
+    if any(column.name == node.colname for column in work.table.columns):
+        message = f'column "{node.colname}" of relation "{work.table.name}" already exists'
+        if not command.missing_ok:
+            raise SqlError("42701", message)
+        work.notices.append(("42701", f"{message}, skipping"))
+        return
+    check_column_name(node.colname)
+    column = column_of(work.binding, work.table.name, node, keys, checks)
+    work.table = with_column(work.table, column)
+    value = default_value(work.binding, column)
+    work.values.append(value)
+    if not (isinstance(value, Const) and value.value is None):
+        work.rewrites = True
+    if column.not_null:
+        work.required.append(column.name)
+    work.keys += keys
+    work.new_checks += checks
+
+
+def check_column_name(name: str) -> None:
+    """42701 for the name of a system column."""
+    if name in ("ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"):
+        message = f'column name "{name}" conflicts with a system column name'
+        raise SqlError("42701", message)
+
+
+def _drop_column(work: Altering, command: Node) -> None:
+    try:
+        ordinal = work.ordinal(command.name)
+    except SqlError as error:
+        if not command.missing_ok:
+            raise
+        work.notices.append(("00000", f"{error.message}, skipping"))
+        return
+    if len(work.table.columns) == 1:
+        raise not_supported("a table without columns", None)
+    work.table = without_column(work.table, ordinal)
+    del work.values[ordinal]
+
+
+def _set_default(work: Altering, command: Node) -> None:
+    column = work.column(command.name)
+    bare = replace(column, has_default=False, default=None, expression=None)
+    if command.def_ is not None:
+        bare = defined_default(work.binding, bare, command.def_)
+    work.define(command.name, lambda _: bare)
+
+
+def _set_not_null(work: Altering, command: Node) -> None:
+    if not work.column(command.name).not_null:
+        work.define(command.name, lambda column: replace(column, not_null=True))
+        work.required.append(command.name)
+
+
+def _drop_not_null(work: Altering, command: Node) -> None:
+    ordinal = work.ordinal(command.name)
+    if any(key.primary and ordinal in key.columns for key in work.table.keys):
+        raise SqlError("42P16", f'column "{command.name}" is in a primary key')
+    work.define(command.name, lambda column: replace(column, not_null=False))
+
+
+def _alter_type(work: Altering, command: Node) -> None:
+    node = command.def_
+    ordinal = work.ordinal(command.name)
+    column = work.table.columns[ordinal]
+    if node.collClause is not None:
+        raise not_supported("COLLATE", at(node.collClause.location))
+    type_ = type_of(node.typeName)
+    column_of(work.binding, work.table.name, _plain(node, column.name), [], [])
+    value = _converted(work, column, type_, node.raw_default, ordinal)
+    altered = _with_default_of(work, column, type_)
+    if node.raw_default is None and _keeps_values(column.type, type_):
+        work.table = with_definition(work.table, ordinal, altered)
+    else:
+        work.table = with_other_values(work.table, ordinal, altered)
+        work.values[ordinal] = value
+        work.rewrites = True
+    _recheck(work, column.name)
+
+
+def _plain(node: Node, name: str) -> Node:
+    """The definition of a column of that type and nothing else: whether it may be stored."""
+    return type(node)(colname=name, typeName=node.typeName, location=node.location)
+
+
+def _keeps_values(old: SqlType, new: SqlType) -> bool:
+    """Whether every value of the old type is stored as one of the new, and is one."""
+    if old == new:
+        return True
+    if old.name not in ("varchar", "text") or new.name not in ("varchar", "text"):
+        return False
+    return new.length is None or (old.length is not None and old.length <= new.length)
+
+
+def _converted(
+    work: Altering, column: Column, type_: SqlType, using: Node | None, ordinal: int
+) -> Expr:
+    """The new value of a row, as its column stores it."""
+    binding, expr = work.binding, work.values[ordinal]
+    if using is not None:
+        item = table_item(work.source, work.before, None)
+        scope = Scope(clause="transform expressions", items=[item])
+        expr = binding.expression(scope, using)
+    done = coerce(binding, expr, using, type_, ASSIGNMENT)
+    if done is not None:
+        return stored(binding, done, type_)
+    shown = display(SqlType(type_.name))
+    if using is None:
+        message = f'column "{column.name}" cannot be cast automatically to type {shown}'
+        hint = f'You might need to specify "USING {_quoted(column.name)}::{display(type_)}".'
+    else:
+        message = (
+            f'result of USING clause for column "{column.name}" cannot be cast automatically '
+            f"to type {shown}"
+        )
+        hint = "You might need to add an explicit cast."
+    raise mismatch(message, hint=hint)
+
+
+def _quoted(name: str) -> str:
+    plain = name.isidentifier() and name == name.lower()
+    return name if plain else '"' + name.replace('"', '""') + '"'
+
+
+def _with_default_of(work: Altering, column: Column, type_: SqlType) -> Column:
+    """The column with another type, and its default converted."""
+    altered = replace(column, type=type_)
+    if not column.has_default:
+        return altered
+    if column.expression is not None:
+        bound_default(work.binding, altered, expression_of(column.expression))
+        return altered
+    done = coerce(work.binding, Const(column.default, column.type), None, type_, ASSIGNMENT)
+    made = None if done is None else stored(work.binding, done, type_)
+    if not isinstance(made, Const):
+        message = (
+            f'default for column "{column.name}" cannot be cast automatically to type '
+            f"{display(type_)}"
+        )
+        raise mismatch(message)
+    return replace(altered, default=made.value)
+
+
+def _recheck(work: Altering, name: str) -> None:
+    """Checks that name a column of another type must still have a meaning, and hold."""
+    from sql.table_changes import names_in
+
+    for check in work.table.checks:
+        if name in names_in(check):
+            _, scope = check_scope(work.binding, work.table)
+            bound_check(work.binding, scope, expression_of(check.expression))
+            work.checks.append(check.name)
+
+
+# --- constraints -------------------------------------------------------------------------------
+
+
+def _add_constraint(work: Altering, command: Node) -> None:
+    node = command.def_
+    match node.contype:
+        case kind if kind in KEY_KINDS:
+            work.keys.append(KeyNode(node))
+        case ConstrType.CONSTR_CHECK:
+            work.new_checks.append(CheckNode(node))
+        case ConstrType.CONSTR_NOTNULL:
+            (name,) = [key.sval for key in node.keys]
+            work.ordinal(name)
+            _set_not_null(work, replace_name(command, name))
+        case ConstrType.CONSTR_FOREIGN:
+            raise not_supported("FOREIGN KEY", at(node.location))
+        case kind:
+            raise not_supported("this constraint", at(node.location))
+
+
+def replace_name(command: Node, name: str) -> Node:
+    """The action, of a column of this name."""
+    return type(command)(subtype=command.subtype, name=name)
+
+
+def _add_constraints(work: Altering) -> None:
+    """The constraints of all actions together, as CREATE TABLE has them."""
+    if work.keys:
+        _add_keys(work)
+    checks = bind_checks(work.binding, work.table, work.new_checks)
+    work.table = replace(work.table, checks=(*work.table.checks, *checks))
+    # NOT VALID: it holds for new rows; of the others nothing is promised.
+    work.checks += [
+        check.name
+        for check, node in zip(checks, work.new_checks, strict=True)
+        if not node.node.skip_validation
+    ]
+
+
+def _add_keys(work: Altering) -> None:
+    table = work.table
+    if any(node.primary for node in work.keys) and any(key.primary for key in table.keys):
+        raise SqlError("42P16", f'multiple primary keys for table "{table.name}" are not allowed')
+    catalog = work.binding.context.catalog
+    columns, keys = bind_keys(catalog, table.schema, table.name, table.columns, work.keys)
+    was = {column.name for column in table.columns if not column.not_null}
+    work.required += [c.name for c in columns if c.not_null and c.name in was]
+    ordered = sorted((*table.keys, *keys), key=lambda key: not key.primary)
+    work.table = replace(table, columns=columns, keys=tuple(ordered))
+
+
+def _drop_constraint(work: Altering, command: Node) -> None:
+    table, name = work.table, command.name
+    keys = tuple(key for key in table.keys if key.name != name)
+    checks = tuple(check for check in table.checks if check.name != name)
+    if (keys, checks) != (table.keys, table.checks):
+        work.table = replace(table, keys=keys, checks=checks)
+        return
+    for column in table.columns:
+        # The name that PostgreSQL gives to a NOT NULL.
+        if column.not_null and name == f"{table.name}_{column.name}_not_null":
+            _drop_not_null(work, replace_name(command, column.name))
+            return
+    message = f'constraint "{name}" of relation "{table.name}" does not exist'
+    if not command.missing_ok:
+        raise SqlError("42704", message)
+    work.notices.append(("00000", f"{message}, skipping"))
+
+
+def _validate(work: Altering, command: Node) -> None:
+    if any(check.name == command.name for check in work.table.checks):
+        work.checks.append(command.name)
+        return
+    message = f'constraint "{command.name}" of relation "{work.table.name}" does not exist'
+    if any(key.name == command.name for key in work.table.keys):
+        message = (
+            f'constraint "{command.name}" of relation "{work.table.name}" is not a foreign key, '
+            "check, or not-null constraint"
+        )
+        raise SqlError("42809", message)
+    raise SqlError("42704", message)
+
+
+# --- options -----------------------------------------------------------------------------------
+
+
+def _set_options(work: Altering, command: Node) -> None:
+    work.table = replace(work.table, history_us=history_option(command.def_))
+
+
+def _reset_options(work: Altering, command: Node) -> None:
+    for option in command.def_:
+        if option.arg is not None:
+            raise SqlError("42601", "RESET must not include values for parameters")
+        if option.defname != "history" or option.defnamespace is not None:
+            raise not_supported(f"the storage parameter {option.defname}", at(option.location))
+    work.table = replace(work.table, history_us=None)
+
+
+_ACTIONS: Final[dict[AlterTableType, Callable[[Altering, Node], None]]] = {
+    _A.AT_AddColumn: _add_column,
+    _A.AT_DropColumn: _drop_column,
+    _A.AT_ColumnDefault: _set_default,
+    _A.AT_SetNotNull: _set_not_null,
+    _A.AT_DropNotNull: _drop_not_null,
+    _A.AT_AlterColumnType: _alter_type,
+    _A.AT_AddConstraint: _add_constraint,
+    _A.AT_DropConstraint: _drop_constraint,
+    _A.AT_ValidateConstraint: _validate,
+    _A.AT_SetRelOptions: _set_options,
+    _A.AT_ResetRelOptions: _reset_options,
+}
+
+_NAMES: Final = {
+    _A.AT_ChangeOwner: "OWNER TO",
+    _A.AT_AddInherit: "INHERIT",
+    _A.AT_SetTableSpace: "SET TABLESPACE",
+    _A.AT_EnableTrig: "ENABLE TRIGGER",
+    _A.AT_DisableTrig: "DISABLE TRIGGER",
+    _A.AT_EnableRowSecurity: "ENABLE ROW LEVEL SECURITY",
+    _A.AT_SetStatistics: "SET STATISTICS",
+    _A.AT_SetStorage: "SET STORAGE",
+    _A.AT_AttachPartition: "ATTACH PARTITION",
+}
