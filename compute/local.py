@@ -29,6 +29,7 @@ from compute.local_functions import LocalFunctions
 from compute.local_relations import Argument, Bound, LocalRelations
 from compute.local_statements import LocalStatements
 from compute.scan import RowReader
+from sql.emit.ctes import with_relations
 from sql.emit.scope import too_complex
 from sql.plan import Plan, output_columns
 from sql.plan_depth import check_depth
@@ -122,7 +123,7 @@ class LocalExecutor:
         self._functions.register(query.calls)
         text = query.text
         if bound.relations:
-            text = f"with {', '.join(bound.relations)} {text}"
+            text = with_relations(text, bound.relations)
         arguments: Mapping[str, Argument] = {**query.arguments, **bound.arguments}
         # The public way, `sql(..)`, binds every statement twice.
         result = connection._submit(text, dict(arguments) or None, "stream", BATCH_ROWS_MAX)

@@ -11,9 +11,10 @@ INVARIANTS
   J2  order is kept wherever nothing reorders, and is the same for the same input.
 """
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TypeAlias, assert_never
 
@@ -35,6 +36,8 @@ from sql.errors import SqlError, not_supported
 from sql.plan import (
     ColumnId,
     Const,
+    CteId,
+    CteScan,
     DistinctOn,
     DistinctRows,
     Expr,
@@ -46,12 +49,14 @@ from sql.plan import (
     Plan,
     PlanColumn,
     Project,
+    Recursive,
     Scan,
     SetOp,
     SetOpKind,
     Sort,
     Values,
     Window,
+    With,
     output_columns,
 )
 from sql.types import SqlType, Value
@@ -66,6 +71,8 @@ class PlanCompiler:
 
     read: ReadScan
     parameters: Sequence[Value]
+    ctes: dict[CteId, Sequence[Row]] = field(default_factory=dict[CteId, Sequence[Row]])
+    """What a CteScan that begins now reads."""
 
     def compile(self, plan: Plan) -> Source:
         """The whole plan of a run."""
@@ -104,6 +111,12 @@ class PlanCompiler:
                 return self._sort(plan, frame)
             case Limit():
                 return self._limit(plan, frame)
+            case With():
+                return self._with(plan, frame)
+            case CteScan():
+                return lambda: iter(self.ctes[plan.cte])
+            case Recursive():
+                return self._recursive(plan, frame)
             case _:
                 assert_never(plan)
 
@@ -194,6 +207,36 @@ class PlanCompiler:
 
         return run
 
+    def _with(self, plan: With, frame: Frame) -> Source:
+        definition = self._plan(plan.definition, frame)
+        source = self._plan(plan.input, frame)
+        made: list[Sequence[Row]] = []
+
+        def run() -> Iterator[Row]:
+            if not made:
+                made.append(list(definition()))
+            self.ctes[plan.cte] = made[0]
+            return source()
+
+        return run
+
+    def _recursive(self, plan: Recursive, frame: Frame) -> Source:
+        base, step = self._plan(plan.base, frame), self._plan(plan.step, frame)
+        key_of = row_key(_types(plan.columns))
+
+        def run() -> Iterator[Row]:
+            seen: set[Key] = set()
+            rows = list(base())
+            while rows:
+                if not plan.all:
+                    rows = _unseen(rows, seen, key_of)
+                yield from rows
+                # Read to its end at once, before another use of the same plan can go on.
+                self.ctes[plan.cte] = rows
+                rows = list(step())
+
+        return run
+
     def _set_operation(self, plan: SetOp, frame: Frame) -> Source:
         left, right = self._plan(plan.left, frame), self._plan(plan.right, frame)
         key_of = row_key(_types(plan.columns))
@@ -224,7 +267,8 @@ class PlanCompiler:
             skipped = None if offset is None else _count(offset(()), "2201X", "OFFSET")
             first = skipped or 0
             if count is None or not ties:
-                return islice(source(), first, None if count is None else first + count)
+                end = None if count is None else min(first + count, sys.maxsize)
+                return islice(source(), first, end)
             return _with_ties(islice(source(), first, None), count, peers_of)
 
         return run
@@ -354,6 +398,18 @@ def _with_ties(rows: Iterator[Row], count: int, peers_of: Callable[[Row], Key]) 
             return
         last = peers_of(row)
         yield row
+
+
+def _unseen(
+    rows: Sequence[Row], seen: set[Key], key_of: Callable[[Sequence[Value]], Key]
+) -> list[Row]:
+    fresh: list[Row] = []
+    for row in rows:
+        key = key_of(row)
+        if key not in seen:
+            seen.add(key)
+            fresh.append(row)
+    return fresh
 
 
 def _combined(

@@ -18,7 +18,7 @@ from compute.reference_expressions import Evaluator, Frame, Row, Source, compile
 from compute.reference_groups import CompiledKey, aggregate_over, compiled, sort_keys, sorted_rows
 from compute.reference_numbers import EXACT
 from compute.reference_ordering import Key, row_key
-from sql.errors import SqlError
+from sql.errors import SqlError, not_supported
 from sql.functions import FunctionKind
 from sql.plan import (
     Aggregate,
@@ -55,6 +55,9 @@ def _plain(call: WindowCall) -> Aggregate:
 
 def windows(plan: Window, source: Source, inside: Frame) -> Source:
     """The rows of the input, each with the values of the calls behind it."""
+    for call in plan.calls:
+        if not _can_run(call):
+            raise not_supported(f"this window of {call.function.id}")
     makers = [_compiled(call, inside) for call in plan.calls]
 
     def run() -> Iterator[Row]:

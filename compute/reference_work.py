@@ -10,11 +10,14 @@ The function calls of a row are not counted: each is bounded by itself (`repeat`
 
 from typing import Final
 
-from sql.plan import Expr, Join, Plan, Scan, Subquery, Values, Window
+from sql.plan import CteScan, Expr, Join, Plan, Recursive, Scan, Subquery, Values, Window, With
 from sql.traverse import children, inputs, plan_expressions
 
 SCANNED_ROWS: Final = 1_000
 """What a scan counts for: only inputs of about this size are ever given to the reference engine."""
+
+
+_ENDLESS: Final = 1 << 62
 
 
 def work(plan: Plan) -> int:
@@ -36,6 +39,13 @@ def _rows_and_work(plan: Plan) -> tuple[int, int]:
             left, right = below
             # An outer join makes a row for each of its own rows that finds no partner.
             rows = left[0] * right[0] + left[0] + right[0]
+        case Recursive():
+            # It may never end.
+            rows = _ENDLESS
+        case CteScan():
+            rows = SCANNED_ROWS
+        case With():
+            rows = below[1][0]
         case Window():
             (rows, _), *_ = below
             # An aggregate sees its frame anew for every row.

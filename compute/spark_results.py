@@ -31,6 +31,7 @@ from compute.executor import BATCH_ROWS_MAX
 from sql.errors import SqlError
 from sql.plan import (
     Const,
+    CteScan,
     DistinctOn,
     DistinctRows,
     Expr,
@@ -42,6 +43,7 @@ from sql.plan import (
     Plan,
     PlanColumn,
     Project,
+    Recursive,
     RelationId,
     Scan,
     SetOp,
@@ -49,6 +51,7 @@ from sql.plan import (
     Sort,
     Values,
     Window,
+    With,
 )
 from sql.types import Value
 
@@ -188,6 +191,10 @@ def rows_at_least(
             return len(plan.rows)
         case Project() | Sort() | Window():
             return below(plan.input)
+        case With():
+            return below(plan.input)
+        case CteScan() | Recursive():
+            return 0
         case Limit():
             return _limited(plan, below(plan.input), parameters)
         case SetOp(kind=SetOpKind.UNION, all=True):

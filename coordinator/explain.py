@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
 from sql.plan import (
+    CteScan,
     DistinctOn,
     DistinctRows,
     Filter,
@@ -13,12 +14,14 @@ from sql.plan import (
     Limit,
     Plan,
     Project,
+    Recursive,
     RelationId,
     Scan,
     SetOp,
     Sort,
     Values,
     Window,
+    With,
 )
 from storage.batch import ShardView
 
@@ -39,10 +42,14 @@ def plan_lines(plan: Plan, inputs: Mapping[RelationId, ShardView]) -> list[str]:
 
 def _children(plan: Plan) -> Sequence[Plan]:
     match plan:
-        case Scan() | Values():
+        case Scan() | Values() | CteScan():
             return ()
         case Join() | SetOp():
             return (plan.left, plan.right)
+        case With():
+            return (plan.definition, plan.input)
+        case Recursive():
+            return (plan.base, plan.step)
         case _:
             return (plan.input,)
 
@@ -72,6 +79,12 @@ def _label(plan: Plan, inputs: Mapping[RelationId, ShardView]) -> str:
             return f"Sort ({_many(len(plan.keys), 'key')})"
         case Limit():
             return "Limit"
+        case With():
+            return f"With {plan.name}"
+        case CteScan():
+            return f"CTE Scan on {plan.name}"
+        case Recursive():
+            return f"Recursive Union as {plan.name}"
         case _:
             assert_never(plan)
 

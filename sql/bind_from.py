@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pglast import ast
 from pglast.enums import JoinType
@@ -19,6 +19,7 @@ from sql.plan import (
     BoolOp,
     Coalesce,
     ColumnRef,
+    CteScan,
     Expr,
     Join,
     JoinKind,
@@ -32,6 +33,9 @@ from sql.plan import (
 from sql.scope import Item, Scope, check_conflicts
 from sql.syntax import Node, at, is_a, strings, unsupported
 from sql.types import BOOL, INT8, TEXT
+
+if TYPE_CHECKING:
+    from sql.bind_queries import SelectResult
 
 _SYSTEM_SCHEMAS: Final = frozenset({"pg_catalog", "information_schema"})
 _KINDS: Final = {
@@ -150,7 +154,8 @@ def _table(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]
                 message = f'WITH query "{node.relname}" does not have a RETURNING clause'
                 raise SqlError("0A000", message, at(node.location))
             if cte is not None:
-                return _cte(binding, scope, node, cte.plan, cte.columns)
+                scope.reads_itself = scope.reads_itself or cte.shared in binding.work_tables
+                return _cte(binding, scope, node, cte)
     table = find_table(binding, node)
     binding.tables[table.schema, table.name] = table
     scanned = scan(binding, table)
@@ -159,16 +164,21 @@ def _table(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]
 
 
 def _cte(
-    binding: Binding, scope: Scope, node: Node, plan: Plan, columns: Sequence[PlanColumn]
+    binding: Binding, scope: Scope, node: Node, cte: "SelectResult"
 ) -> tuple[Plan, list[Item]]:
-    """A use of a CTE: its plan under a projection with ids of its own (P1)."""
+    """A use of a CTE: a scan of its rows, or its plan under a projection with ids of its own
+    (P1).
+    """
+    columns = cte.columns
     made = tuple([binding.new_column(column.name, column.type) for column in columns])
     for fresh, column in zip(made, columns, strict=True):
         if column.id in binding.origins:
             binding.origins[fresh.id] = binding.origins[column.id]
         if column.id in binding.inexact:
             binding.inexact.add(fresh.id)
-    wrapped = Project(plan, made, tuple([_ref(column) for column in columns]))
+    wrapped: Plan = Project(cte.plan, made, tuple([_ref(column) for column in columns]))
+    if cte.shared is not None:
+        wrapped = CteScan(cte.shared, node.relname, made)
     scope.ids.update([column.id for column in made])
     name = node.relname if node.alias is None else node.alias.aliasname
     named = [(column.name, _ref(column)) for column in made]

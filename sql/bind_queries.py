@@ -8,13 +8,14 @@ column of an INSERT, or `SelectResult.settle`, which makes them text.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final
 
 from pglast import ast
 from pglast.enums import SetOperation
 
 from sql import numeric
+from sql.bind_ctes import Shared, entries, with_shared
 from sql.bind_expressions import condition
 from sql.bind_from import from_clause
 from sql.bind_grouping import Grouping, key_columns
@@ -32,23 +33,23 @@ from sql.bind_windows import named_windows
 from sql.binding import Binding
 from sql.coerce import (
     convert_common,
-    implicit,
     is_exact,
     reshaped,
     select_common_type,
     to_common_type,
 )
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError, mismatch, not_supported
 from sql.plan import (
     ColumnRef,
+    CteId,
     DistinctOn,
     DistinctRows,
     Expr,
     Filter,
-    Limit,
     Plan,
     PlanColumn,
     Project,
+    Recursive,
     SetOp,
     SetOpKind,
     Sort,
@@ -57,10 +58,13 @@ from sql.plan import (
     Window,
 )
 from sql.scope import Item, Scope
+from sql.select_result import SelectResult
 from sql.sort_keys import sort_direction
 from sql.syntax import Node, at, is_a, position, strings
 from sql.traverse import rewritten_window
-from sql.types import TEXT, SqlType, plain_type
+from sql.types import NUMERIC, SqlType, display, plain_type
+
+__all__ = ["SelectResult", "bind_query", "bind_with"]
 
 ONE_ROW: Final = Values((), ((),))
 _SET_KINDS: Final = {
@@ -70,57 +74,20 @@ _SET_KINDS: Final = {
 }
 
 
-@dataclass(slots=True)
-class SelectResult:
-    """A bound query: its plan, columns, the node behind each column, and columns still unknown."""
-
-    plan: Plan
-    columns: tuple[PlanColumn, ...]
-    nodes: list[Node]
-    unknown: dict[int, Expr] = field(default_factory=dict[int, Expr])
-    returns: bool = True
-    """Whether there are rows to read: not of a data-modifying WITH query without RETURNING."""
-
-    def settle(self, binding: Binding) -> None:
-        """Make what is still unknown text (resolveTargetListUnknowns)."""
-        for index in tuple(self.unknown):
-            self.retype(binding, index, TEXT)
-
-    def retype(self, binding: Binding, index: int, target: SqlType) -> None:
-        """Give an unknown column a type, down where its literal stands."""
-        expr = implicit(binding, self.unknown.pop(index), self.nodes[index], target)
-        column = self.columns[index]
-        made = replace(column, type=expr.type)
-        self.plan = _redefined(self.plan, column, expr)
-        self.columns = (*self.columns[:index], made, *self.columns[index + 1 :])
-
-
-def _redefined(plan: Plan, column: PlanColumn, expr: Expr) -> Plan:
-    """The plan with the literal behind an output column replaced."""
-    match plan:
-        case Project():
-            index = next(i for i, made in enumerate(plan.columns) if made.id == column.id)
-            made = replace(plan.columns[index], type=expr.type)
-            columns = (*plan.columns[:index], made, *plan.columns[index + 1 :])
-            below, own = plan.input, plan.exprs[index]
-            if isinstance(own, ColumnRef):
-                below = _redefined(below, PlanColumn(own.id, made.name, own.type), expr)
-                expr = ColumnRef(own.id, expr.type)
-            exprs = (*plan.exprs[:index], expr, *plan.exprs[index + 1 :])
-            return Project(below, columns, exprs)
-        case Sort() | Limit() | DistinctRows() | DistinctOn() | Filter():
-            return replace(plan, input=_redefined(plan.input, column, expr))
-        case _:
-            raise AssertionError("an unknown column comes from a projection")
-
-
 def bind_query(binding: Binding, node: Node, parent: Scope | None) -> SelectResult:
     """Bind a query below `parent`; unknown columns may remain."""
     if not is_a(node, ast.SelectStmt):
         raise not_supported("a data-modifying statement here", None)
     scope = Scope(parent)
-    if node.withClause is not None:
-        bind_with(binding, scope, node.withClause)
+    if node.withClause is None:
+        return _query(binding, scope, node)
+    shared = bind_with(binding, scope, node.withClause, share=True)
+    result = _query(binding, scope, node)
+    result.plan = with_shared(binding, result.plan, shared)
+    return result
+
+
+def _query(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     if node.lockingClause:
         raise not_supported("SELECT FOR UPDATE or SHARE", None)
     if node.valuesLists:
@@ -133,34 +100,86 @@ def bind_query(binding: Binding, node: Node, parent: Scope | None) -> SelectResu
 # --- WITH --------------------------------------------------------------------------------------
 
 
-def bind_with(binding: Binding, scope: Scope, node: Node) -> None:
-    """Bind the CTEs of a WITH clause into the scope, each seeing those before it."""
-    if node.recursive:
-        raise not_supported("WITH RECURSIVE", at(node.location))
-    for cte in node.ctes:
-        if cte.ctename in scope.ctes:
-            message = f'WITH query name "{cte.ctename}" specified more than once'
-            raise SqlError("42712", message, at(cte.location))
-        if not is_a(cte.ctequery, ast.SelectStmt):
+def bind_with(
+    binding: Binding, scope: Scope, node: Node, *, share: bool = False
+) -> Sequence[Shared]:
+    """Bind the CTEs of a WITH clause into the scope, each seeing those before it.
+
+    With `share` the caller puts what is returned around the query (`with_shared`).
+    """
+    shared: list[Shared] = []
+    share = share and all(is_a(cte.ctequery, ast.SelectStmt) for cte in node.ctes)
+    for entry in entries(node):
+        cte = entry.node
+        if cte.search_clause is not None or cte.cycle_clause is not None:
+            raise not_supported("SEARCH or CYCLE", at(cte.location))
+        if entry.recursive:
+            result = _recursive(binding, Scope(scope.parent, ctes=dict(scope.ctes)), cte)
+        elif not is_a(cte.ctequery, ast.SelectStmt):
             result = _part(binding, scope, cte, node)
         else:
             result = bind_query(binding, cte.ctequery, Scope(scope.parent, ctes=dict(scope.ctes)))
         result.settle(binding)
-        names = strings(cte.aliascolnames)
-        if len(names) > len(result.columns):
-            message = (
-                f'WITH query "{cte.ctename}" has {len(result.columns)} columns available but '
-                f"{len(names)} columns specified"
-            )
-            raise SqlError("42P10", message, at(cte.location))
-        kept = [column.name for column in result.columns[len(names) :]]
-        result.columns = tuple(
-            [
-                replace(column, name=name)
-                for column, name in zip(result.columns, [*names, *kept], strict=True)
-            ]
-        )
+        _rename(result, cte)
+        if share:
+            result.shared = CteId(binding.new_id())
+            shared.append(Shared(result.shared, cte.ctename, result.plan))
         scope.ctes[cte.ctename] = result
+    return shared
+
+
+def _rename(result: SelectResult, cte: Node) -> None:
+    names = strings(cte.aliascolnames)
+    if len(names) > len(result.columns):
+        message = (
+            f'WITH query "{cte.ctename}" has {len(result.columns)} columns available but '
+            f"{len(names)} columns specified"
+        )
+        raise SqlError("42P10", message, at(cte.location))
+    names = (*names, *[column.name for column in result.columns[len(names) :]])
+    columns = zip(result.columns, names, strict=True)
+    result.columns = tuple([replace(column, name=name) for column, name in columns])
+
+
+def _recursive(binding: Binding, scope: Scope, cte: Node) -> SelectResult:
+    """`base UNION [ALL] step`: the step sees the rows of the last round by the query's name."""
+    node, name = cte.ctequery, cte.ctename
+    outer: Sequence[Shared] = ()
+    if node.withClause is not None:
+        outer = bind_with(binding, scope, node.withClause, share=True)
+    base = _side(binding, scope, node.larg)
+    base.settle(binding)
+    types = [
+        NUMERIC if column.type.name == "numeric" and column.type.typmod < 0 else column.type
+        for column in base.columns
+    ]
+    columns = [binding.new_column(c.name, t) for c, t in zip(base.columns, types, strict=True)]
+    last = SelectResult(base.plan, tuple(columns), base.nodes, shared=CteId(binding.new_id()))
+    _rename(last, cte)
+    assert last.shared is not None, "it was given just now"
+    binding.work_tables.add(last.shared)
+    step = _side(binding, Scope(scope.parent, ctes={**scope.ctes, name: last}), node.rarg)
+    binding.work_tables.discard(last.shared)
+    if len(base.columns) != len(step.columns):
+        message = "each UNION query must have the same number of columns"
+        raise SqlError("42601", message, position(step.nodes[0]) if step.nodes else None)
+    for index, column in enumerate(base.columns):
+        overall = _common(binding, base, step, index, "UNION")
+        _check_overall(name, index, column.type, overall, base.nodes[index])
+    plans = [_as_types(binding, side, types, "UNION") for side in (base, step)]
+    plan = Recursive(last.shared, name, plans[0], plans[1], bool(node.all), last.columns)
+    return SelectResult(with_shared(binding, plan, outer), last.columns, base.nodes)
+
+
+def _check_overall(name: str, index: int, base: SqlType, overall: SqlType, node: Node) -> None:
+    if (base.name, base.typmod) == (overall.name, overall.typmod):
+        return
+    message = (
+        f'recursive query "{name}" column {index + 1} has type {display(base)} in non-recursive '
+        f"term but type {display(overall)} overall"
+    )
+    hint = "Cast the output of the non-recursive term to the correct type."
+    raise mismatch(message, position(node), hint=hint)
 
 
 def _part(binding: Binding, scope: Scope, cte: Node, clause: Node) -> SelectResult:
@@ -198,9 +217,22 @@ def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     grouped = groups.keys or groups.sets is not None or scope.aggregates or scope.groupings
     if grouped or having is not None:
         plan = _grouped(binding, scope, plan, groups, targets, having)
+    if scope.reads_itself and scope.aggregates:
+        _refuse_aggregates(binding, scope)
     if scope.windows:
         plan = Window(plan, tuple(scope.windows.values()), tuple(scope.windows))
     return _finished(binding, plan, targets, order, limit, distinct)
+
+
+def _refuse_aggregates(binding: Binding, scope: Scope) -> None:
+    ids = {column.id for column in scope.aggregates.values()}
+    places = [
+        place
+        for expr, place in binding.places.values()
+        if isinstance(expr, ColumnRef) and expr.id in ids
+    ]
+    message = "aggregate functions are not allowed in a recursive query's recursive term"
+    raise SqlError("42P19", message, at(min(places, default=None)))
 
 
 def _refuse_clauses(node: Node) -> None:

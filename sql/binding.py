@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sql.catalog import Catalog, LookUp, Table
 from sql.errors import SqlError
-from sql.plan import ColumnId, ColumnRef, Expr, Param, PlanColumn
+from sql.plan import ColumnId, ColumnRef, CteId, Expr, Param, PlanColumn
 from sql.syntax import at
 from sql.types import UNKNOWN, SqlType, display
 
@@ -79,6 +79,8 @@ class Binding:
     """The WITH clause of the statement itself: only there a query may modify data."""
     parts: "list[Part]" = field(default_factory=list[Any])
     """Data-modifying WITH queries, as they come (`bind_parts.py`)."""
+    work_tables: set[CteId] = field(default_factory=set[CteId])
+    """The recursions whose steps are being bound."""
     parameter_places: dict[int, int] = field(default_factory=dict[int, int])
 
     def expression(self, scope: "Scope", node: "Node") -> Expr:

@@ -16,6 +16,7 @@ from sql.plan import (
     ColumnId,
     ColumnRef,
     Const,
+    CteScan,
     Distinct,
     DistinctOn,
     DistinctRows,
@@ -35,6 +36,7 @@ from sql.plan import (
     Plan,
     PlanColumn,
     Project,
+    Recursive,
     Scan,
     SetOp,
     Sort,
@@ -44,6 +46,7 @@ from sql.plan import (
     Values,
     Window,
     WindowCall,
+    With,
 )
 from sql.statements import Modify, Query
 from sql.syntax import Node, at
@@ -167,6 +170,12 @@ def _head(plan: Plan) -> str:
             return "Sort"
         case Limit():
             return "Limit"
+        case With():
+            return f"With {plan.name}"
+        case CteScan():
+            return f"CTE Scan on {plan.name}"
+        case Recursive():
+            return f"Recursive Union{' All' if plan.all else ''} as {plan.name}"
         case _:
             assert_never(plan)
 
@@ -207,7 +216,7 @@ def _details(plan: Plan, names: "_Names") -> Iterator[str]:
             yield f"Distinct Key: {', '.join(map(names.expr, plan.keys))}"
             if plan.order:
                 yield f"Order: {', '.join(map(names.sort_key, plan.order))}"
-        case DistinctRows() | SetOp():
+        case DistinctRows() | SetOp() | With() | CteScan() | Recursive():
             return
 
 
@@ -249,8 +258,10 @@ class _Names:
             case Scan():
                 columns = plan.columns + (plan.identity or ())
                 self._columns.update((col.id, f"{plan.name}.{col.name}") for col in columns)
-            case Values() | Project() | SetOp():
+            case Values() | Project() | SetOp() | Recursive():
                 self._columns.update((column.id, column.name) for column in plan.columns)
+            case CteScan():
+                self._columns.update((col.id, f"{plan.name}.{col.name}") for col in plan.columns)
             case GroupBy():
                 self._learn_grouping(plan)
             case Window():

@@ -21,6 +21,8 @@ from sql.functions import Function
 from sql.types import SqlType, Value
 
 ColumnId = NewType("ColumnId", int)
+CteId = NewType("CteId", int)
+"""Names rows that a plan makes once and reads in several places."""
 RelationId = NewType("RelationId", str)
 """Names an input given at run time: a shard, or `new` for the rows a statement has just made."""
 
@@ -409,6 +411,43 @@ class SetOp:
 
 
 @dataclass(frozen=True, slots=True)
+class With:
+    """Rows of `definition` are made once for all scans of them in `input`, whose columns these are.
+    `definition` refers to no outer query.
+    """
+
+    cte: CteId
+    name: str
+    definition: "Plan"
+    input: "Plan"
+
+
+@dataclass(frozen=True, slots=True)
+class CteScan:
+    """The rows of a With, or in the step of a Recursive those of the last round; `columns[i]` is
+    its i-th column.
+    """
+
+    cte: CteId
+    name: str
+    columns: tuple[PlanColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recursive:
+    """The rows of `base`, then those of `step` over the rows of the last round, until there are
+    none. All three have columns of the same types. Not `all`: a row that was there is left out.
+    """
+
+    cte: CteId
+    name: str
+    base: "Plan"
+    step: "Plan"
+    all: bool
+    columns: tuple[PlanColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Sort:
     """Orders rows; keys are over the input's columns."""
 
@@ -431,7 +470,7 @@ class Limit:
 
 Plan: TypeAlias = (
     Scan | Values | Project | Filter | Join | GroupBy | Window | DistinctRows | DistinctOn | SetOp
-    | Sort | Limit
+    | Sort | Limit | With | CteScan | Recursive
 )  # fmt: skip
 
 
@@ -440,9 +479,9 @@ def output_columns(plan: Plan) -> tuple[PlanColumn, ...]:
     match plan:
         case Scan():
             return plan.columns + (plan.identity or ())
-        case Values() | Project() | SetOp():
+        case Values() | Project() | SetOp() | CteScan() | Recursive():
             return plan.columns
-        case Filter() | DistinctRows() | DistinctOn() | Sort() | Limit():
+        case Filter() | DistinctRows() | DistinctOn() | Sort() | Limit() | With():
             return output_columns(plan.input)
         case Join():
             return output_columns(plan.left) + output_columns(plan.right)

@@ -31,6 +31,7 @@ from sql.plan import (
     ColumnId,
     ColumnRef,
     Const,
+    CteScan,
     DistinctOn,
     DistinctRows,
     Expr,
@@ -43,6 +44,7 @@ from sql.plan import (
     Param,
     Plan,
     Project,
+    Recursive,
     RelationId,
     Scan,
     SetOp,
@@ -50,6 +52,7 @@ from sql.plan import (
     Subquery,
     Values,
     Window,
+    With,
     output_columns,
 )
 from sql.traverse import children, column_ids, plan_expressions, with_children
@@ -86,8 +89,14 @@ class _Finder:
         match plan:
             case Scan():
                 self._scan(plan, carried)
-            case Values():
+            case Values() | CteScan():
                 pass
+            case With():
+                self.visit(plan.definition, ())
+                self.visit(plan.input, carried)
+            case Recursive():
+                self.visit(plan.base, ())
+                self.visit(plan.step, ())
             case Filter():
                 self.visit(plan.input, _closed([*carried, *conjuncts(plan.predicate)]))
             case Project():

@@ -10,7 +10,8 @@ from itertools import count
 from typing import TypeVar
 
 from sql.functions import Function
-from sql.plan import ColumnId, ColumnRef, Expr, Plan, PlanColumn, Subquery
+from sql.plan import ColumnId, ColumnRef, CteScan, Expr, Plan, PlanColumn, Subquery
+from sql.traverse import plan_column_ids
 from sql.types import SqlType
 
 _T = TypeVar("_T")
@@ -38,12 +39,18 @@ def same_expression(left: Expr, right: Expr) -> bool:
     return has_subquery(left) and has_subquery(right) and canonical(left) == canonical(right)
 
 
+def free_columns(plan: Plan) -> set[ColumnId]:
+    """The columns of outer queries that the plan refers to (P3)."""
+    return set(plan_column_ids(plan)) - set(_made(plan))
+
+
 def has_subquery(value: object) -> bool:
     """Whether a subquery stands anywhere in it."""
-    return isinstance(value, Subquery) or any(map(has_subquery, _parts(value)))
+    return isinstance(value, Subquery) or any(map(has_subquery, parts_of(value)))
 
 
-def _parts(value: object) -> Iterator[object]:
+def parts_of(value: object) -> Iterator[object]:
+    """What a plan or an expression is made of, one level down."""
     if isinstance(value, tuple):
         yield from value
     elif dataclasses.is_dataclass(value) and not isinstance(value, _WHOLE):
@@ -51,22 +58,38 @@ def _parts(value: object) -> Iterator[object]:
             yield getattr(value, field.name)
 
 
+def with_scans(value: _T, expanded: Callable[[CteScan], Plan]) -> _T:
+    """The plan with every scan of a WITH query replaced, at every depth."""
+    if isinstance(value, CteScan):
+        return expanded(value)  # type: ignore[return-value]
+    return _rebuilt(value, lambda part: with_scans(part, expanded))
+
+
+def _rebuilt(value: _T, rebuild: Callable[[object], object]) -> _T:
+    """The value with its parts rebuilt; itself if they stay what they are."""
+    if isinstance(value, tuple):
+        items = [rebuild(part) for part in value]
+        same = all(item is part for item, part in zip(items, value, strict=True))
+        return value if same else tuple(items)  # type: ignore[return-value]
+    if isinstance(value, _WHOLE) or not dataclasses.is_dataclass(value):
+        return value
+    parts: dict[str, object] = {}
+    for field in dataclasses.fields(value):
+        part = getattr(value, field.name)
+        made = rebuild(part)
+        if made is not part:
+            parts[field.name] = made
+    return dataclasses.replace(value, **parts) if parts else value  # type: ignore[type-var]
+
+
 def _made(value: object) -> Iterator[ColumnId]:
     if isinstance(value, PlanColumn):
         yield value.id
-    for part in _parts(value):
+    for part in parts_of(value):
         yield from _made(part)
 
 
 def _replaced(value: _T, ids: dict[ColumnId, ColumnId]) -> _T:
     if isinstance(value, PlanColumn | ColumnRef):
         return dataclasses.replace(value, id=ids.get(value.id, value.id))
-    if isinstance(value, tuple):
-        return tuple([_replaced(part, ids) for part in value])  # type: ignore[return-value]
-    if isinstance(value, _WHOLE) or not dataclasses.is_dataclass(value):
-        return value
-    parts = {
-        field.name: _replaced(getattr(value, field.name), ids)
-        for field in dataclasses.fields(value)
-    }
-    return dataclasses.replace(value, **parts)  # type: ignore[type-var]
+    return _rebuilt(value, lambda part: _replaced(part, ids))

@@ -56,6 +56,8 @@ class Scope:
     clause: str = "SELECT"
     aggregates: dict[Aggregate, PlanColumn] = field(default_factory=dict[Aggregate, PlanColumn])
     in_aggregate: bool = False
+    reads_itself: bool = False
+    """Whether FROM has the rows of a recursion whose step this is."""
     windows: dict[WindowCall, PlanColumn] = field(default_factory=dict[WindowCall, PlanColumn])
     named_windows: "dict[str, WindowDefinition]" = field(
         default_factory=dict[str, "WindowDefinition"]

@@ -15,6 +15,7 @@ from sql.plan import (
     ColumnId,
     ColumnRef,
     Const,
+    CteScan,
     Distinct,
     DistinctOn,
     DistinctRows,
@@ -32,6 +33,7 @@ from sql.plan import (
     Param,
     Plan,
     Project,
+    Recursive,
     Scan,
     SetOp,
     Sort,
@@ -40,6 +42,7 @@ from sql.plan import (
     Values,
     Window,
     WindowCall,
+    With,
     output_columns,
 )
 
@@ -100,7 +103,7 @@ def substituted(expr: Expr, by: Mapping[ColumnId, Expr]) -> Expr:
 def plan_expressions(plan: Plan) -> tuple[Expr, ...]:
     """The expressions of one node, not of its inputs."""
     match plan:
-        case Scan() | DistinctRows() | SetOp():
+        case Scan() | DistinctRows() | SetOp() | With() | CteScan() | Recursive():
             return ()
         case Values():
             return tuple([expr for row in plan.rows for expr in row])
@@ -147,10 +150,14 @@ def _window_parts(call: WindowCall) -> Iterator[Expr]:
 def inputs(plan: Plan) -> tuple[Plan, ...]:
     """The plans below one node."""
     match plan:
-        case Scan() | Values():
+        case Scan() | Values() | CteScan():
             return ()
         case Join() | SetOp():
             return (plan.left, plan.right)
+        case With():
+            return (plan.definition, plan.input)
+        case Recursive():
+            return (plan.base, plan.step)
         case _:
             return (plan.input,)
 
@@ -158,8 +165,14 @@ def inputs(plan: Plan) -> tuple[Plan, ...]:
 def rewritten_plan(plan: Plan, rewrite: Rewrite) -> Plan:
     """The plan with every expression rewritten, at every depth."""
     match plan:
-        case Scan():
+        case Scan() | CteScan():
             return plan
+        case With():
+            definition = rewritten_plan(plan.definition, rewrite)
+            return replace(plan, definition=definition, input=rewritten_plan(plan.input, rewrite))
+        case Recursive():
+            base, step = rewritten_plan(plan.base, rewrite), rewritten_plan(plan.step, rewrite)
+            return replace(plan, base=base, step=step)
         case Values():
             return replace(plan, rows=tuple([tuple(map(rewrite, row)) for row in plan.rows]))
         case Join() | SetOp():
@@ -245,6 +258,21 @@ def is_volatile_expression(expr: Expr) -> bool:
     return any(map(is_volatile_expression, children(expr)))
 
 
+def is_volatile_plan(plan: Plan) -> bool:
+    """Whether it may answer differently the next time, anywhere in it."""
+    if any(map(_is_volatile_anywhere, plan_expressions(plan))):
+        return True
+    return any(map(is_volatile_plan, inputs(plan)))
+
+
+def _is_volatile_anywhere(expr: Expr) -> bool:
+    if isinstance(expr, Call) and expr.function.volatility == "volatile":
+        return True
+    if isinstance(expr, Subquery) and is_volatile_plan(expr.plan):
+        return True
+    return any(map(_is_volatile_anywhere, children(expr)))
+
+
 def column_ids(expr: Expr) -> Iterator[ColumnId]:
     """Every column that an expression uses, those inside its subqueries too."""
     if isinstance(expr, ColumnRef):
@@ -297,8 +325,9 @@ def plan_uses(plan: Plan) -> Iterator[ColumnId]:
     waiting: list[Plan] = [plan]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, SetOp | DistinctRows):
-            for below in inputs(node):
+        if isinstance(node, SetOp | DistinctRows | Recursive | With):
+            # Of a With only the definition counts; its input's columns are known already.
+            for below in inputs(node)[: 1 if isinstance(node, With) else 2]:
                 yield from (column.id for column in output_columns(below))
         waiting.extend(inputs(node))
 
@@ -311,8 +340,13 @@ def _without(plan: Plan, used: set[ColumnId]) -> Plan:
                 return plan
             columns = tuple([plan.columns[index] for index in kept])
             return replace(plan, columns=columns, ordinals=tuple([plan.ordinals[i] for i in kept]))
-        case Values():
+        case Values() | CteScan():
             return plan
+        case With():
+            definition = _without(plan.definition, used)
+            return replace(plan, definition=definition, input=_without(plan.input, used))
+        case Recursive():
+            return replace(plan, base=_without(plan.base, used), step=_without(plan.step, used))
         case Join() | SetOp():
             return replace(plan, left=_without(plan.left, used), right=_without(plan.right, used))
         case _:

@@ -56,4 +56,7 @@ _DUCKDB: Final = Dialect(
     values=_values,
     error=error,
     empty_sets=True,
+    materialized="materialized ",
+    union_recursion=True,
+    deep_correlation=True,
 )

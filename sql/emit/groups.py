@@ -5,13 +5,14 @@ INVARIANTS
       leaves out there is put back by an outer join.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from sql.emit.scope import Scope
 from sql.emit.select_parts import Select, check_intervals, derived, numbered, within
-from sql.plan import ColumnId, ColumnRef, GroupBy, output_columns
+from sql.plan import ColumnId, ColumnRef, Expr, GroupBy, PlanColumn, output_columns
+from sql.traverse import column_ids
 
 _COUNTS: Final = frozenset({"count", "regr_count"})
 """Aggregates that are not NULL over nothing."""
@@ -19,6 +20,8 @@ _COUNTS: Final = frozenset({"count", "regr_count"})
 
 def group_by(plan: GroupBy, select: Select, scope: Scope) -> Select:
     """The groups of a plain SELECT of the node's input."""
+    if not scope.statement.dialect.deep_correlation:
+        plan, select = _with_arguments(plan, select, scope)
     keys = plan.keys
     check_intervals(plan.key_columns, scope.statement, "grouping by an interval")
     if plan.sets is not None or any(not isinstance(key, ColumnRef) for key in keys):
@@ -38,6 +41,47 @@ def group_by(plan: GroupBy, select: Select, scope: Scope) -> Select:
         count = f"(select count(1) as z from {select.source}) {scope.statement.alias()}"
         return Select(count, {}, outputs={})
     return replace(select, outputs=outputs, group=", ".join(key_texts) or None)
+
+
+def _with_arguments(plan: GroupBy, select: Select, scope: Scope) -> tuple[GroupBy, Select]:
+    """A derived table that has what aggregates take from outer queries as columns: Spark takes no
+    column of an outer query beside one of its own in an aggregate.
+    """
+    made: dict[Expr, PlanColumn] = {}
+    for call in plan.aggregates:
+        for arg in call.args:
+            if not select.names.keys() >= set(column_ids(arg)) and not isinstance(arg, ColumnRef):
+                number = ColumnId(-1 - len(made))
+                made.setdefault(arg, PlanColumn(number, "argument", arg.type))
+    if not made:
+        return plan, select
+    inside = within(select, scope)
+    columns = (*output_columns(plan.input), *made.values())
+    texts = {column.id: inside.emit(arg) for arg, column in made.items()}
+    below = _derived_with(select, {**select.names, **texts}, columns, scope)
+    calls = [
+        replace(call, args=tuple([_column(made.get(arg), arg) for arg in call.args]))
+        for call in plan.aggregates
+    ]
+    return replace(plan, aggregates=tuple(calls)), below
+
+
+def _column(column: PlanColumn | None, otherwise: Expr) -> Expr:
+    return otherwise if column is None else ColumnRef(column.id, column.type)
+
+
+def _derived_with(
+    select: Select, texts: Mapping[ColumnId, str], columns: Sequence[PlanColumn], scope: Scope
+) -> Select:
+    """The SELECT with these outputs as a table; ids below zero are called `x<n>`."""
+    alias = scope.statement.alias()
+    names = {
+        column.id: f"c{column.id}" if column.id > 0 else f"x{-column.id}" for column in columns
+    }
+    items = ", ".join(f"{texts[column.id]} as {names[column.id]}" for column in columns)
+    where = f" where {' and '.join(select.where)}" if select.where else ""
+    text = f"(select {items} from {select.source}{where}) {alias}"
+    return Select(text, {id_: f"{alias}.{name}" for id_, name in names.items()})
 
 
 def _with_keys(plan: GroupBy, select: Select, scope: Scope) -> Select:

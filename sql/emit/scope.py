@@ -23,6 +23,7 @@ from sql.plan import (
     ColumnId,
     ColumnRef,
     Const,
+    CteId,
     Expr,
     Param,
     Plan,
@@ -58,6 +59,9 @@ class Dialect:
     an alias and its columns as a relation. `intervals`: whether intervals are values like others,
     which compare, group and leave a query. `error`: an expression that fails, by SQLSTATE and
     message. `empty_sets`: whether the grouping set of no keys makes a row of no input.
+    `materialized`: the word that has a WITH query run once. `union_recursion`: whether WITH
+    RECURSIVE takes UNION. `deep_correlation`: whether a subquery may refer to more than the query
+    next to it.
     """
 
     engine: str
@@ -73,6 +77,9 @@ class Dialect:
     values: Callable[[Sequence[str], str, Sequence[str]], str]
     error: Callable[[str, str], str]
     empty_sets: bool
+    materialized: str
+    union_recursion: bool
+    deep_correlation: bool
 
     def unsupported(self, what: str) -> SqlError:
         """0A000: what this engine cannot do as PostgreSQL does."""
@@ -97,6 +104,12 @@ class Statement:
     calls: dict[str, OutsideCall] = field(default_factory=dict[str, OutsideCall])
     row_by_row: bool = False
     """Whether one of the calls is made for every row, not only for those that need it."""
+    ctes: list[str] = field(default_factory=list[str])
+    """WITH queries of the statement, as text."""
+    cte_columns: dict[CteId, tuple[str, Sequence[str]]] = field(
+        default_factory=dict[CteId, tuple[str, Sequence[str]]]
+    )
+    """The name of each and what its columns are called."""
     names: int = 0
     depth: int = 0
 
@@ -153,6 +166,8 @@ class Scope:
     subplan: Callable[[Plan, "Scope"], str]
     filtering: bool = False
     """Whether the expression is a WHERE condition or one of its ANDed parts."""
+    nearest: frozenset[ColumnId] = frozenset()
+    """The columns of the query that the expression stands in."""
 
     def element(self, type_: SqlType) -> "tuple[str, ColumnRef, Scope]":
         """A variable for the elements of an array, by its name and as an expression, and the scope

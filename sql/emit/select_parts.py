@@ -40,7 +40,12 @@ def within(select: Select, outer: Scope, *, filtering: bool = False) -> Scope:
     """Where expressions over a SELECT's source stand; columns of outer queries stay visible
     (P3).
     """
-    return replace(outer, columns={**outer.columns, **select.names}, filtering=filtering)
+    return replace(
+        outer,
+        columns={**outer.columns, **select.names},
+        filtering=filtering,
+        nearest=frozenset(select.names),
+    )
 
 
 def render(

@@ -19,12 +19,14 @@ Not here: what the engines write differently (`scope.Dialect`), running it (`com
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from sql.emit.ctes import CTES_BEGIN, cte_scan, recursive, with_query
 from sql.emit.groups import group_by
 from sql.emit.limits import count, distinct_on, limit_by_number, ranked_input
 from sql.emit.scope import DEPTH_MAX, Dialect, OutsideCall, Scope, Statement, too_complex
 from sql.emit.select_parts import Names, Select, check_intervals, derived, render, within
 from sql.plan import (
     BoolOp,
+    CteScan,
     DistinctOn,
     DistinctRows,
     Expr,
@@ -37,15 +39,18 @@ from sql.plan import (
     Plan,
     PlanColumn,
     Project,
+    Recursive,
     RelationId,
     Scan,
     SetOp,
     Sort,
     Values,
     Window,
+    With,
     output_columns,
 )
 from sql.plan_depth import check_depth
+from sql.renumbering import free_columns, has_subquery
 from sql.types import Value
 
 _INT_MAX = 2_147_483_647
@@ -86,6 +91,8 @@ def emit_plan(
     columns = output_columns(plan)
     check_intervals(columns, statement, "an interval as a result")
     text = render(_select(plan, _scope(statement, {})), columns)
+    if statement.ctes:
+        text = f"{CTES_BEGIN}{', '.join(statement.ctes)} {text}"
     arguments = {name: value for value, name in statement.strings.items()}
     return EmittedQuery(text, arguments, columns, statement.calls, statement.row_by_row)
 
@@ -98,6 +105,9 @@ def _scope(statement: Statement, columns: Names, *, filtering: bool = False) -> 
 
 
 def _subplan(plan: Plan, scope: Scope) -> str:
+    if not scope.statement.dialect.deep_correlation and free_columns(plan) - scope.nearest:
+        what = "a subquery that refers to a query further out"
+        raise scope.statement.dialect.unsupported(what)
     return render(_select(plan, scope), output_columns(plan))
 
 
@@ -140,6 +150,12 @@ def _node(plan: Plan, scope: Scope) -> Select:
             return _sort(plan, scope)
         case Limit():
             return _limit(plan, scope)
+        case With():
+            return with_query(plan, scope, _select)
+        case CteScan():
+            return cte_scan(plan, scope)
+        case Recursive():
+            return recursive(plan, scope, _select)
 
 
 def _plain(plan: Plan, scope: Scope) -> Select:
@@ -229,8 +245,20 @@ def _join(plan: Join, scope: Scope) -> Select:
     joined = Select(f"{left.source} {plan.kind.value} join {source}", names)
     if plan.condition is None:
         return joined
+    _check_join(plan, scope)
     condition = within(joined, scope).emit(plan.condition)
     return replace(joined, source=f"{joined.source} on {condition}")
+
+
+def _check_join(plan: Join, scope: Scope) -> None:
+    """Spark does not take subqueries that refer to the joined rows in an outer join's ON."""
+    if scope.statement.dialect.deep_correlation or plan.condition is None:
+        return
+    if plan.kind in (JoinKind.CROSS, JoinKind.INNER) or not has_subquery(plan.condition):
+        return
+    raise scope.statement.dialect.unsupported(
+        f"a subquery in the condition of a {plan.kind.value} join"
+    )
 
 
 def _side(plan: Plan, scope: Scope) -> Select:

@@ -49,4 +49,7 @@ _SPARK: Final = Dialect(
     values=_values,
     error=error,
     empty_sets=False,
+    materialized="",
+    union_recursion=False,
+    deep_correlation=False,
 )

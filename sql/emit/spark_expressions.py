@@ -30,10 +30,13 @@ from sql.plan import (
     IsTest,
     Logical,
     Param,
+    Project,
     Subquery,
     SubqueryKind,
+    Values,
     output_columns,
 )
+from sql.traverse import is_volatile_plan
 from sql.types import SqlType
 
 Special = Callable[[Call, Scope], str]
@@ -161,6 +164,9 @@ def described(function: Function) -> str:
 
 def _subquery(expr: Subquery, scope: Scope) -> str:
     inner = replace(scope, filtering=False)
+    alone = _only_value(expr)
+    if alone is not None:
+        return inner.emit(alone)
     query = scope.subplan(expr.plan, inner)
     match expr.kind:
         case SubqueryKind.SCALAR:
@@ -179,6 +185,16 @@ def _subquery(expr: Subquery, scope: Scope) -> str:
             left = _list(expr.args, inner)
             left = left if len(expr.args) == 1 else f"({left})"
             return f"({left} {expr.kind.value} ({query}))"
+
+
+def _only_value(expr: Subquery) -> Expr | None:
+    """The value of `(SELECT value)`, which is the same without SELECT unless it is volatile."""
+    plan = expr.plan
+    if expr.kind is not SubqueryKind.SCALAR or not isinstance(plan, Project):
+        return None
+    if not isinstance(plan.input, Values) or plan.input.columns or is_volatile_plan(plan):
+        return None
+    return plan.exprs[0] if len(plan.input.rows) == 1 else None
 
 
 def _membership(expr: Subquery, scope: Scope, query: str) -> str:

@@ -1,0 +1,75 @@
+"""WITH queries: made once in front of the statement; recursion where it stands, or in front too.
+
+INVARIANTS
+  E1  a query in front of the statement refers to no outer query, and to those before it only.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from sql.emit.scope import Scope
+from sql.emit.select_parts import Select, render
+from sql.plan import CteScan, Plan, Recursive, With, output_columns
+from sql.renumbering import free_columns
+from sql.traverse import is_volatile_plan
+
+CTES_BEGIN: Final = "with recursive "
+"""What a statement with WITH queries begins with."""
+
+
+def with_relations(text: str, relations: Sequence[str]) -> str:
+    """A statement with further WITH queries in front of its own."""
+    front = ", ".join(relations)
+    if text.startswith(CTES_BEGIN):
+        return f"{CTES_BEGIN}{front}, {text.removeprefix(CTES_BEGIN)}"
+    return f"with {front} {text}"
+
+
+def with_query(plan: With, scope: Scope, select: Callable[[Plan, Scope], Select]) -> Select:
+    """The input; the definition goes in front of the statement (E1)."""
+    statement = scope.statement
+    if not statement.dialect.materialized and is_volatile_plan(plan.definition):
+        # Nothing makes this engine run it once.
+        raise statement.dialect.unsupported("a WITH query with a volatile function")
+    columns = output_columns(plan.definition)
+    text = render(select(plan.definition, scope), columns)
+    name = statement.alias()
+    called = [f"c{column.id}" for column in columns] or ["z"]
+    statement.cte_columns[plan.cte] = (name, called)
+    statement.ctes.append(
+        f"{name}({', '.join(called)}) as {statement.dialect.materialized}({text})"
+    )
+    return select(plan.input, scope)
+
+
+def cte_scan(plan: CteScan, scope: Scope) -> Select:
+    """The rows of a query in front, or of the last round."""
+    name, called = scope.statement.cte_columns[plan.cte]
+    alias = scope.statement.alias()
+    names = {
+        column.id: f"{alias}.{text}" for column, text in zip(plan.columns, called, strict=False)
+    }
+    return Select(f"{name} {alias}", names)
+
+
+def recursive(plan: Recursive, scope: Scope, select: Callable[[Plan, Scope], Select]) -> Select:
+    """A WITH query of its own; in front of the statement if it refers to nothing around it."""
+    statement = scope.statement
+    if not plan.all and not statement.dialect.union_recursion:
+        raise statement.dialect.unsupported("WITH RECURSIVE with UNION")
+    if not plan.columns:
+        raise statement.dialect.unsupported("WITH RECURSIVE of no columns")
+    name, alias = statement.alias(), statement.alias()
+    called = [f"c{column.id}" for column in plan.columns]
+    base = render(select(plan.base, scope), output_columns(plan.base), plan.columns)
+    statement.cte_columns[plan.cte] = (name, called)
+    step = render(select(plan.step, scope), output_columns(plan.step), plan.columns)
+    union = f"union{' all' if plan.all else ''}"
+    text = f"{name}({', '.join(called)}) as (({base}) {union} ({step}))"
+    names = {
+        column.id: f"{alias}.{text}" for column, text in zip(plan.columns, called, strict=True)
+    }
+    if free_columns(plan):
+        return Select(f"(with recursive {text} select * from {name}) {alias}", names)
+    statement.ctes.append(text)
+    return Select(f"{name} {alias}", names)
