@@ -61,7 +61,8 @@ class _Worker:
     """A process that answers lines of JSON with lines of JSON."""
 
     def __init__(self, python: Path, verb: str, environment: Mapping[str, str]) -> None:
-        command = [str(python), str(Path(__file__).with_name("foreign_worker.py")), verb]
+        # -P: the directory beside it has packages that are called like Python's own.
+        command = [str(python), "-P", str(Path(__file__).with_name("foreign_worker.py")), verb]
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
