@@ -36,9 +36,18 @@ from coordinator.maintaining import RunBlocking
 from sql.catalog import SYSTEM_TIMELINE
 from storage.commit import Commit
 from storage.cuts import flush
-from storage.errors import Determinate, Fatal, Fenced, ForeignWriter, Indeterminate, StorageError
+from storage.errors import (
+    Corrupt,
+    Determinate,
+    Fatal,
+    Fenced,
+    ForeignWriter,
+    Indeterminate,
+    NotFound,
+    StorageError,
+)
 from storage.object_store import ObjectStore
-from storage.shard import ShardState, Version
+from storage.shard import Fence, ShardState, Version
 from storage.stash import Put, Stash
 from storage.txns import TimestampPassed, TxnsShard
 from storage.types import Epoch, ShardId, Timestamp
@@ -53,6 +62,11 @@ FLUSHES_AT_ONCE: Final = 4
 
 RESOLVE_PAUSE_S: Final = 0.05
 """Between two looks for the token of a commit whose outcome is unknown."""
+
+
+def _fence_of(error: StorageError) -> Fence:
+    """What a flush has met: somebody else's version, or that its own are not there."""
+    return Fence.FOREIGN if isinstance(error, ForeignWriter) else Fence.DAMAGED
 
 
 @dataclass(slots=True)
@@ -129,7 +143,7 @@ class Committing:
         cut = effect.cut
         versions: dict[ShardId, Version] = {}
         failed: dict[ShardId, str] = {}
-        foreign: set[ShardId] = set()
+        fences: dict[ShardId, Fence] = {}
         limit = asyncio.Semaphore(FLUSHES_AT_ONCE)
 
         async def flush_one(state: ShardState) -> None:
@@ -144,12 +158,13 @@ class Committing:
                     )
                 except Fatal:
                     raise
-                except ForeignWriter as error:
+                except (ForeignWriter, NotFound, Corrupt) as error:
                     failed[state.shard] = str(error)
                     # To one who was deposed the next coordinator's version looks foreign.
                     if await self._still_leading():
-                        log.warning("%s; the table is fenced", error)
-                        foreign.add(state.shard)
+                        fence = _fence_of(error)
+                        log.warning("shard %s is fenced, %s: %s", state.shard, fence.value, error)
+                        fences[state.shard] = fence
                 except (Determinate, Indeterminate) as error:
                     log.warning("shard %s not flushed: %s", state.shard, error)
                     failed[state.shard] = str(error)
@@ -157,7 +172,7 @@ class Committing:
         async with asyncio.TaskGroup() as tasks:
             for state in effect.states:
                 tasks.create_task(flush_one(state))
-        return CutFlushed(cut, versions, failed, foreign)
+        return CutFlushed(cut, versions, failed, fences)
 
     async def _still_leading(self) -> bool:
         """False if that is not known now. Raises Fenced."""

@@ -179,6 +179,12 @@ class Coordination(Protocol):
         """The catalog as far as it is durable; what rests on it is validated when it commits."""
         ...
 
+    async def examine(self, views: Collection[ShardView]) -> None:
+        """An engine could not read these views, which are pinned: if their files are damaged, fence
+        their tables. Raises RequestRefused for a table that is fenced.
+        """
+        ...
+
     async def insert(
         self,
         isolation: Isolation,

@@ -27,6 +27,7 @@ import pyarrow as pa
 
 from coordinator.committing import Committing
 from coordinator.coordination import RequestRefused
+from coordinator.core.completions import ShardDamaged
 from coordinator.core.core import Core
 from coordinator.core.effects import (
     CommitGroup,
@@ -85,6 +86,7 @@ from coordinator.core.messages import (
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.errors import admin_shutdown, storage_failure
+from coordinator.examining import Examining
 from coordinator.leadership import Leadership
 from coordinator.maintaining import Maintaining, RunBlocking
 from sql.catalog import SYSTEM_TIMELINE, Catalog, LookUp, Table
@@ -153,12 +155,15 @@ class Driver:
         self._committing = Committing(
             core.timeline.name, stash, txns, store, epoch, run_blocking, self._leadership.confirm
         )
+        confirm, damaged = self._leadership.confirm, self._damaged
+        self._examining = Examining(store, run_blocking, confirm, damaged, core)
         self._maintaining = Maintaining(
             store,
             stash,
             txns,
             run_blocking,
-            self._leadership.confirm,
+            confirm,
+            damaged,
             keeps_catalog=core.timeline == SYSTEM_TIMELINE,
         )
         self.on_catalog: Callable[[PublishCatalog], None] = _nobody
@@ -261,6 +266,9 @@ class Driver:
             # `run` is about to end with it, and takes nothing on any more (D3).
             self._over = True
             raise
+
+    def _damaged(self, shard: ShardId) -> None:
+        self._handle(ShardDamaged(shard))
 
     async def _flush_cut(self, effect: FlushCut) -> None:
         flushed = await self._committing.flush_cut(effect)
@@ -405,6 +413,10 @@ class Driver:
         """See Coordination."""
         held = self._core.read_ts if ts is None else ts
         return (await self.snapshot(txn, as_of=held, timeline=timeline)).ts
+
+    async def examine(self, views: Collection[ShardView]) -> None:
+        """See Coordination."""
+        await self._examining.examine(views)
 
     def explain_timestamp(
         self,

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Mapping
 import pyarrow as pa
 
 from coordinator.choosing import choose
+from coordinator.examining import examined
 from coordinator.execution import Batches, Execution, Rows, counted, held
 from sql.plan import Plan, RelationId
 from sql.statements import Query
@@ -43,8 +44,13 @@ def run_plan(
     """Run on the chosen engine."""
     engine = choose(execution, plan, inputs).engine
     if engine is None:
-        return _in_process(execution, plan, inputs)
-    return engine.run(execution.run(plan, inputs))
+        batches: AsyncIterator[pa.RecordBatch] = _in_process(execution, plan, inputs)
+    else:
+        batches = engine.run(execution.run(plan, inputs))
+    views = [view for view in inputs.values() if view.files]
+    if not views:
+        return batches
+    return examined(batches, lambda: execution.services.coordination.examine(views))
 
 
 async def _in_process(

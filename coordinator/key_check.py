@@ -113,7 +113,11 @@ async def _taken(execution: Execution, check: _Check) -> KeyValues | None:
     if not files:
         return None
     shard = ShardId(new.table.shard)
-    return await asyncio.to_thread(index.find_in_files, shard, files, new, going)
+    try:
+        return await asyncio.to_thread(index.find_in_files, shard, files, new, going)
+    except Exception:
+        await execution.services.coordination.examine([view])
+        raise
 
 
 def duplicate_key(new: NewKeys, values: KeyValues) -> SqlError:

@@ -23,7 +23,15 @@ from storage.delta.compaction import rewrite_files
 from storage.delta.layout import data_path
 from storage.delta.maintenance import wants_checkpoint, write_checkpoint
 from storage.delta.vacuum import remove_table, vacuum_shard
-from storage.errors import Determinate, Fatal, Indeterminate, StorageError
+from storage.errors import (
+    Corrupt,
+    Determinate,
+    Fatal,
+    Fenced,
+    Indeterminate,
+    NotFound,
+    StorageError,
+)
 from storage.live_files import LiveFile
 from storage.object_store import ObjectStore
 from storage.shard import Version
@@ -52,13 +60,16 @@ class RunBlocking(Protocol):
 
 @dataclass(slots=True)
 class Maintaining:
-    """See the module. `leading` raises if another coordinator has taken over."""
+    """See the module. `leading` raises if another coordinator has taken over; `damaged` hears of
+    tables whose files are gone or broken.
+    """
 
     store: ObjectStore
     stash: Stash
     txns: TxnsShard
     run_blocking: RunBlocking
     leading: Callable[[], Awaitable[None]]
+    damaged: Callable[[ShardId], None]
     keeps_catalog: bool
     _checksums: Checksums = field(default_factory=Checksums)
 
@@ -77,6 +88,7 @@ class Maintaining:
             raise
         except (Determinate, Indeterminate) as error:
             log.warning("no checkpoint of shard %s at %s: %s", shard, number, error)
+            await self._look_at(shard, error)
 
     async def _checksum(self, shard: ShardId, number: int) -> None:
         try:
@@ -85,6 +97,20 @@ class Maintaining:
             raise
         except (Determinate, Indeterminate) as error:
             log.warning("no checksum of shard %s at %s: %s", shard, number, error)
+            await self._look_at(shard, error)
+
+    async def _look_at(self, shard: ShardId, error: StorageError) -> None:
+        """What is not there, or not what was written, is damage, unless a successor did it."""
+        if not isinstance(error, NotFound | Corrupt):
+            return
+        try:
+            await self.leading()
+        except Fenced:
+            raise
+        except StorageError as unsure:
+            log.warning("leadership not confirmed: %s", unsure)
+        else:
+            self.damaged(shard)
 
     async def rewrite(self, effect: RewriteFiles) -> FilesRewritten:
         """Compact."""
@@ -101,6 +127,7 @@ class Maintaining:
             raise
         except (Determinate, Indeterminate) as error:
             log.warning("shard %s not compacted: %s", effect.state.shard, error)
+            await self._look_at(effect.state.shard, error)
         return FilesRewritten(files)
 
     async def vacuum(self, effect: VacuumShard) -> Vacuumed:

@@ -254,6 +254,11 @@ class Timelines:
         self._holders.setdefault(txn, []).append((driver, own))
         return await driver.hold(own, timeline, ts)
 
+    async def examine(self, views: Collection[ShardView]) -> None:
+        """See Coordination."""
+        for driver in self.lines:
+            await driver.examine(views)
+
     def explain_timestamp(
         self,
         txn: TransactionId,

@@ -3,11 +3,11 @@
 Past tense; every one is a value, and one of `messages.Message`.
 """
 
-from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from storage.live_files import LiveFile
-from storage.shard import Version
+from storage.shard import Fence, Version
 from storage.types import ShardId, Timestamp, Token
 
 
@@ -56,13 +56,20 @@ class GroupFailed:
 @dataclass(frozen=True, slots=True)
 class CutFlushed:
     """Ends FlushCut. A shard is in `versions` (durable in Delta) or in `failed` (why, for the
-    log); in `foreign` too, if somebody else has written to its table.
+    log); in `fences` too, if its table cannot be written to any more.
     """
 
     cut: Timestamp
     versions: Mapping[ShardId, Version]
     failed: Mapping[ShardId, str]
-    foreign: Set[ShardId] = frozenset()
+    fences: Mapping[ShardId, Fence] = field(default_factory=dict[ShardId, Fence])
+
+
+@dataclass(frozen=True, slots=True)
+class ShardDamaged:
+    """Files of a table are gone, or are not what was written: somebody could not read them."""
+
+    shard: ShardId
 
 
 @dataclass(frozen=True, slots=True)

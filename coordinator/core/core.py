@@ -32,6 +32,7 @@ from coordinator.core.completions import (
     GroupCommitted,
     GroupFailed,
     GroupPassed,
+    ShardDamaged,
     Tidied,
     Vacuumed,
 )
@@ -55,6 +56,7 @@ from coordinator.core.messages import (
     Message,
     NewTableId,
     Optimize,
+    Refused,
     ReleaseSavepoint,
     RequestId,
     RollbackTo,
@@ -82,7 +84,7 @@ from coordinator.core.settings import CoreSettings
 from coordinator.core.state import CoreState, Recovered
 from coordinator.core.timestamps import InputSince, determine
 from coordinator.core.transactions import Transaction
-from coordinator.core.validation import ValidationCounts
+from coordinator.core.validation import ValidationCounts, fenced
 from sql.catalog import Catalog, Table, Timeline
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp
@@ -104,6 +106,12 @@ class Core:
     def validation(self) -> ValidationCounts:
         """How conflicts were decided; for observation."""
         return self._state.groups.counts
+
+    def refusal(self, shard: ShardId) -> Refused | None:
+        """What the users of a fenced table hear."""
+        found = (t for t in self._state.catalog.current.tables.values() if t.shard == shard)
+        table = next(found, None)
+        return None if table is None else fenced(table, self._state.shards)
 
     @property
     def shards(self) -> Mapping[ShardId, ShardState]:
@@ -239,12 +247,10 @@ class Core:
                 return cuts.cut_flushed(self._state, message, now)
             case Optimize() | Vacuum():
                 return self._state.maintenance.asked(message) + self._advance(now)
-            case FilesRewritten():
-                return self._state.maintenance.rewritten(message, now) + self._advance(now)
-            case Forgotten():
-                return self._state.maintenance.forgotten(message) + self._advance(now)
-            case Vacuumed():
-                return self._state.maintenance.vacuumed(message, now) + self._advance(now)
+            case FilesRewritten() | Forgotten() | Vacuumed():
+                return self._state.maintenance.ended(message, now) + self._advance(now)
+            case ShardDamaged(shard=shard):
+                return cuts.shard_damaged(self._state, shard) + self._advance(now)
             case Tidied():
                 self._state.cutting.ended()
                 return self._advance(now)

@@ -14,7 +14,23 @@ from coordinator.core.effects import (
 )
 from coordinator.core.state import CoreState
 from storage.shard import Fence
-from storage.types import Timestamp
+from storage.types import ShardId, Timestamp
+
+
+def _fence(core: CoreState, shard: ShardId, fence: Fence) -> None:
+    """From now on the table is neither read nor written (A4); its batches stay in the stash."""
+    core.shards[shard] = replace(core.shards[shard], fence=fence)
+    core.fenced.add(shard)
+    core.cutting.clean(shard)
+
+
+def shard_damaged(core: CoreState, shard: ShardId) -> list[Effect]:
+    """Somebody has found files of a table gone or broken."""
+    state = core.shards.get(shard)
+    if state is None or state.fenced:
+        return []
+    _fence(core, shard, Fence.DAMAGED)
+    return core.maintenance.fenced(shard)
 
 
 def cut(core: CoreState, now: Timestamp) -> list[Effect]:
@@ -65,9 +81,8 @@ def cut_flushed(core: CoreState, message: CutFlushed, now: Timestamp) -> list[Ef
             since = min(message.cut, now)
             core.cutting.wrote(shard, state, added=state.tail_bytes, now=since)
     applied = message.cut
-    for shard in message.foreign:
-        core.shards[shard] = replace(core.shards[shard], fence=Fence.FOREIGN)
-        core.fenced.add(shard)
+    for shard, fence in message.fences.items():
+        _fence(core, shard, fence)
     # An attempt before may have reached an earlier cut only.
     late = {s for s in message.versions if core.shards[s].dirty_at(message.cut)}
     for shard in {*message.failed, *late, *core.fenced} & core.shards.keys():

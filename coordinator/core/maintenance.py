@@ -153,9 +153,15 @@ class Maintenance:
         for shard in message.failed:
             jobs = self._parked.pop(shard, [])
             effects += [effect for job in jobs for effect in self._failed(job)]
-            if shard in message.foreign:
+            if shard in message.fences:
                 self._rewritten.pop(shard, None)
         return effects
+
+    def fenced(self, shard: ShardId) -> list[Effect]:
+        """The shard is left alone from now on (M8)."""
+        self._rewritten.pop(shard, None)
+        jobs = self._parked.pop(shard, [])
+        return [effect for job in jobs for effect in self._failed(job)]
 
     def _unparked(self, shard: ShardId, *, done: bool) -> list[Effect]:
         """Go on with the jobs that waited for a flush; `done`: they are over with it."""
@@ -217,6 +223,18 @@ class Maintenance:
             limits = limits.on_request()
         return choose_files([*state.versions[-1].files.live_files()], limits)
 
+    def ended(
+        self, message: FilesRewritten | Forgotten | Vacuumed, now: Timestamp
+    ) -> list[Effect]:
+        """What was in flight is over, done or not."""
+        match message:
+            case FilesRewritten():
+                return self._files_rewritten(message, now)
+            case Forgotten():
+                return self._forgotten(message)
+            case Vacuumed():
+                return self._shard_vacuumed(message, now)
+
     def _ended(self, job: _Job) -> list[Effect]:
         """A job is over; answer the request if that was the last one it waited for."""
         if job.request is None or job.request not in self._left:
@@ -246,7 +264,7 @@ class Maintenance:
 
     # --- compaction ----------------------------------------------------------------------------
 
-    def rewritten(self, message: FilesRewritten, now: Timestamp) -> list[Effect]:
+    def _files_rewritten(self, message: FilesRewritten, now: Timestamp) -> list[Effect]:
         """Rewritten files are durable, or never will be; they land with the next cut (M6)."""
         job, self._in_flight = self._in_flight, None
         assert job is not None, "M5: a completion belongs to the job in flight"
@@ -309,7 +327,7 @@ class Maintenance:
             return frozenset()
         return known.names
 
-    def vacuumed(self, message: Vacuumed, now: Timestamp) -> list[Effect]:
+    def _shard_vacuumed(self, message: Vacuumed, now: Timestamp) -> list[Effect]:
         """A vacuum is over; what nobody names is looked at again the next time."""
         job, self._in_flight = self._in_flight, None
         assert job is not None, "M5: a completion belongs to the job in flight"
@@ -353,7 +371,7 @@ class Maintenance:
                 known.pop(shard, None)
         return [ForgetShards(self._forgetting, since, self._next_oid())]
 
-    def forgotten(self, message: Forgotten) -> list[Effect]:
+    def _forgotten(self, message: Forgotten) -> list[Effect]:
         """They are gone, or it is tried again after a while."""
         if message.done:
             for shard in self._forgetting:

@@ -20,6 +20,7 @@ from coordinator.core.completions import (
     GroupCommitted,
     GroupFailed,
     GroupPassed,
+    ShardDamaged,
     Tidied,
     Vacuumed,
 )
@@ -354,7 +355,7 @@ Message: TypeAlias = (
     | AbortTransaction | NewTableId | CeilingPersisted | CeilingFailed | GroupCommitted |
     GroupPassed
     | GroupFailed | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize | Vacuum
-    | FilesRewritten | Vacuumed | Forgotten
+    | FilesRewritten | Vacuumed | Forgotten | ShardDamaged
 )  # fmt: skip
 
 

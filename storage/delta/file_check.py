@@ -11,6 +11,18 @@ from storage.delta.statistics import null_counts, row_count, unbounded_columns
 from storage.errors import Corrupt
 
 
+def unreadable(file: DataFile, content: bytes) -> str | None:
+    """Why the rows of a file cannot be read, if they cannot; whatever they are."""
+    if len(content) != file.size_bytes:
+        return f"has {len(content)} bytes instead of {file.size_bytes}"
+    try:
+        found = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+        rows = sum(batch.num_rows for batch in found.iter_batches(ROW_GROUP_ROWS))
+    except (pa.ArrowException, OSError) as error:
+        return f"cannot be read: {error!r}"
+    return None if rows == file.rows else f"has {rows} rows instead of {file.rows}"
+
+
 def file_problems(file: DataFile, content: bytes, schema: pa.Schema) -> Iterator[str]:
     """What is wrong with a file, if anything."""
     if len(content) != file.size_bytes:

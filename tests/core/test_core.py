@@ -62,7 +62,7 @@ from coordinator.core.state import Recovered
 from sql.catalog import Catalog, Table
 from storage.batch import ShardView
 from storage.live_files import FileMap
-from storage.shard import Version
+from storage.shard import Fence, Version
 from storage.types import Epoch, ShardId, Timestamp, Token
 from tests.core.validated import COLUMNS, ValueIn, inserted, written
 from tests.transcript import Command, run_transcript
@@ -154,7 +154,7 @@ class Story:
             cut,
             versions,
             {self.shard(name): "disk" for name in failed + foreign},
-            {self.shard(name) for name in foreign},
+            {self.shard(name): Fence.FOREIGN for name in foreign},
         )
 
     def version(self, name: str, cut: Timestamp) -> Version:

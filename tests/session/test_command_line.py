@@ -1,5 +1,6 @@
 """`meridian serve` and `check` as processes: one line and exit code 1, or ready and exit code 0."""
 
+import shutil
 import signal
 import socket
 import subprocess
@@ -7,6 +8,7 @@ import sys
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from tests.servers import Meridian
 
@@ -98,3 +100,35 @@ def test_an_interrupt_ends_a_standby_without_a_word(tmp_path: Path) -> None:
     finally:
         second.kill()
         first.kill()
+
+
+def test_a_directory_that_is_removed_while_it_runs_fences_its_table(tmp_path: Path) -> None:
+    server = Meridian(tmp_path, QUICK)
+    try:
+        with psycopg.connect(server.start(), autocommit=True) as connection:
+            for name in ("bad", "good"):
+                connection.execute(f"create table {name} (a int4)")  # type: ignore[arg-type]
+                connection.execute(f"insert into {name} values (1)")  # type: ignore[arg-type]
+                connection.execute(f"optimize {name}")  # type: ignore[arg-type]
+            shards = connection.execute("select table_name, shard from meridian.cuts").fetchall()
+            shutil.rmtree(server.data / "warehouse" / str(dict(shards)["bad"]))
+            # The stash keeps what is acknowledged; the flush of it meets what is not there.
+            connection.execute("insert into bad values (2)")
+            with pytest.raises(psycopg.Error):
+                connection.execute("optimize bad")
+            for query in ("select * from bad", "insert into bad values (3)"):
+                with pytest.raises(psycopg.errors.DataCorrupted, match='table "bad" is damaged'):
+                    connection.execute(query)
+            connection.execute("insert into good values (2)")
+            connection.execute("optimize good")
+            assert connection.execute("select count(*) from good").fetchone() == (2,)
+        assert server.stop() == 0
+        with psycopg.connect(server.start(), autocommit=True) as connection:
+            with pytest.raises(psycopg.errors.DataCorrupted, match='table "bad" is damaged'):
+                connection.execute("select * from bad")
+            connection.execute("drop table bad")
+            assert connection.execute("select count(*) from good").fetchone() == (2,)
+        assert server.stop() == 0
+        assert "Traceback" not in server.log
+    finally:
+        server.kill()

@@ -124,3 +124,60 @@ def test_a_prepared_statement_meets_the_fence_too() -> None:
             ask("SELECT * FROM bad AS OF meridian_now()")
 
     scene.tell(story)
+
+
+def test_files_that_go_while_it_runs_fence_their_table() -> None:
+    scene = Scene()
+
+    def story(ask: Ask) -> None:
+        assert len(ask("SELECT * FROM bad")) == 2
+        scene.remove(".parquet")
+        # A blind write does not look: nothing of it needs the files.
+        ask("CREATE TABLE free (a int)")
+        ask("INSERT INTO free VALUES (1)")
+        refused(ask, "SELECT * FROM bad", "XX001", DAMAGED)
+        fenced_alone_but(ask, "free")
+
+    scene.tell(story)
+
+
+def fenced_alone_but(ask: Ask, other: str) -> None:
+    refused(ask, "INSERT INTO bad VALUES (3)", "XX001", DAMAGED)
+    assert len(ask("SELECT * FROM good")) == 2
+    seen = ask("SELECT table_name, fence FROM meridian.frontiers ORDER BY 1")
+    assert seen == [("bad", "damaged"), (other, None), ("good", None)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT b FROM bad WHERE a = 1",
+        "INSERT INTO bad VALUES (1)",
+        "UPDATE bad SET b = 'z' WHERE a = 2",
+        "DELETE FROM bad",
+        "SELECT count(*) FROM good JOIN bad USING (a)",
+    ],
+)
+@pytest.mark.parametrize("way", ["cut short", "other bytes"])
+def test_a_broken_file_is_met_by_whatever_reads_it(statement: LiteralString, way: str) -> None:
+    scene = Scene()
+    (name,) = (n for n in asyncio.run(scene.store.list(scene.shard)) if n.endswith(".parquet"))
+    content = scene.store.peek(name)
+    broken = content[:-20] if way == "cut short" else content[:4] + bytes(len(content) - 4)
+
+    def story(ask: Ask) -> None:
+        scene.store.tamper(name, broken)
+        refused(ask, statement, "XX001", DAMAGED)
+        assert len(ask("SELECT * FROM good")) == 2
+
+    scene.tell(story)
+
+
+def test_a_failure_that_is_not_of_the_files_fences_nothing() -> None:
+    scene = Scene()
+
+    def story(ask: Ask) -> None:
+        refused(ask, "SELECT 1 / (a - 1) FROM bad", "22012")
+        assert len(ask("SELECT * FROM bad")) == 2
+
+    scene.tell(story)
