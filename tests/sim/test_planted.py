@@ -176,10 +176,10 @@ def hold_not_taken(patch: pytest.MonkeyPatch) -> None:
 def as_of_off_by_one(patch: pytest.MonkeyPatch) -> None:
     view = ShardState.view
 
-    def before(self: ShardState, as_of: Timestamp, own: Any = None) -> Any:
+    def before(self: ShardState, as_of: Timestamp, own: Any = None, schema: Any = None) -> Any:
         """Between cuts a commit shows one microsecond late."""
         between = self.cut is not None and as_of < self.cut
-        return view(self, Timestamp(as_of - 1) if between else as_of, own)
+        return view(self, Timestamp(as_of - 1) if between else as_of, own, schema)
 
     patch.setattr(ShardState, "view", before)
 
