@@ -19,6 +19,7 @@ import pyarrow as pa
 from compute.executor import Executor, Run
 from compute.key_index import KeyIndex
 from compute.row_predicates import RowPredicate
+from coordinator.catalog_rows import catalog_view
 from coordinator.coordination import Coordination
 from coordinator.pgwire.messages import Severity
 from coordinator.plan_cache import PlanCache
@@ -31,6 +32,7 @@ from sql.catalog import Table
 from sql.errors import SqlError
 from sql.plan import Plan, RelationId
 from sql.statements import OutputColumn
+from sql.system_catalogs import is_catalog
 from sql.system_relations import is_system
 from sql.types import Value
 from storage.batch import DataFile, ShardView
@@ -154,14 +156,24 @@ class Execution:
         return inputs
 
     async def _system_views(self, tables: Sequence[Table]) -> dict[RelationId, ShardView]:
-        """What the relations of schema `meridian` show now, all of one moment."""
+        """What the relations of schema `meridian` show now, all of one moment, and what those of
+        pg_catalog and information_schema show of the catalog that the statement is bound with.
+        """
         shown = [table for table in tables if is_system(table)]
         if not shown:
             return {}
         observed = self.services.coordination.observe()
-        # What was observed are values, and there may be many files to count.
-        views = await asyncio.to_thread(lambda: [relation_view(item, observed) for item in shown])
-        return {RelationId(table.shard): view for table, view in zip(shown, views, strict=True)}
+        assert self.bind_context is not None, "who reads a relation was bound"
+        context = self.bind_context()
+
+        def view(table: Table) -> ShardView:
+            if is_catalog(table):
+                return catalog_view(table, context)
+            return relation_view(table, observed)
+
+        # All of these are values, and there may be many tables, or files to count.
+        views = await asyncio.to_thread(lambda: list(map(view, shown)))
+        return {RelationId(table.shard): made for table, made in zip(shown, views, strict=True)}
 
 
 Batches: TypeAlias = AsyncGenerator[pa.RecordBatch, None]

@@ -40,9 +40,13 @@ Row = tuple[Value, ...]
 
 
 def relation_view(relation: Table, observed: Sequence[ObservedTimeline]) -> ShardView:
-    """The relation as a view with rows in memory (M1, M2)."""
+    """The relation as a view with rows in memory."""
+    return view_of(relation, list(_ROWS[relation.oid](observed)))
+
+
+def view_of(relation: Table, rows: Sequence[Row]) -> ShardView:
+    """Rows as a view (M1, M2)."""
     schema = table_schema(relation.columns)
-    rows = list(_ROWS[relation.oid](observed))
     columns = [
         pa.array([row[index] for row in rows], field.type) for index, field in enumerate(schema)
     ]

@@ -32,12 +32,12 @@ from sql.plan import (
 )
 from sql.scope import Item, Scope, check_conflicts
 from sql.syntax import Node, at, is_a, strings, unsupported
+from sql.system_catalogs import PG_CATALOG, is_refused
 from sql.types import BOOL, INT8, TEXT
 
 if TYPE_CHECKING:
     from sql.bind_queries import SelectResult
 
-_SYSTEM_SCHEMAS: Final = frozenset({"pg_catalog", "information_schema"})
 _KINDS: Final = {
     JoinType.JOIN_INNER: JoinKind.INNER,
     JoinType.JOIN_LEFT: JoinKind.LEFT,
@@ -91,8 +91,9 @@ def find_table(binding: Binding, node: Node) -> Table:
     schema = node.schemaname
     table = look_up(binding, node.relname, schema=schema)
     if table is None:
-        if schema in _SYSTEM_SCHEMAS:
-            raise not_supported(f"{schema}.{node.relname}", place)
+        where = PG_CATALOG if schema is None else schema
+        if is_refused(where, node.relname):
+            raise not_supported(f"{where}.{node.relname}", place)
         shown = node.relname if schema is None else f"{schema}.{node.relname}"
         raise undefined_table(shown, place)
     return table

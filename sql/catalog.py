@@ -150,9 +150,13 @@ class Catalog:
 class LookUp:
     """What a name was found to be: a table's oid, or None for missing.
 
-    `name` None: the schema itself, 0 if it exists.
+    `name` None: the schema itself, 0 if it exists; with no schema either: see WHOLE_CATALOG.
     """
 
     schema: str
     name: str | None
     oid: int | None
+
+
+WHOLE_CATALOG: Final = LookUp("", None, None)
+"""What a reader of pg_catalog rests on: everything that is defined."""

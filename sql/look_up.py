@@ -6,14 +6,17 @@ something about names that do not exist. A transaction that writes commits only 
 table's definition; only who decides by a name alone (IF NOT EXISTS) asks to have it written down.
 
 INVARIANTS
-  Q1  system relations are found with their schema's name; without it only if the search path names
+  Q1  relations of pg_catalog come before the search path; a statement that reads one rests on the
+      whole catalog.
+  Q2  system relations are found with their schema's name; without it only if the search path names
       the schema, and behind every table of users.
 """
 
 from sql.binding import Binding
-from sql.catalog import LookUp, Table
+from sql.catalog import WHOLE_CATALOG, LookUp, Table
 from sql.errors import SqlError
 from sql.syntax import Node, at
+from sql.system_catalogs import PG_CATALOG, system_catalog
 from sql.system_relations import SYSTEM_RELATIONS, SYSTEM_SCHEMA, is_system
 
 
@@ -23,6 +26,9 @@ def look_up(
     """The table of that name, or None. `decides`: the statement needs no more than the name."""
     if schema == SYSTEM_SCHEMA and name in SYSTEM_RELATIONS:
         return SYSTEM_RELATIONS[name]
+    found = _system_catalog(binding, name, schema)
+    if found is not None:
+        return found
     path = binding.context.search_path if schema is None else (schema,)
     for candidate in path:
         table = binding.context.catalog.tables.get((candidate, name))
@@ -32,6 +38,14 @@ def look_up(
             return table
         binding.look_ups.add(LookUp(candidate, name, None))
     return SYSTEM_RELATIONS.get(name) if SYSTEM_SCHEMA in path else None
+
+
+def _system_catalog(binding: Binding, name: str, schema: str | None) -> Table | None:
+    """A relation of pg_catalog, which comes before the search path, or of information_schema."""
+    table = system_catalog(PG_CATALOG if schema is None else schema, name)
+    if table is not None:
+        binding.look_ups.add(WHOLE_CATALOG)
+    return table
 
 
 def schema_exists(binding: Binding, name: str) -> bool:

@@ -28,7 +28,7 @@ from coordinator.core.messages import (
     RemoveTable,
     RemoveTimeline,
 )
-from sql.catalog import Catalog, LookUp, ReadHold, Table, Timeline
+from sql.catalog import WHOLE_CATALOG, Catalog, LookUp, ReadHold, Table, Timeline
 from storage.stash import Delete, Put, Write
 from storage.types import Timestamp
 
@@ -135,7 +135,11 @@ def is_current(catalog: Catalog, table: Table) -> bool:
 
 
 def resolve(catalog: Catalog, name: LookUp) -> int | None:
-    """What a name means in this catalog: a table's oid, 0 for a schema, None if it is missing."""
+    """What a name means in this catalog: a table's oid, 0 for a schema, None if it is missing, the
+    version for the whole of it.
+    """
+    if name.schema == WHOLE_CATALOG.schema:
+        return catalog.version
     if name.name is None:
         return 0 if name.schema in catalog.schemas else None
     table = catalog.tables.get((name.schema, name.name))

@@ -29,7 +29,7 @@ from coordinator.core.messages import (
 )
 from coordinator.core.own_writes import Mark, OwnWrites, final_batch, is_empty
 from coordinator.core.predicates import KeyLookUps, ReadPredicate, ReadSet
-from sql.catalog import Catalog, LookUp, Table
+from sql.catalog import WHOLE_CATALOG, Catalog, LookUp, Table
 from storage.batch import DataFile, WriteBatch
 from storage.known_rows import OldRows
 from storage.types import ShardId, Source, Timestamp
@@ -105,6 +105,9 @@ class Transaction:
 
     def looked_up(self, names: Collection[LookUp]) -> None:
         """Remember names that it rests on, but for those that its own DDL has decided."""
+        if WHOLE_CATALOG in names:
+            whole = replace(WHOLE_CATALOG, oid=self.base.version)
+            names = [whole if name == WHOLE_CATALOG else name for name in names]
         if self.changes:
             names = [name for name in names if resolve(self.base, name) == name.oid]
         self.look_ups.update(names)

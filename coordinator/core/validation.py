@@ -42,7 +42,7 @@ from coordinator.core.messages import Isolation, PutTable, Refused, RefusedReaso
 from coordinator.core.own_writes import deletes_of_others, final_batch
 from coordinator.core.predicates import KeyLookUp, ReadPredicate
 from coordinator.core.transactions import Transaction
-from sql.catalog import Catalog, LookUp, Table
+from sql.catalog import WHOLE_CATALOG, Catalog, LookUp, Table
 from storage.batch import WriteBatch
 from storage.known_rows import KnownRows, Points
 from storage.shard import Fence, ShardState
@@ -444,6 +444,8 @@ def stale_name(names: Iterable[LookUp], catalog: Catalog) -> Refused | None:
     """A6 for names: the verdict on the first that means something else now."""
     for name in names:
         if resolve(catalog, name) != name.oid:
+            if name.schema == WHOLE_CATALOG.schema:
+                return stale_refusal("the catalog was changed by a concurrent transaction")
             shown = f'schema "{name.schema}"' if name.name is None else f'relation "{name.name}"'
             return stale_refusal(f"{shown} was created or dropped by a concurrent transaction")
     return None

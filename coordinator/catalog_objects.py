@@ -1,0 +1,87 @@
+"""Oids and texts of catalog objects that keep none of their own.
+
+INVARIANTS
+  W1  oids of tables are the catalog's, of system objects PostgreSQL's; what has no oid of its own
+      (a user's schema, a constraint) gets one from its name, the same in every session and version.
+"""
+
+import zlib
+from typing import Final
+
+from compute.reference_strings import quote_ident
+from sql.catalog import Check, Column, Key, Table
+from sql.column_expressions import column_names, expression_of
+from sql.system_catalogs import INFORMATION_SCHEMA, PG_CATALOG
+from sql.text_output import format_text
+from sql.types import DISPLAY_NAMES
+
+_SCHEMA_OIDS: Final = {PG_CATALOG: 11, "public": 2200, INFORMATION_SCHEMA: 13_000}
+
+
+def derived_oid(*names: object) -> int:
+    """An oid from names (W1), above those that are handed out."""
+    text = "\0".join(map(str, names)).encode("utf-8", "surrogatepass")
+    return (1 << 31) + zlib.crc32(text) % (1 << 31)
+
+
+def schema_oid(name: str) -> int:
+    """The oid of a schema."""
+    known = _SCHEMA_OIDS.get(name)
+    return derived_oid("schema", name) if known is None else known
+
+
+def constraint_oid(table: Table, name: str) -> int:
+    """The oid of a table's constraint."""
+    return derived_oid("constraint", table.oid, name)
+
+
+def index_oid(table: Table, key: Key) -> int:
+    """The oid of the index that PostgreSQL would have for a key."""
+    return derived_oid("index", table.oid, key.name)
+
+
+def check_numbers(table: Table, check: Check) -> tuple[int, ...]:
+    """The attnums of the columns that a check looks at, as PostgreSQL lists them."""
+    numbers = {
+        column.name: column_number(column, place) for place, column in enumerate(table.columns, 1)
+    }
+    names = column_names(expression_of(check.expression))
+    return tuple(sorted(numbers[name] for name in names if name in numbers))
+
+
+def not_null_name(table: Table, column: Column) -> str:
+    """What PostgreSQL calls the constraint."""
+    return f"{table.name}_{column.name}_not_null"
+
+
+def column_number(column: Column, place: int) -> int:
+    """attnum; `place` from 1."""
+    return column.number or place
+
+
+def key_numbers(table: Table, key: Key) -> tuple[int, ...]:
+    """The attnums of a key's columns."""
+    return tuple(column_number(table.columns[at], at + 1) for at in key.columns)
+
+
+def default_text(column: Column) -> str | None:
+    """The default as an expression; None without."""
+    if column.expression is not None:
+        return column.expression
+    if not column.has_default or column.default is None:
+        return "NULL" if column.has_default else None
+    text = format_text(column.default, column.type)
+    if column.type.category == "N":
+        return text
+    if column.type.name == "bool":
+        return "true" if column.default else "false"
+    escaped = text.replace("'", "''")
+    return f"'{escaped}'::{DISPLAY_NAMES.get(column.type.name, column.type.name)}"
+
+
+def index_definition(table: Table, key: Key) -> str:
+    """As pg_get_indexdef() writes it."""
+    columns = ", ".join(quote_ident(table.columns[at].name) for at in key.columns)
+    distinct = "" if key.nulls_distinct else " NULLS NOT DISTINCT"
+    on = f"{quote_ident(table.schema)}.{quote_ident(table.name)}"
+    return f"CREATE UNIQUE INDEX {quote_ident(key.name)} ON {on} USING btree ({columns}){distinct}"

@@ -1,0 +1,165 @@
+"""The rows of information_schema, by the catalog that a statement is bound with.
+
+A row names the columns it has (W2 of `catalog_rows.py`). Numbers of precision are PostgreSQL's.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, TypeAlias
+
+from coordinator.catalog_objects import column_number, default_text, not_null_name
+from sql.binding import BindContext
+from sql.catalog import Table
+from sql.system_catalogs import CATALOG_SCHEMAS, is_view, system_catalogs
+from sql.system_relations import SYSTEM_RELATIONS, SYSTEM_SCHEMA
+from sql.types import SqlType, Value, display
+
+Named: TypeAlias = Mapping[str, Value]
+
+_BITS: Final = {"int2": 16, "int4": 32, "int8": 64, "float4": 24, "float8": 53}
+_TIMES: Final = frozenset({"timestamp", "timestamptz", "time", "timetz", "interval"})
+
+
+def _yes(condition: bool, /) -> str:
+    return "YES" if condition else "NO"
+
+
+def _relations(context: BindContext) -> Iterator[Table]:
+    yield from system_catalogs().values()
+    yield from SYSTEM_RELATIONS.values()
+    yield from context.catalog.tables.values()
+
+
+def _is_base(table: Table) -> bool:
+    if table.schema in CATALOG_SCHEMAS:
+        return not is_view(table)
+    return table.schema != SYSTEM_SCHEMA
+
+
+def _schemata(context: BindContext) -> Iterator[Named]:
+    for name in sorted({*CATALOG_SCHEMAS, SYSTEM_SCHEMA, *context.catalog.schemas}):
+        yield {
+            "catalog_name": context.database,
+            "schema_name": name,
+            "schema_owner": context.user,
+        }
+
+
+def _tables(context: BindContext) -> Iterator[Named]:
+    for table in _relations(context):
+        yield {
+            "table_catalog": context.database,
+            "table_schema": table.schema,
+            "table_name": table.name,
+            "table_type": "BASE TABLE" if _is_base(table) else "VIEW",
+            "is_insertable_into": _yes(table.schema not in (*CATALOG_SCHEMAS, SYSTEM_SCHEMA)),
+            "is_typed": "NO",
+        }
+
+
+def _columns(context: BindContext) -> Iterator[Named]:
+    for table in _relations(context):
+        is_user = table.schema not in (*CATALOG_SCHEMAS, SYSTEM_SCHEMA)
+        for place, column in enumerate(table.columns, 1):
+            yield _measures(column.type) | {
+                "table_catalog": context.database,
+                "table_schema": table.schema,
+                "table_name": table.name,
+                "column_name": column.name,
+                "ordinal_position": column_number(column, place),
+                "column_default": default_text(column),
+                "is_nullable": _yes(not column.not_null),
+                "data_type": _data_type(column.type),
+                "udt_catalog": context.database,
+                "udt_schema": "pg_catalog",
+                "udt_name": column.type.name,
+                "dtd_identifier": str(column_number(column, place)),
+                "is_self_referencing": "NO",
+                "is_identity": "NO",
+                "identity_cycle": "NO",
+                "is_generated": "NEVER",
+                "is_updatable": _yes(is_user),
+            }
+
+
+def _data_type(type_: SqlType) -> str:
+    return "ARRAY" if type_.element is not None else display(type_.bare())
+
+
+def _measures(type_: SqlType) -> dict[str, Value]:
+    """Lengths and precisions."""
+    name = type_.name
+    if name in ("varchar", "bpchar"):
+        octets = None if type_.length is None else 4 * type_.length
+        return {
+            "character_maximum_length": type_.length,
+            "character_octet_length": octets or 1 << 30,
+        }
+    if name == "text":
+        return {"character_octet_length": 1 << 30}
+    if name == "numeric" and type_.typmod >= 4:
+        return {
+            "numeric_precision": type_.precision,
+            "numeric_precision_radix": 10,
+            "numeric_scale": type_.scale,
+        }
+    if name == "numeric":
+        return {"numeric_precision_radix": 10}
+    if name in _BITS:
+        scale = {"numeric_scale": 0} if name.startswith("int") else {}
+        return {"numeric_precision": _BITS[name], "numeric_precision_radix": 2, **scale}
+    if name in _TIMES:
+        return {"datetime_precision": 6}
+    return {"datetime_precision": 0} if name == "date" else {}
+
+
+def _table_constraints(context: BindContext) -> Iterator[Named]:
+    for table in context.catalog.tables.values():
+        for key in table.keys:
+            kind = "PRIMARY KEY" if key.primary else "UNIQUE"
+            distinct = None if key.primary else _yes(key.nulls_distinct)
+            yield _constraint(context, table, key.name, kind) | {"nulls_distinct": distinct}
+        for check in table.checks:
+            yield _constraint(context, table, check.name, "CHECK")
+        for column in table.columns:
+            if column.not_null:
+                yield _constraint(context, table, not_null_name(table, column), "CHECK")
+
+
+def _constraint(context: BindContext, table: Table, name: str, kind: str) -> dict[str, Value]:
+    return {
+        "constraint_catalog": context.database,
+        "constraint_schema": table.schema,
+        "constraint_name": name,
+        "table_catalog": context.database,
+        "table_schema": table.schema,
+        "table_name": table.name,
+        "constraint_type": kind,
+        "is_deferrable": "NO",
+        "initially_deferred": "NO",
+        "enforced": "YES",
+    }
+
+
+def _key_column_usage(context: BindContext) -> Iterator[Named]:
+    for table in context.catalog.tables.values():
+        for key in table.keys:
+            for place, at in enumerate(key.columns, 1):
+                yield {
+                    "constraint_catalog": context.database,
+                    "constraint_schema": table.schema,
+                    "constraint_name": key.name,
+                    "table_catalog": context.database,
+                    "table_schema": table.schema,
+                    "table_name": table.name,
+                    "column_name": table.columns[at].name,
+                    "ordinal_position": place,
+                }
+
+
+INFORMATION_SCHEMA_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+    "columns": _columns,
+    "key_column_usage": _key_column_usage,
+    "schemata": _schemata,
+    "table_constraints": _table_constraints,
+    "tables": _tables,
+}

@@ -1,0 +1,143 @@
+"""PostgreSQL's system catalogs and the views of information_schema, as the binder sees them.
+
+    sql/data/catalogs.txt ─▶ Table(schema pg_catalog | information_schema, oid as in PostgreSQL)
+
+    schema.name oid kind: column type, ..    `!` behind a type: never NULL
+
+Their rows are made from the catalog that a statement is bound with (`coordinator/catalog_rows.py`),
+so that they show what the statement would find: own DDL, and the past under AS OF.
+
+INVARIANTS
+  G1  a relation is known only if its rows are made (FILLED), or if what it lists does not exist
+      here (EMPTY); all others are refused, never shown empty.
+  G2  what PostgreSQL's own types of catalogs hold is shown in the nearest type: node trees and
+      regproc as text, vectors as arrays.
+
+The file is written by `tests/sql/postgresql_catalogs.py`, from a real server.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from sql.catalog import Column, Table
+from sql.types import OIDS, SqlType, plain_type
+
+PG_CATALOG: Final = "pg_catalog"
+INFORMATION_SCHEMA: Final = "information_schema"
+CATALOG_SCHEMAS: Final = (PG_CATALOG, INFORMATION_SCHEMA)
+
+FILLED: Final = frozenset(
+    {
+        f"{PG_CATALOG}.{name}"
+        for name in (
+            "pg_am", "pg_attrdef", "pg_attribute", "pg_class", "pg_collation", "pg_constraint",
+            "pg_database", "pg_description", "pg_index", "pg_indexes", "pg_namespace", "pg_roles",
+            "pg_settings", "pg_tables", "pg_tablespace", "pg_type", "pg_user", "pg_views",
+        )
+    }
+    | {
+        f"{INFORMATION_SCHEMA}.{name}"
+        for name in (
+            "columns", "key_column_usage", "schemata", "table_constraints", "tables", "views",
+        )
+    }
+)  # fmt: skip
+
+EMPTY: Final = frozenset(
+    {
+        f"{PG_CATALOG}.{name}"
+        for name in (
+            "pg_auth_members", "pg_db_role_setting", "pg_default_acl", "pg_event_trigger",
+            "pg_extension", "pg_foreign_data_wrapper", "pg_foreign_server", "pg_foreign_table",
+            "pg_inherits", "pg_init_privs", "pg_largeobject_metadata", "pg_matviews",
+            "pg_partitioned_table", "pg_policies", "pg_policy", "pg_publication",
+            "pg_publication_namespace", "pg_publication_rel", "pg_publication_tables",
+            "pg_replication_slots", "pg_rules", "pg_seclabel", "pg_shdescription", "pg_shseclabel",
+            "pg_statistic_ext", "pg_stats_ext", "pg_subscription", "pg_transform", "pg_trigger",
+            "pg_user_mapping", "pg_user_mappings",
+        )
+    }
+    | {
+        f"{INFORMATION_SCHEMA}.{name}"
+        for name in ("foreign_tables", "role_table_grants", "triggers", "user_mappings")
+    }
+)  # fmt: skip
+
+_FILE: Final = Path(__file__).parent / "data" / "catalogs.txt"
+_NEAREST: Final = {
+    "char": "text", "xid": "int8", "regproc": "text", "regtype": "text", "pg_node_tree": "text",
+    "int2vector": "_int2", "oidvector": "_oid", "_aclitem": "_text", "_char": "_text",
+    "anyarray": "text", "inet": "text", "pg_lsn": "text", "_regtype": "_text",
+    "pg_ndistinct": "text", "pg_dependencies": "text", "pg_mcv_list": "text",
+}  # fmt: skip
+
+
+def system_catalog(schema: str, name: str) -> Table | None:
+    """The relation, if it is known (G1)."""
+    return _relations().get((schema, name))
+
+
+def is_refused(schema: str, name: str) -> bool:
+    """Whether PostgreSQL has the relation, and we do not."""
+    return (schema, name) in _names() and (schema, name) not in _relations()
+
+
+def system_catalogs() -> Mapping[tuple[str, str], Table]:
+    """All that are known, by schema and name."""
+    return _relations()
+
+
+def is_catalog(table: Table) -> bool:
+    """True for a relation of pg_catalog or information_schema."""
+    return table.schema in CATALOG_SCHEMAS
+
+
+def is_view(table: Table) -> bool:
+    """Whether PostgreSQL calls it a view."""
+    return _kinds()[table.schema, table.name] == "v"
+
+
+@cache
+def _lines() -> tuple[tuple[str, str, int, str, str], ...]:
+    found: list[tuple[str, str, int, str, str]] = []
+    for line in _FILE.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            head, _, columns = line.partition(": ")
+            qualified, oid, kind = head.split()
+            schema, _, name = qualified.partition(".")
+            found.append((schema, name, int(oid), kind, columns))
+    return tuple(found)
+
+
+@cache
+def _names() -> frozenset[tuple[str, str]]:
+    return frozenset((schema, name) for schema, name, *_ in _lines())
+
+
+@cache
+def _kinds() -> Mapping[tuple[str, str], str]:
+    return {(schema, name): kind for schema, name, _, kind, _ in _lines()}
+
+
+@cache
+def _relations() -> Mapping[tuple[str, str], Table]:
+    known = FILLED | EMPTY
+    return {
+        (schema, name): Table(
+            oid, schema, name, f"{schema}.{name}", tuple(map(_column, columns.split(", "))),
+            timeline="",
+        )
+        for schema, name, oid, _, columns in _lines()
+        if f"{schema}.{name}" in known
+    }  # fmt: skip
+
+
+def _column(text: str) -> Column:
+    name, type_name = text.split(" ")
+    return Column(name, _type(type_name.removesuffix("!")), type_name.endswith("!"))
+
+
+def _type(name: str) -> SqlType:
+    return plain_type(name if name in OIDS else _NEAREST[name])

@@ -1,0 +1,40 @@
+# Tables, as the catalogs show them.
+create schema s
+create table s.t (id int primary key, a numeric(10,2) default 3.50, b text not null default 'x''y', c timestamptz default now(), "D e" varchar(7), unique (a, b), check (a > 0))
+create table s.u (n bigint unique nulls not distinct, v float8[], f char(3) default 'ab', w bool default true)
+select relname, relkind, relnatts, relhasindex, relchecks, relpersistence, relreplident, relispopulated, relam from pg_class c join pg_namespace n on n.oid = relnamespace where nspname = 's' order by relname
+select attname, atttypid, attlen, attnum, atttypmod, attndims, attbyval, attalign, attstorage, attnotnull, atthasdef, attidentity, attgenerated, attisdropped, attislocal, attcollation from pg_attribute where attrelid = (select oid from pg_class where relname = 't' and relkind = 'r') and attnum > 0 order by attnum
+select attname, atttypid, attlen, attnum, atttypmod, attndims, attbyval, attalign, attstorage, attnotnull, atthasdef from pg_attribute where attrelid = (select oid from pg_class where relname = 'u' and relkind = 'r') and attnum > 0 order by attnum
+select relname, attname, attnum, atttypid from pg_attribute join pg_class on oid = attrelid where relname in ('t_pkey', 't_a_b_key', 'u_n_key') order by 1, 3
+select conname, contype, conkey, convalidated, condeferrable, connoinherit, confupdtype from pg_constraint where connamespace = (select oid from pg_namespace where nspname = 's') order by conname
+select c.relname, indnatts, indnkeyatts, indisunique, indnullsnotdistinct, indisprimary, indimmediate, indisvalid from pg_index join pg_class c on c.oid = indexrelid join pg_class t on t.oid = indrelid where t.relname in ('t', 'u') order by 1
+select * from pg_indexes where schemaname = 's' order by indexname
+select schemaname, tablename, tablespace, hasindexes, hasrules, hastriggers, rowsecurity from pg_tables where schemaname = 's' order by 2
+select oid, typname, typlen, typbyval, typtype, typcategory, typispreferred, typdelim, typelem, typarray, typalign, typstorage, typnotnull, typbasetype, typtypmod, typndims, typcollation from pg_type where typname in ('bool', 'int4', 'int8', 'text', 'numeric', 'timestamptz', 'uuid', 'bytea', 'name', 'bpchar', 'oid', 'interval', '_int4', '_text', 'date', 'float8') order by oid
+select nspname from pg_namespace where nspname in ('s', 'public', 'pg_catalog', 'information_schema', 'nobody') order by 1
+select oid, amname, amtype from pg_am where amname in ('heap', 'btree') order by 1
+# The views of information_schema.
+select table_schema, table_name, table_type, is_insertable_into, is_typed, commit_action from information_schema.tables where table_schema = 's' order by 2
+select column_name, ordinal_position, is_nullable, data_type, character_maximum_length, character_octet_length, numeric_precision, numeric_precision_radix, numeric_scale, datetime_precision, udt_schema, udt_name, dtd_identifier, is_identity, is_generated, is_updatable from information_schema.columns where table_schema = 's' order by table_name, ordinal_position
+select column_name, column_default from information_schema.columns where table_schema = 's' and column_name in ('a', 'c', 'w') order by 1
+select table_name, constraint_type, is_deferrable, initially_deferred, enforced, nulls_distinct from information_schema.table_constraints where table_schema = 's' and constraint_type <> 'CHECK' order by constraint_name
+select constraint_name, table_name, column_name, ordinal_position from information_schema.key_column_usage where table_schema = 's' order by 1, 4
+select schema_name from information_schema.schemata where schema_name in ('s', 'public') order by 1
+# What a transaction has done, and what is not there.
+begin
+create table s.own (a int)
+select relname from pg_class where relname = 'own'
+rollback
+select relname from pg_class where relname = 'own'
+select count(*) from pg_trigger
+select * from pg_catalog.nothing
+select * from information_schema.nothing
+select c.relname from pg_catalog.pg_class c where c.relkind = any (array['r', 'p']) and c.relname = 't'
+drop table s.t, s.u
+select relname from pg_class c join pg_namespace n on n.oid = relnamespace where nspname = 's'
+# meridian
+select * from pg_proc
+select * from pg_catalog.pg_operator
+delete from pg_class
+drop table pg_class
+alter table pg_class rename to x
