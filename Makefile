@@ -7,7 +7,7 @@ SEED   ?= 1
 LISTEN ?= 127.0.0.1:7432
 DATA   ?= ./data
 
-.PHONY: help setup run test check fmt lint types layers formatted spark sim replay crash faults failover sqldiff bench demo
+.PHONY: help setup run test check fmt lint types layers formatted spark sim replay crash faults failover sqldiff writing bench demo
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -57,6 +57,9 @@ failover: setup ## several coordinators: paused, cut off, killed, one after the 
 
 sqldiff: setup ## every recorded answer of PostgreSQL, on both engines
 	$(BIN)/pytest -m "slow or not slow" tests/sqldiff tests/tpch
+
+writing: setup ## statements that write, and SEEDS=20 random sequences of them, beside PostgreSQL
+	SEEDS=$(SEEDS) $(BIN)/pytest -m "slow or not slow" tests/writing
 
 bench: setup ## commits, reads and loads per second beside PostgreSQL
 	$(BIN)/python -m tests.bench $(ARGS)

@@ -23,6 +23,7 @@ from pyroaring import BitMap64
 from compute.arrow import table_schema
 from compute.key_predicates import KeyValues, NewKeys
 from compute.row_keys import RowKey, row_keys
+from compute.sorted_keys import SortedKeys
 from storage.batch import DataFile, Deletes, FileSlice, InlineSlice, ShardView
 from storage.known_rows import KnownRows
 from storage.shapes import shaped
@@ -40,7 +41,7 @@ Place: TypeAlias = tuple[Source, int]
 SMALL_ROWS_MAX: Final = 1_000
 """Rows of a commit that go into the dictionary."""
 
-CACHED_BYTES_MAX: Final = 64 << 20
+CACHED_BYTES_MAX: Final = 192 << 20
 """Key columns of files. Larger: fewer files read again for keys without an order, such as UUIDs."""
 
 TAIL_ROWS_MAX: Final = 500_000
@@ -66,7 +67,7 @@ class KeyIndex:
         self.read_rows = read_rows
         """For who wants the rows that were located."""
         self._tails: OrderedDict[tuple[ShardId, tuple[str, ...]], _Tail] = OrderedDict()
-        self._columns: OrderedDict[tuple[Source, tuple[str, ...]], pa.Table] = OrderedDict()
+        self._columns: OrderedDict[tuple[Source, tuple[str, ...]], SortedKeys] = OrderedDict()
         self._bytes = 0
         self._tail_rows = 0
         # Threads that look up keys of several statements change both maps.
@@ -86,7 +87,8 @@ class KeyIndex:
             if wanted and part.source in tail.known:
                 continue
             rows = part.rows.select(list(keys.key.columns))
-            found = _live(keys, rows, part.source, part.rows.num_rows, part.deleted, going)
+            live = _Live(part.source, part.rows.num_rows, part.deleted, going)
+            found = _first(rows, keys.among(rows), live)
             if found is not None:
                 return found
         return None
@@ -101,7 +103,8 @@ class KeyIndex:
         """A key that a live row of these files has. Blocks."""
         for part in parts:
             rows = self._file_columns(shard, part.file, keys)
-            found = _live(keys, rows, part.file.name, part.row_limit, part.deleted, going)
+            live = _Live(part.file.name, part.row_limit, part.deleted, going)
+            found = _first(rows.rows, rows.among(keys), live)
             if found is not None:
                 return found
         return None
@@ -120,12 +123,12 @@ class KeyIndex:
             if wanted and part.source in tail.known:
                 continue
             rows = part.rows.select(list(keys.key.columns))
-            places = _places(keys, rows, part.source, part.rows.num_rows, part.deleted, going)
-            found.update(places)
+            live = _Live(part.source, part.rows.num_rows, part.deleted, going)
+            found.update(_places(keys, rows, keys.among(rows), live))
         for file in self.files(view, keys):
-            rows = self._file_columns(view.shard, file.file, keys)
-            name, limit = file.file.name, file.row_limit
-            found.update(_places(keys, rows, name, limit, file.deleted, going))
+            columns = self._file_columns(view.shard, file.file, keys)
+            live = _Live(file.file.name, file.row_limit, file.deleted, going)
+            found.update(_places(keys, columns.rows, columns.among(keys), live))
         return found
 
     def _tail(self, view: ShardView, keys: NewKeys) -> _Tail:
@@ -158,7 +161,7 @@ class KeyIndex:
         if tail is not None:
             self._tail_rows -= tail.count
 
-    def _file_columns(self, shard: ShardId, file: DataFile, keys: NewKeys) -> pa.Table:
+    def _file_columns(self, shard: ShardId, file: DataFile, keys: NewKeys) -> SortedKeys:
         place = (Source(f"{shard}/{file.name}"), tuple(_fields(keys)))
         with self._lock:
             rows = self._columns.get(place)
@@ -166,14 +169,15 @@ class KeyIndex:
                 self._columns.move_to_end(place)
         if rows is None:
             names = _fields(keys)
-            rows = self._read(shard, file, names)
-            if rows.schema.names != names:
-                rows = shaped(rows, _key_schema(keys))
+            read = self._read(shard, file, names)
+            if read.schema.names != names:
+                read = shaped(read, _key_schema(keys))
+            rows = SortedKeys(read)
             with self._lock:
                 self._keep(place, rows)
         return rows
 
-    def _keep(self, place: tuple[Source, tuple[str, ...]], rows: pa.Table) -> None:
+    def _keep(self, place: tuple[Source, tuple[str, ...]], rows: SortedKeys) -> None:
         if place in self._columns or rows.nbytes > CACHED_BYTES_MAX // 4:
             return
         self._columns[place] = rows
@@ -197,29 +201,38 @@ def _keys(rows: pa.Table, ordinals: Sequence[int]) -> Iterator[KeyValues]:
     return zip(*[known.values(ordinal) for ordinal in ordinals], strict=True)
 
 
-def _live(
-    keys: NewKeys, rows: pa.Table, source: Source, limit: int, deleted: BitMap64, going: Deletes
-) -> KeyValues | None:
-    """The key of the first live row among these that has one of the keys."""
-    for row in keys.among(rows):
-        if row < limit and _is_live(deleted, going, source, row):
+@dataclass(frozen=True, slots=True)
+class _Live:
+    """Which rows of a source count: the first `limit`, without two kinds of deleted ones."""
+
+    source: Source
+    limit: int
+    deleted: BitMap64
+    going: Deletes
+
+    def has(self, row: int) -> bool:
+        return row < self.limit and _is_live(self.deleted, self.going, self.source, row)
+
+
+def _first(rows: pa.Table, candidates: Sequence[int], live: _Live) -> KeyValues | None:
+    """The key of the first live candidate."""
+    for row in candidates:
+        if live.has(row):
             one = KnownRows.of(rows.slice(row, 1))
-            return tuple(one.values(place)[0] for place in range(len(keys.key.columns)))
+            return tuple(one.values(place)[0] for place in range(rows.num_columns))
     return None
 
 
 def _places(
-    keys: NewKeys, rows: pa.Table, source: Source, limit: int, deleted: BitMap64, going: Deletes
+    keys: NewKeys, rows: pa.Table, candidates: Sequence[int], live: _Live
 ) -> dict[RowKey, Place]:
-    """The live rows among these that have one of the keys."""
-    chosen = [
-        row for row in keys.among(rows) if row < limit and _is_live(deleted, going, source, row)
-    ]
+    """The live candidates by their keys."""
+    chosen = [row for row in candidates if live.has(row)]
     if not chosen:
         return {}
     found = row_keys(keys.key, rows.take(pa.array(chosen, pa.int64())))
     return {
-        values: (source, row)
+        values: (live.source, row)
         for values, row in zip(found, chosen, strict=True)
         if values is not None
     }

@@ -130,26 +130,6 @@ def read_columns(
     return pq.read_table(path, columns=found or None, partitioning=None)
 
 
-def read_rows(
-    store: ObjectStore, shard: ShardId, file: DataFile, rows: Sequence[int]
-) -> pa.Table:
-    """Some rows of a data file of a local warehouse, in order, from the row groups that have
-    them.
-    """
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(store.local_path(f"{shard}/{file.name}")) as parquet:
-        parts: list[pa.Table] = []
-        first = 0
-        for group in range(parquet.metadata.num_row_groups):
-            end = first + parquet.metadata.row_group(group).num_rows
-            here = [row - first for row in rows if first <= row < end]
-            if here:
-                parts.append(parquet.read_row_group(group).take(pa.array(here, pa.int64())))
-            first = end
-        return pa.concat_tables(parts) if parts else parquet.schema_arrow.empty_table()
-
-
 def read_data_file(store: ObjectStore, shard: ShardId, file: DataFile) -> pa.Table:
     """All rows of a data file of a local warehouse."""
     import pyarrow.parquet as pq

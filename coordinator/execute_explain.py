@@ -4,11 +4,12 @@ from collections.abc import AsyncIterator
 
 import pyarrow as pa
 
-from coordinator.choosing import choose
+from coordinator.choosing import Choice, choose
 from coordinator.execute_query import start_query
 from coordinator.execute_setting import text_table
 from coordinator.execution import Execution, Rows, held
 from coordinator.explain import plan_lines
+from coordinator.point_access import point_access
 from coordinator.read_predicates import read_predicates
 from sql.errors import not_supported
 from sql.statements import Explain, Modify, OutputColumn, Query
@@ -78,6 +79,8 @@ async def _lines(
     if isinstance(statement, Modify):
         head = f"{statement.kind.value.title()} on {statement.table.name}"
         lines = [head, *("  " + line for line in lines)]
+        if point_access(execution, plan, statement.tables, inputs) is not None:
+            return [*lines, Choice(None, "rows by key").line]
     return [*lines, choose(execution, plan, inputs).line]
 
 

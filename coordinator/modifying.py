@@ -21,6 +21,7 @@ from coordinator.execution import Execution, held
 from coordinator.made_rows import made_batch, made_view, run_over
 from coordinator.old_rows import OldRowsInMemory
 from coordinator.pgwire.kernels import Column
+from coordinator.point_access import point_access
 from coordinator.row_sink import stored_schema
 from coordinator.statement_work import Reading, StatementWork
 from coordinator.upserting import Upserts
@@ -52,15 +53,18 @@ def readings(modify: Modify) -> Sequence[Reading]:
 async def run_modify(execution: Execution, modify: Modify, work: StatementWork) -> Modified:
     """Run a part; what it writes is in `work` then, and not yet in the transaction."""
     part = _Part(execution, modify, work)
-    async for batch in _source(execution, modify, work):
+    async for batch in await _source(execution, modify, work):
         await part.take(batch)
     return await part.finish()
 
 
-def _source(
+async def _source(
     execution: Execution, modify: Modify, work: StatementWork
 ) -> AsyncIterator[pa.RecordBatch]:
     inputs = work.inputs(modify.tables)
+    access = point_access(execution, modify.source, modify.tables, inputs)
+    if access is not None:
+        return held(pa.Table.from_batches([await access.answer(execution, inputs)]))
     in_process = execution.services.in_process
     if not inputs and in_process.can_run(modify.source):
         schema = stored_schema(modify.table) if modify.kind is ModifyKind.INSERT else None

@@ -31,9 +31,10 @@ import uvloop
 from compute.arrow import table_schema
 from compute.executor import EngineUnavailable
 from compute.key_index import KeyIndex
+from compute.row_groups import RowGroups
 from coordinator.config import Settings, SettingsError
 from coordinator.core.settings import CoreSettings
-from coordinator.engines import LateEngine, open_engines, read_columns, read_rows
+from coordinator.engines import LateEngine, open_engines, read_columns
 from coordinator.execution import ExecutionLimits, Services
 from coordinator.in_process import ReferenceInProcess
 from coordinator.observe import start_logging
@@ -123,7 +124,8 @@ def services_of(settings: Settings, storage: Storage, timelines: Timelines) -> S
         spool=lambda shard, schema: ParquetSpooler(storage.store, shard, schema),
         plans=PlanCache(entries_max=settings.plan_cache_entries),
         key_index=KeyIndex(
-            partial(read_columns, storage.store), partial(read_rows, storage.store)
+            partial(read_columns, storage.store),
+            RowGroups(lambda shard, file: storage.store.local_path(f"{shard}/{file.name}")).read,
         ),
         limits=limits,
         local=local,

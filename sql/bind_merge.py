@@ -294,13 +294,12 @@ def _projected(
 ) -> Plan:
     assert sides.target.identity is not None, "the target is scanned with its identity"
     table = sides.table
-    action = Case(
-        tuple(
+    action = _one_of(
+        [
             (_is(which, n), Const(int(when.action), INT4))
             for n, when in enumerate(whens)
             if when.action is not None
-        ),
-        Const(None, INT4),
+        ],
         INT4,
     )
     columns = [replace(column, id=binding.new_id()) for column in sides.target.identity]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 import psycopg
+from psycopg.pq import TransactionStatus
 
 _MOVING = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+")
 
@@ -50,6 +51,8 @@ class Player:
     def state(self) -> list[str]:
         """All rows of all tables, sorted; `-` for a table that is not there."""
         told: list[str] = []
+        if self._connection.info.transaction_status == TransactionStatus.INERROR:
+            return ["in a failed block"]
         for table in self._tables:
             try:
                 with self._connection.transaction():
