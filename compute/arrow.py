@@ -30,6 +30,8 @@ _SIMPLE: Final[dict[str, pa.DataType]] = {
     "name": pa.string(),
     "unknown": pa.string(),
     "uuid": pa.string(),
+    "json": pa.string(),
+    "jsonb": pa.string(),
     "bytea": pa.binary(),
     "date": pa.date32(),
     "timestamp": pa.timestamp("us"),

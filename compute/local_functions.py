@@ -22,7 +22,7 @@ from compute.reference_expressions import Frame, Source, compile_expression
 from sql.emit.duckdb_types import duckdb_type
 from sql.emit.scope import OutsideCall
 from sql.errors import SqlError
-from sql.plan import Aggregate, Call, ColumnId, Plan
+from sql.plan import Aggregate, Call, ColumnId, Const, Plan
 from sql.types import SqlType, Value
 
 _Column: TypeAlias = "pa.ChunkedArray[pa.Scalar[pa.DataType]]"
@@ -56,7 +56,7 @@ class LocalFunctions:
         self._connection.create_function(
             name,
             _over_lists(call) if isinstance(call, Aggregate) else evaluator(call),
-            [duckdb_type(arg.type) + listed for arg in call.args],
+            [duckdb_type(arg.type) + listed for arg in call.args[: 1 if listed else None]],
             duckdb_type(call.type),
             type=PythonUDFType.ARROW,
             null_handling=FunctionNullHandling.SPECIAL,
@@ -79,15 +79,16 @@ def evaluator(call: Call) -> Callable[..., _Array]:
 
 
 def _over_lists(call: Aggregate) -> Callable[..., _Array]:
-    """The aggregate as a function of lists of values; it does not see NULLs."""
+    """The aggregate as a function of lists of values."""
     fold = folder(call)
     assert fold is not None, "the reference evaluator has every aggregate"
-    type_ = call.args[0].type
+    type_, nulls = call.args[0].type, call.function.nulls
+    rest = [arg.value for arg in call.args[1:] if isinstance(arg, Const)]
 
     def over_lists(array: _Column) -> _Array:
         with _passing():
             found = [
-                fold([(value,) for value in values if value is not None])
+                fold([(value, *rest) for value in values if nulls or value is not None])
                 for values in _lists(array, type_)
             ]
             return to_array(found, call.type)

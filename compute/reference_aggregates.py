@@ -12,6 +12,7 @@ from functools import reduce
 from typing import Final, TypeAlias
 
 from compute import reference_numbers as numbers
+from compute.reference_json_making import json_agg, json_object_agg, jsonb_agg, jsonb_object_agg
 from compute.reference_ordering import ordering_key
 from sql.errors import SqlError
 from sql.plan import Aggregate
@@ -27,6 +28,8 @@ def folder(call: Aggregate) -> Folder | None:
     name, type_ = call.function.name, call.type
     if name == "count":
         return len
+    if name in _JSON:
+        return _or_null(_JSON[name](call))
     maker = _MAKERS.get(name)
     if maker is None or call.function.id == "array_agg(anyarray)":
         # An array of arrays has two dimensions.
@@ -95,6 +98,34 @@ def _string_agg(_source: SqlType, target: SqlType) -> Folder:
         return empty.join(parts)  # type: ignore[arg-type]
 
     return run
+
+
+def _json_agg(fold: Callable[..., str]) -> Callable[[Aggregate], Folder]:
+    def make(call: Aggregate) -> Folder:
+        type_ = call.args[0].type
+        return lambda rows: fold([row[0] for row in rows], type_, rows[0][-1])
+
+    return make
+
+
+def _json_object_agg(fold: Callable[..., str]) -> Callable[[Aggregate], Folder]:
+    def make(call: Aggregate) -> Folder:
+        types = (call.args[0].type, call.args[1].type)
+        return lambda rows: fold([(row[0], row[1]) for row in rows], types, rows[0][-1])
+
+    return make
+
+
+def _or_null(fold: Folder) -> Folder:
+    return lambda rows: fold(rows) if rows else None
+
+
+_JSON: Final[dict[str, Callable[[Aggregate], Folder]]] = {
+    "json_agg": _json_agg(json_agg),
+    "jsonb_agg": _json_agg(jsonb_agg),
+    "json_object_agg": _json_object_agg(json_object_agg),
+    "jsonb_object_agg": _json_object_agg(jsonb_object_agg),
+}
 
 
 def _array_agg(_source: SqlType, _target: SqlType) -> Folder:

@@ -20,6 +20,7 @@ from compute import reference_regex as regex
 from compute import reference_text as text
 from compute import reference_times as times
 from compute.reference_families import family_function
+from compute.reference_json import JSON_FUNCTIONS
 from compute.reference_numbers import Function, Maker
 from sql import functions as table
 from sql.arrays import converted_element, element_type
@@ -61,6 +62,8 @@ def makers() -> dict[str, Maker]:
 def _maker(row: table.Function) -> Maker | None:
     if row.id in _ARRAY_MAPS:
         return _map_array
+    if row.id in JSON_FUNCTIONS:
+        return JSON_FUNCTIONS[row.id]
     if row.kind is FunctionKind.CAST:
         return _cast(row)
     by_id = _BY_ID.get(row.id)
@@ -129,7 +132,7 @@ def _comparison(row: table.Function) -> Maker:
         return _zoned_comparison(compare)
     if kinds == frozenset({"date", "timestamp"}):
         return _date_comparison(compare)
-    if kinds == frozenset({"anyarray"}):
+    if kinds in (frozenset({"anyarray"}), frozenset({"jsonb"})):
         return arrays.comparison(compare)
     if kinds == frozenset({"interval"}):
         return plain(lambda a, b: compare(times.length(a), times.length(b)))
@@ -207,8 +210,6 @@ _PATTERNS: Final[dict[str, Function]] = {
 
 
 def _interval_operator(row: table.Function) -> Maker | None:
-    if row.name in "*/":
-        return plain(times.scaled)
     if row.args == ("interval",):
         return plain(times.negative)
     if row.args == ("interval", "interval"):

@@ -4,10 +4,12 @@ NaN = NaN, NaN > everything else; -0.0 = 0.0; intervals by length; text by bytes
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 from compute.reference_times import length
+from sql.json_text import Tree, key_order, tree
 from sql.types import Interval, SqlType, Value
 
 # A key of any comparable Python type: values of one column have keys of one type.
@@ -21,6 +23,8 @@ def ordering_key(type_: SqlType) -> Callable[[Value], Key]:
         return _float_key
     if type_.name == "interval":
         return _interval_key
+    if type_.name == "jsonb":
+        return _jsonb_key
     if (element := type_.element) is not None:
         return _array_key(ordering_key(element))
     return _identity
@@ -44,6 +48,30 @@ def _float_key(value: Value) -> Key:
 def _interval_key(value: Value) -> Key:
     assert isinstance(value, Interval), "an interval"
     return length(value)
+
+
+def _jsonb_key(value: Value) -> Key:
+    assert isinstance(value, str), "a jsonb"
+    # An empty array at the top is the least of all (compareJsonbContainers).
+    return (-1,) if value == "[]" else _tree_key(tree(value))
+
+
+def _tree_key(value: Tree) -> Key:
+    match value:
+        case None:
+            return (0,)
+        case str():
+            return (1, value.encode())
+        case bool():
+            return (3, value)
+        case Decimal():
+            return (2, value)
+        case Mapping():
+            keys = sorted(value, key=key_order)
+            pairs = [part for key in keys for part in (key.encode(), _tree_key(value[key]))]
+            return (5, len(keys), tuple(pairs))
+        case _:
+            return (4, len(value), tuple([_tree_key(item) for item in value]))
 
 
 def _identity(value: Value) -> Key:

@@ -18,6 +18,7 @@ from sql.binding import Binding
 from sql.coerce import (
     ASSIGNMENT,
     EXPLICIT,
+    IMPLICIT,
     as_common_type,
     coerce,
     implicit,
@@ -32,7 +33,7 @@ from sql.overloads import Ambiguous, choose_operator
 from sql.plan import AnyAll, BoolOp, Call, Const, Expr, InList, Logical, Param
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a, location, position
-from sql.types import BOOL, INT4, OIDS, SqlType, Value, array_of, display, plain_type
+from sql.types import BOOL, INT4, JSONB, OIDS, TEXT, SqlType, Value, array_of, display, plain_type
 
 _END: Final = 2**31 - 1
 """The upper bound of a slice that has none."""
@@ -99,6 +100,8 @@ def subscripted(binding: Binding, scope: Scope, node: Node) -> Expr:
     if not all(is_a(part, ast.A_Indices) for part in node.indirection):
         raise not_supported("selecting a field", position(node))
     expr = binding.expression(scope, node.arg)
+    if expr.type.name == "jsonb":
+        return _jsonb_subscript(binding, scope, expr, node)
     if expr.type.element is None:
         shown = display(expr.type.bare())
         message = f"cannot subscript type {shown} because it does not support subscripting"
@@ -114,6 +117,29 @@ def subscripted(binding: Binding, scope: Scope, node: Node) -> Expr:
     index = _bound(binding, scope, part.uidx, 1)
     row = function_by_id("subscript(anyarray,int4)")
     return Call(row, (expr, index), element_type(expr.type))
+
+
+def _jsonb_subscript(binding: Binding, scope: Scope, expr: Expr, node: Node) -> Expr:
+    """`j['a'][0]`, which is `j #> '{a,0}'`."""
+    path: list[Expr] = []
+    for part in node.indirection:
+        if part.is_slice:
+            place = position(part.uidx or part.lidx or node.arg)
+            raise mismatch("jsonb subscript does not support slices", place)
+        index = binding.expression(scope, part.uidx)
+        if index.type.name in ("int2", "int4"):
+            index = coerce(binding, index, part.uidx, TEXT, EXPLICIT) or index
+        else:
+            done = coerce(binding, index, part.uidx, TEXT, IMPLICIT)
+            if done is None:
+                shown = display(index.type.bare())
+                message = f"subscript type {shown} is not supported"
+                hint = "jsonb subscript must be coercible to either integer or text."
+                raise mismatch(message, position(part.uidx), hint=hint)
+            index = done
+        path.append(index)
+    row = function_by_id("subscript(jsonb,_text)")
+    return Call(row, (expr, built(path, array_of(TEXT))), JSONB)
 
 
 def _bound(binding: Binding, scope: Scope, node: Node | None, absent: int) -> Expr:

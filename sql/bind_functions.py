@@ -18,9 +18,11 @@ from sql.bind_calls import (
     polymorphic_shapes,
 )
 from sql.bind_folding import folded
+from sql.bind_rewrites import rewritten
 from sql.bind_windows import window_call
 from sql.binding import BindContext, Binding
-from sql.coerce import to_boolean
+from sql.coerce import to_boolean, zone_arguments
+from sql.comparability import check_equality
 from sql.errors import SqlError, grouping_error, not_supported, undefined_function, undefined_schema
 from sql.functions import FunctionKind, functions
 from sql.overloads import Choice
@@ -220,7 +222,10 @@ def _aggregate(binding: Binding, scope: Scope, node: Node, name: str) -> Expr:
     (args, type_), exact = polymorphic_shapes(binding, choice, args), True
     if row.numeric is not None:
         args, type_, exact = numeric_call(binding, row, args, choice.result)
+    args = (*args, *zone_arguments(binding, row))
     distinct = bool(node.agg_distinct)
+    for arg, part in zip(args if distinct else (), nodes, strict=False):
+        check_equality(arg.type, position(part))
     _check_distinct_order(args, order, distinct=distinct, node=node)
     aggregate = Aggregate(row, args, distinct, filter_, tuple(order), type_)
     column = level.aggregates.get(aggregate)

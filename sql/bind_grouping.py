@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from sql.bind_grouping_sets import grouping_columns
 from sql.binding import Binding
+from sql.comparability import check_equality
 from sql.errors import grouping_error
 from sql.plan import ColumnId, ColumnRef, Expr, GroupBy, Plan, PlanColumn, Subquery
 from sql.renumbering import same_expression
@@ -129,6 +130,7 @@ def key_columns(binding: Binding, keys: Sequence[Expr]) -> dict[Expr, PlanColumn
     for key in keys:
         if key in columns:
             continue
+        check_equality(key.type, binding.place(key))
         column = binding.new_column("key", key.type)
         if isinstance(key, ColumnRef) and key.id in binding.origins:
             binding.origins[column.id] = binding.origins[key.id]

@@ -38,6 +38,7 @@ from sql.coerce import (
     select_common_type,
     to_common_type,
 )
+from sql.comparability import check_equality, check_ordering
 from sql.errors import SqlError, mismatch, not_supported
 from sql.plan import (
     ColumnRef,
@@ -251,7 +252,7 @@ def _sort_keys(
     keys: list[tuple[Target, bool, bool]] = []
     for item in nodes:
         target = sort_target(binding, scope, targets, item.node, computed=computed)
-        settled(binding, target)
+        check_ordering(settled(binding, target).type, position(item.node))
         keys.append((target, *sort_direction(item)))
     return keys
 
@@ -272,7 +273,7 @@ def _distinct(
         if target.junk:
             message = "for SELECT DISTINCT, ORDER BY expressions must appear in select list"
             raise SqlError("42P10", message, position(target.node))
-        settled(binding, target)
+        check_equality(settled(binding, target).type, position(target.node))
     return ()
 
 
@@ -431,6 +432,9 @@ def _combined(binding: Binding, scope: Scope, node: Node) -> SelectResult:
         message = f"each {word} query must have the same number of columns"
         raise SqlError("42601", message, position(right.nodes[0]) if right.nodes else None)
     types = [_common(binding, left, right, index, word) for index in range(len(left.columns))]
+    for type_, part in zip(types, left.nodes, strict=True):
+        if not (node.all and kind is SetOpKind.UNION):
+            check_equality(type_, position(part))
     columns = tuple(
         [
             binding.new_column(column.name, type_)

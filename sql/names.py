@@ -19,8 +19,6 @@ from sql.types import (
 
 _FOREIGN: Final = frozenset(
     [
-        "json",
-        "jsonb",
         "time",
         "timetz",
         "money",

@@ -4,16 +4,19 @@ from pglast.enums import SortByDir, SortByNulls
 
 from sql.binding import Binding
 from sql.coerce import implicit
+from sql.comparability import check_ordering
 from sql.errors import not_supported
 from sql.plan import Expr, SortKey
 from sql.scope import Scope
-from sql.syntax import Node, at
+from sql.syntax import Node, at, position
 from sql.types import TEXT
 
 
 def sort_key(binding: Binding, scope: Scope, item: Node) -> SortKey:
     """An entry that is always an expression, never the name or number of a target (SQL99)."""
-    return SortKey(known_key(binding, scope, item.node), *sort_direction(item))
+    expr = known_key(binding, scope, item.node)
+    check_ordering(expr.type, position(item.node))
+    return SortKey(expr, *sort_direction(item))
 
 
 def known_key(binding: Binding, scope: Scope, node: Node) -> Expr:

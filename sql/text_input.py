@@ -24,6 +24,7 @@ from sql.array_text import parse_array
 from sql.datetime_input import parse_date, parse_timestamp, parse_timestamptz
 from sql.errors import SqlError, invalid_text, not_supported
 from sql.interval_input import parse_interval
+from sql.json_text import parse_json, parse_jsonb
 from sql.types import DISPLAY_NAMES, SqlType, Value, display
 
 NAME_BYTES_MAX: Final = 63
@@ -289,6 +290,14 @@ def _parse_uuid(text: str) -> str:
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
+def _parse_json(text: str) -> str:
+    return parse_json(_parse_string(text))
+
+
+def _parse_jsonb(text: str) -> str:
+    return parse_jsonb(_parse_string(text))
+
+
 # ---------------------------------------------------------------- modifiers
 
 
@@ -378,6 +387,8 @@ _PARSERS: Final[Mapping[str, Callable[[str], Value]]] = {
     "bpchar": _parse_bpchar,
     "bytea": _parse_bytea,
     "uuid": _parse_uuid,
+    "json": _parse_json,
+    "jsonb": _parse_jsonb,
     "date": parse_date,
     "timestamp": parse_timestamp,
     "interval": parse_interval,

@@ -253,6 +253,8 @@ _FORMATTERS: Final[Mapping[str, Callable[[Value], str]]] = {
     "name": str,
     "unknown": str,
     "uuid": str,
+    "json": str,
+    "jsonb": str,
     "void": lambda _: "",
     "bytea": _format_bytea,
     "date": _format_date,

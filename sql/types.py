@@ -9,6 +9,8 @@
     name unknown          str                                    string
     bytea                 bytes                                  binary
     uuid                  str, canonical lower case              string
+    json                  str, as it was written                 string
+    jsonb                 str, canonical (sql/json_text.py)      string
     date                  int, days since 1970-01-01             date32
     timestamp             int, microseconds since 1970-01-01     timestamp[us]
     timestamptz           int, microseconds since 1970-01-01 UTC timestamp[us, UTC]
@@ -98,7 +100,7 @@ OIDS: Final[dict[str, int]] = {
     "_bool": 1000, "_bytea": 1001, "_name": 1003, "_int8": 1016, "_int2": 1005, "_int4": 1007,
     "_text": 1009, "_oid": 1028, "_float4": 1021, "_float8": 1022, "_bpchar": 1014,
     "_varchar": 1015, "_date": 1182, "_timestamp": 1115, "_timestamptz": 1185, "_interval": 1187,
-    "_numeric": 1231, "_uuid": 2951,
+    "_numeric": 1231, "_uuid": 2951, "json": 114, "jsonb": 3802, "_json": 199, "_jsonb": 3807,
 }  # fmt: skip
 NAMES_BY_OID: Final[dict[int, str]] = {oid: name for name, oid in OIDS.items()}
 
@@ -112,7 +114,7 @@ CATEGORIES: Final[dict[str, str]] = {
     "bool": "B", "bytea": "U", "name": "S", "int8": "N", "int2": "N", "int4": "N", "text": "S",
     "oid": "N", "float4": "N", "float8": "N", "unknown": "X", "bpchar": "S", "varchar": "S",
     "date": "D", "timestamp": "D", "timestamptz": "D", "interval": "T", "numeric": "N", "uuid": "U",
-    "void": "P",
+    "void": "P", "json": "U", "jsonb": "U",
 } | {name: "A" for name in OIDS if name.startswith("_")}  # fmt: skip
 PREFERRED: Final = frozenset({"bool", "text", "oid", "float8", "timestamptz", "interval"})
 
@@ -127,6 +129,8 @@ TEXT: Final = SqlType("text")
 NAME: Final = SqlType("name")
 BYTEA: Final = SqlType("bytea")
 UUID: Final = SqlType("uuid")
+JSON: Final = SqlType("json")
+JSONB: Final = SqlType("jsonb")
 DATE: Final = SqlType("date")
 TIMESTAMP: Final = SqlType("timestamp")
 TIMESTAMPTZ: Final = SqlType("timestamptz")

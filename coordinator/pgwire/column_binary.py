@@ -38,7 +38,7 @@ _EPOCHS: Final = {
     "date": DAYS_OF_2000, "timestamp": MICROS_OF_2000, "timestamptz": MICROS_OF_2000,
 }  # fmt: skip
 _PADDED: Final = "bpchar"
-_STRINGS: Final = frozenset({"text", "varchar", "name", "unknown", "bytea", "void"})
+_STRINGS: Final = frozenset({"text", "varchar", "name", "unknown", "bytea", "void", "json"})
 _UUID_BYTES: Final = 16
 _UUID_DIGITS: Final = 32
 _NIBBLES: Final = np.array(

@@ -127,6 +127,8 @@ _PLAIN: Final[Mapping[str, TextColumn]] = {
     "name": lambda column: column,
     "unknown": lambda column: column,
     "uuid": lambda column: column,
+    "json": lambda column: column,
+    "jsonb": lambda column: column,
     "void": lambda column: column,
     "bytea": _bytea_text,
 }

@@ -117,6 +117,17 @@ def _decode_uuid(data: bytes) -> str:
     return str(UUID(bytes=data))
 
 
+_JSONB_VERSION: Final = b"\x01"
+
+
+def _decode_jsonb(data: bytes) -> Value:
+    if not data:
+        raise SqlError("08P01", "insufficient data left in message")
+    if data[:1] != _JSONB_VERSION:
+        raise SqlError("XX000", f"unsupported jsonb version number {data[0]}")
+    return parse_text("jsonb", decode_text(data[1:]))
+
+
 def _decode_date(data: bytes) -> int:
     _check_length(data, 4)
     days = int.from_bytes(data, "big", signed=True) + DAYS_OF_2000
@@ -183,6 +194,8 @@ _BINARY_DECODERS: Final[Mapping[str, Callable[[bytes], Value]]] = {
     "name": _decode_name,
     "bytea": bytes,
     "uuid": _decode_uuid,
+    "json": lambda data: parse_text("json", decode_text(data)),
+    "jsonb": _decode_jsonb,
     "date": _decode_date,
     "timestamp": _decode_timestamp,
     "timestamptz": _decode_timestamp,
@@ -238,6 +251,11 @@ def _encode_uuid(value: Value) -> bytes:
     return UUID(value).bytes
 
 
+def _encode_json(value: Value) -> bytes:
+    assert isinstance(value, str), "json is a str"
+    return value.encode()
+
+
 def _encode_date(value: Value) -> bytes:
     assert isinstance(value, int), "date is an int"
     return struct.pack("!i", value - DAYS_OF_2000)
@@ -263,6 +281,8 @@ _BINARY_ENCODERS: Final[Mapping[str, Callable[[Value], bytes]]] = {
     "float8": _packing("!d"),
     "bytea": _encode_bytea,
     "uuid": _encode_uuid,
+    "json": _encode_json,
+    "jsonb": lambda value: _JSONB_VERSION + _encode_json(value),
     "date": _encode_date,
     "timestamp": _encode_timestamp,
     "timestamptz": _encode_timestamp,

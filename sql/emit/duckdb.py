@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from sql.emit.duckdb_aggregates import aggregate, order_by
+from sql.emit.duckdb_arrays import native
 from sql.emit.duckdb_expressions import expression
 from sql.emit.duckdb_types import ENGINE, array, error, literal
 from sql.emit.duckdb_windows import window
@@ -46,6 +47,7 @@ _DUCKDB: Final = Dialect(
     engine=ENGINE,
     quote='"',
     intervals=True,
+    compares=native,
     literal=literal,
     array=array,
     string=lambda name: f"cast(${name} as varchar)",

@@ -16,7 +16,7 @@ from sql.emit.duckdb_numbers import quotient
 from sql.emit.duckdb_types import duckdb_type, error, unsupported
 from sql.emit.scope import Scope
 from sql.plan import Aggregate, SortKey
-from sql.types import NUMERIC, computed_numeric
+from sql.types import NUMERIC, computed_numeric, display
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ def aggregate(call: Aggregate, scope: Scope, over: str = "") -> str:
     template = call.function.duckdb
     if template is None:
         raise unsupported(described(call.function))
+    if call.distinct and not native(call.args[0].type):
+        raise unsupported(f"DISTINCT of values of type {display(call.args[0].type)}")
     where = "" if call.filter is None else f" filter (where {scope.emit(call.filter)})"
     parts = _Parts("distinct " if call.distinct else "", where + over)
     if template.startswith("@"):
@@ -120,6 +122,11 @@ def _array_agg(call: Aggregate, scope: Scope, parts: _Parts) -> str:
     return f"list({parts.distinct}{x}{ordered}){parts.filter}"
 
 
+def _json_agg(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+    """By the reference evaluator, of the list of all values, NULL too."""
+    return reference_over(call, [_array_agg(call, scope, parts)], scope)
+
+
 def _array_extreme(call: Aggregate, scope: Scope, parts: _Parts) -> str:
     """The least or greatest array, if DuckDB compares their elements as PostgreSQL."""
     if not native(call.type):
@@ -139,6 +146,8 @@ def order_by(keys: Sequence[SortKey], scope: Scope) -> str:
 
 
 def _sort_key(key: SortKey, scope: Scope) -> str:
+    if not native(key.expr.type):
+        raise unsupported(f"ordering by a value of type {display(key.expr.type)}")
     direction = "desc" if key.descending else "asc"
     nulls = "first" if key.nulls_first else "last"
     return f"{scope.emit(key.expr)} {direction} nulls {nulls}"
@@ -149,6 +158,7 @@ _SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, _Parts], str]]] = {
     "array_agg": _array_agg,
     "array_extreme": _array_extreme,
     "average": _average,
+    "json_agg": _json_agg,
     "deviation": _deviation,
     "float_total": _float_total,
     "reference": _reference,

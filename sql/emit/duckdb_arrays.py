@@ -19,7 +19,7 @@ from sql.types import SqlType, Value
 _NATIVE: Final = frozenset(
     {
         "bool", "int2", "int4", "int8", "oid", "float4", "float8", "numeric", "text", "varchar",
-        "bpchar", "name", "uuid", "bytea", "date", "timestamp", "timestamptz",
+        "bpchar", "name", "uuid", "bytea", "date", "timestamp", "timestamptz", "unknown", "void",
     }
 )  # fmt: skip
 """Types that DuckDB compares as PostgreSQL does."""
@@ -53,7 +53,7 @@ _TEMPLATES: Final[dict[str, str]] = {
 
 def native(type_: SqlType) -> bool:
     """Whether DuckDB compares and groups values of the type as PostgreSQL does (A1)."""
-    return (type_.element or type_).name in _NATIVE
+    return (type_.element or type_).name in _NATIVE or type_.name == "interval"
 
 
 def _function(call: Call, scope: Scope) -> str:

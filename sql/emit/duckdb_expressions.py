@@ -36,6 +36,7 @@ from sql.plan import (
     SubqueryKind,
     output_columns,
 )
+from sql.renumbering import free_columns
 from sql.types import SqlType
 
 Special = Callable[[Call, Scope], str]
@@ -83,6 +84,7 @@ def _expression(expr: Expr, scope: Scope) -> str:
         case IsTest():
             return f"({scope.emit(expr.arg)} {expr.test.value})"
         case Distinct():
+            _comparable(expr.left.type)
             negation = "not " if expr.negated else ""
             left, right = scope.emit(expr.left), scope.emit(expr.right)
             return f"({left} is {negation}distinct from {right})"
@@ -94,14 +96,22 @@ def _expression(expr: Expr, scope: Scope) -> str:
         case Coalesce():
             return f"coalesce({_list(expr.args, scope)})"
         case Extreme():
+            _comparable(expr.type)
             return f"{'greatest' if expr.greatest else 'least'}({_list(expr.args, scope)})"
         case InList():
+            _comparable(expr.arg.type)
             negation = "not " if expr.negated else ""
             return f"({scope.emit(expr.arg)} {negation}in ({_list(expr.items, scope)}))"
         case AnyAll():
             return duckdb_arrays.any_all(expr, scope)
         case Subquery():
             return _subquery(expr, scope)
+
+
+def _comparable(type_: SqlType) -> None:
+    """DuckDB knows nothing of how jsonb compares."""
+    if not duckdb_arrays.native(type_):
+        raise unsupported(f"comparing values of type {type_.name} here")
 
 
 def _list(exprs: Sequence[Expr], scope: Scope) -> str:
@@ -152,14 +162,17 @@ def _subquery(expr: Subquery, scope: Scope) -> str:
         case SubqueryKind.EXISTS:
             return f"exists ({query})"
         case SubqueryKind.IN | SubqueryKind.NOT_IN:
-            if len(expr.args) == 1:
+            for arg in expr.args:
+                _comparable(arg.type)
+            if len(expr.args) == 1 and not free_columns(expr.plan):
                 return f"({scope.emit(expr.args[0])} {expr.kind.value} ({query}))"
             return _membership(expr, scope, query)
 
 
 def _membership(expr: Subquery, scope: Scope, query: str) -> str:
-    """IN over several columns: DuckDB takes rows with equal NULLs for equal, so the rows are
-    compared and counted.
+    """IN over several columns, where DuckDB takes rows with equal NULLs for equal, and over a query
+    that refers to an outer one, where it may find NULL in a set that is empty for a row: the rows
+    are compared and counted.
     """
     rows, alias = scope.statement.alias(), scope.statement.alias()
     pairs = zip(output_columns(expr.plan), expr.args, strict=True)

@@ -24,6 +24,7 @@ _NAMES: Final[dict[str, str]] = {
     "bool": "boolean", "int2": "smallint", "int4": "integer", "int8": "bigint", "oid": "bigint",
     "float4": "float", "float8": "double", "text": "varchar", "varchar": "varchar",
     "bpchar": "varchar", "name": "varchar", "unknown": "varchar", "uuid": "varchar",
+    "json": "varchar", "jsonb": "varchar",
     "bytea": "blob", "date": "date", "timestamp": "timestamp", "timestamptz": "timestamptz",
     "interval": "interval", "void": "varchar",
 }  # fmt: skip

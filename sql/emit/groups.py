@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from sql.emit.scope import Scope
-from sql.emit.select_parts import Select, check_intervals, derived, numbered, within
+from sql.emit.select_parts import Select, check_comparable, derived, numbered, within
 from sql.plan import ColumnId, ColumnRef, Expr, GroupBy, PlanColumn, output_columns
 from sql.traverse import column_ids
 
@@ -23,7 +23,7 @@ def group_by(plan: GroupBy, select: Select, scope: Scope) -> Select:
     if not scope.statement.dialect.deep_correlation:
         plan, select = _with_arguments(plan, select, scope)
     keys = plan.keys
-    check_intervals(plan.key_columns, scope.statement, "grouping by an interval")
+    check_comparable(plan.key_columns, scope.statement, "grouping by")
     if plan.sets is not None or any(not isinstance(key, ColumnRef) for key in keys):
         select = _with_keys(plan, select, scope)
         keys = tuple(ColumnRef(column.id, column.type) for column in plan.key_columns)

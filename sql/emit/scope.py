@@ -56,7 +56,8 @@ class Dialect:
 
     `array`: an array of elements that are texts already. `quote` stands around names.
     `string`: a bound string, by its argument's name. `values`: rows,
-    an alias and its columns as a relation. `intervals`: whether intervals are values like others,
+    an alias and its columns as a relation. `compares`: whether the engine compares values
+    of a type as PostgreSQL does. `intervals`: whether intervals are values like others,
     which compare, group and leave a query. `error`: an expression that fails, by SQLSTATE and
     message. `empty_sets`: whether the grouping set of no keys makes a row of no input.
     `materialized`: the word that has a WITH query run once. `union_recursion`: whether WITH
@@ -67,6 +68,7 @@ class Dialect:
     engine: str
     quote: str
     intervals: bool
+    compares: Callable[[SqlType], bool]
     literal: Callable[[Value, SqlType], str]
     array: Callable[[Sequence[str], SqlType], str]
     string: Callable[[str], str]
@@ -128,7 +130,9 @@ class Statement:
         columns = tuple(ColumnRef(ColumnId(index), arg.type) for index, arg in enumerate(call.args))
         plain = replace(call, args=columns)
         if isinstance(plain, Aggregate):
-            plain = replace(plain, distinct=False, filter=None, order=())
+            # An aggregate's zone is part of the function.
+            args = (*columns[:1], *call.args[len(call.function.args) :])
+            plain = replace(plain, args=args, distinct=False, filter=None, order=())
         name = f"ref_{blake2b(repr(plain).encode(), digest_size=10).hexdigest()}"
         self.calls[name] = plain
         return name

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from sql.emit.scope import Scope, Statement
 from sql.plan import ColumnId, PlanColumn, SortKey
+from sql.types import display
 
 Names: TypeAlias = Mapping[ColumnId, str]
 
@@ -78,6 +79,14 @@ def derived(
     prefix = "lateral " if lateral else ""
     text = f"{prefix}({render(select, columns)}) {alias}"
     return Select(text, {column.id: f"{alias}.c{column.id}" for column in columns})
+
+
+def check_comparable(columns: Sequence[PlanColumn], statement: Statement, what: str) -> None:
+    """0A000 for values that the engine compares otherwise than PostgreSQL does."""
+    check_intervals(columns, statement, f"{what} an interval")
+    for column in columns:
+        if not statement.dialect.compares(column.type) and column.type.name != "interval":
+            raise statement.dialect.unsupported(f"{what} a value of type {display(column.type)}")
 
 
 def check_intervals(columns: Sequence[PlanColumn], statement: Statement, what: str) -> None:

@@ -23,7 +23,15 @@ from sql.emit.ctes import CTES_BEGIN, cte_scan, recursive, with_query
 from sql.emit.groups import group_by
 from sql.emit.limits import count, distinct_on, limit_by_number, ranked_input
 from sql.emit.scope import DEPTH_MAX, Dialect, OutsideCall, Scope, Statement, too_complex
-from sql.emit.select_parts import Names, Select, check_intervals, derived, render, within
+from sql.emit.select_parts import (
+    Names,
+    Select,
+    check_comparable,
+    check_intervals,
+    derived,
+    render,
+    within,
+)
 from sql.plan import (
     BoolOp,
     CteScan,
@@ -279,7 +287,7 @@ def _window(plan: Window, scope: Scope) -> Select:
 def _distinct(plan: DistinctRows, scope: Scope) -> Select:
     select = _select(plan.input, scope)
     columns = output_columns(plan.input)
-    check_intervals(columns, scope.statement, "DISTINCT of intervals")
+    check_comparable(columns, scope.statement, "DISTINCT of")
     if not columns:
         # Rows of no columns are all the same: the first one is left.
         return Select(derived(select, columns, scope.statement).source, {}, limit="limit 1")
@@ -290,7 +298,7 @@ def _distinct(plan: DistinctRows, scope: Scope) -> Select:
 
 def _set_operation(plan: SetOp, scope: Scope) -> Select:
     if not plan.all:
-        check_intervals(plan.columns, scope.statement, "set operations on intervals")
+        check_comparable(plan.columns, scope.statement, "a set operation on")
     if not plan.columns:
         raise scope.statement.dialect.unsupported("a set operation of no columns")
     left, right = (

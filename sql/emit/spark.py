@@ -12,6 +12,7 @@ from typing import Final
 from sql.emit.scope import Dialect
 from sql.emit.selects import EmittedQuery, emit_plan
 from sql.emit.spark_aggregates import aggregate, order_by
+from sql.emit.spark_arrays import native
 from sql.emit.spark_expressions import expression
 from sql.emit.spark_types import array, error, literal
 from sql.emit.spark_windows import window
@@ -39,6 +40,7 @@ _SPARK: Final = Dialect(
     engine="spark",
     quote="`",
     intervals=False,
+    compares=native,
     literal=literal,
     array=array,
     string=lambda name: f"cast(:{name} as string)",

@@ -32,8 +32,8 @@ def aggregate(call: Aggregate, scope: Scope, over: str = "") -> str:
     template = call.function.spark
     if template is None:
         raise unsupported(described(call.function))
-    if call.distinct and any(arg.type.name == "interval" for arg in call.args):
-        raise unsupported("DISTINCT of intervals")
+    if call.distinct and not all(native(arg.type) for arg in call.args):
+        raise unsupported("DISTINCT of values like these")
     where = "" if call.filter is None else f" filter (where {scope.emit(call.filter)})"
     parts = _Parts("distinct " if call.distinct else "", where + over)
     if template.startswith("@"):
@@ -150,8 +150,8 @@ def order_by(keys: Sequence[SortKey], scope: Scope) -> str:
 
 
 def _check_sortable(key: SortKey) -> None:
-    if key.expr.type.name == "interval":
-        raise unsupported("ordering by an interval")
+    if not native(key.expr.type):
+        raise unsupported(f"ordering by a value of type {key.expr.type.name}")
 
 
 def _sort_key(key: SortKey, scope: Scope) -> str:

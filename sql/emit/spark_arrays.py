@@ -17,7 +17,7 @@ from sql.types import SqlType, Value
 _NATIVE: Final = frozenset(
     {
         "bool", "int2", "int4", "int8", "oid", "float4", "float8", "numeric", "text", "varchar",
-        "bpchar", "name", "uuid", "bytea", "date", "timestamp", "timestamptz",
+        "bpchar", "name", "uuid", "bytea", "date", "timestamp", "timestamptz", "unknown", "void",
     }
 )  # fmt: skip
 """Types that Spark compares as PostgreSQL does."""

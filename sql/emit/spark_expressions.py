@@ -113,9 +113,9 @@ def _typed(text: str, type_: SqlType) -> str:
 
 
 def _comparable(type_: SqlType) -> None:
-    """Intervals compare by a sum of their fields, which Spark's equality does not know."""
-    if type_.name == "interval":
-        raise unsupported("comparing intervals here")
+    """Intervals compare by a sum of their fields, jsonb by what it holds: Spark knows neither."""
+    if not spark_arrays.native(type_):
+        raise unsupported(f"comparing values of type {type_.name} here")
 
 
 def _logical(expr: Logical, scope: Scope) -> str:

@@ -23,7 +23,8 @@ ERROR_TAG: Final = "MERIDIAN:"
 _NAMES: Final[dict[str, str]] = {
     "bool": "boolean", "int2": "smallint", "int4": "int", "int8": "bigint", "oid": "bigint",
     "float4": "float", "float8": "double", "text": "string", "varchar": "string",
-    "bpchar": "string", "name": "string", "unknown": "string", "uuid": "string", "bytea": "binary",
+    "bpchar": "string", "name": "string", "unknown": "string", "uuid": "string",
+    "json": "string", "jsonb": "string", "bytea": "binary",
     "date": "date", "timestamp": "timestamp_ntz", "timestamptz": "timestamp_ltz", "void": "string",
     # Spark has two interval types that do not mix; ours has three fields.
     "interval": "struct<months:int,days:int,micros:bigint>",

@@ -10,7 +10,7 @@ from pathlib import Path
 from sql.functions import FILES, Function, FunctionKind, rows_of
 
 _FIRST = ("operators.txt", "functions.txt", "aggregates.txt", "casts.txt")
-ELSEWHERE = ("arrays.txt", "windows.txt")
+ELSEWHERE = ("arrays.txt", "json.txt", "windows.txt")
 """Their cases are statements, in `tests/types` and `tests/sqldiff`."""
 FAMILIES = {
     "postgresql": _FIRST,
@@ -133,6 +133,16 @@ _REGEXES = (
 _FLAGS = ("", "i", "g", "n", NULL, "x", "z", "ig")
 _ENCODINGS = ("UTF8", "latin1", NULL, "WIN1252", "nonsense", "utf-8", "SQL_ASCII")
 _FORMS = ("NFC", "NFD", NULL, "nfkc", "NFKD", "x")
+_TIME_TEMPLATES = (
+    "YYYY-MM-DD HH24:MI:SS.US",
+    "Day, DD Mon YYYY",
+    "FMHH12:MI am",
+    NULL,
+    "",
+    "Q WW J CC",
+    "DDDth",
+)
+_NUMBER_TEMPLATES = ("999.99", "FM0,000.9", "S9999", NULL, "", "999PR", "9.99EEEE", "RN", "L99MI")
 _PLACED: dict[str, dict[int, Sequence[str | None]]] = {
     "regexp_replace": {1: _REGEXES, 2: ("X", "[\\1]", "", NULL, "\\&\\\\-\\2", "$1"), 5: _FLAGS},
     "convert_from": {1: _ENCODINGS},
@@ -148,6 +158,20 @@ _PLACED: dict[str, dict[int, Sequence[str | None]]] = {
     "set_bit": {1: ("0", "7", "23", NULL, "99"), 2: ("0", "1", NULL, "2")},
     "get_bit": {1: ("0", "7", "23", NULL, "-1", "99")},
     "set_byte": {1: ("0", "1", "-1", NULL, "9"), 2: ("0", "255", NULL, "-1", "300")},
+    "to_date": {
+        0: ("2024-02-29", "29.02.24", NULL, "x", "2023-02-29", "Feb 5 1999"),
+        1: ("YYYY-MM-DD", "DD.MM.YY", NULL, "Mon DD YYYY"),
+    },
+    "to_timestamp": {
+        0: ("2024-02-29 10:20:30", "29.02.24", NULL, "x", "2023-02-29 25:00:00"),
+        1: ("YYYY-MM-DD HH24:MI:SS", "DD.MM.YY", NULL, "YYYY-MM-DD"),
+    },
+    "to_number": {
+        0: ("12,345.6-", "$12", NULL, "x", "-0.5", " 7 "),
+        1: ("99,999.9S", "L99", NULL, "9.9", "999"),
+    },
+    "timezone": {0: ("02:00:00", "-05:30:00", "1 day", NULL)},
+    "date_bin": {0: ("15 minutes", "1 day 2 hours", "1 month", NULL, "0", "7 days")},
     "regexp_like": {1: _REGEXES, 2: _FLAGS},
     "regexp_count": {1: _REGEXES, 3: _FLAGS},
     "regexp_instr": {1: _REGEXES, 4: ("0", "1", NULL, "2"), 5: _FLAGS, 6: ("0", "1", "2", NULL)},
@@ -295,7 +319,7 @@ def _functions(row: Function) -> Iterator[str]:
     arguments: list[Sequence[str | None]] = []
     for position, type_ in enumerate(row.args):
         words = _WORDS.get(row.name)
-        placed = _PLACED.get(row.name, {}).get(position)
+        placed = _placed(row, position)
         if placed is not None:
             arguments.append(placed)
         elif words is not None and type_ == "text" and position == 0:
@@ -309,6 +333,18 @@ def _functions(row: Function) -> Iterator[str]:
         else:
             arguments.append(SAMPLES[_CONCRETE.get(type_, type_)])
     yield from _calls(row, arguments)
+
+
+def _placed(row: Function, position: int) -> Sequence[str | None] | None:
+    """The values that are special for this place, if the row has such a place."""
+    if row.name == "to_char" and position:
+        dated = row.args[0] in ("timestamp", "timestamptz", "interval")
+        return _TIME_TEMPLATES if dated else _NUMBER_TEMPLATES
+    if row.name == "to_timestamp" and len(row.args) == 1:
+        return None
+    if row.name == "timezone" and row.args[0] != "interval":
+        return None
+    return _PLACED.get(row.name, {}).get(position)
 
 
 def _calls(row: Function, arguments: Sequence[Sequence[str | None]]) -> Iterator[str]:

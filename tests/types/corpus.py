@@ -22,14 +22,14 @@ from sql.text_output import format_text
 from sql.types import SqlType, Value
 
 TESTDATA = Path(__file__).parent / "testdata"
-NAMES = ("arrays",)
+NAMES = ("arrays", "json")
 Rows = Sequence[Sequence[Value]]
 Engine = Callable[[Plan], Awaitable[Rows]]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`kind`: the columns' types, or `!` and a SQLSTATE; `rows`: texts, or message, detail, place."""
+    """`kind`: the columns' types, or `!` and a SQLSTATE; `rows`: texts, or an error's words."""
 
     kind: str
     rows: list[list[str | None]]

@@ -1,0 +1,206 @@
+"""Functions and aggregates that make json and jsonb of values.
+
+The session's zone is the last argument of each (F3 of `sql/functions.py`).
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from compute.reference_numbers import Function, Maker
+from sql.errors import SqlError
+from sql.json_text import Tree, canonical, quoted
+from sql.json_values import json_text, json_tree, key_text
+from sql.plan import Call
+from sql.types import SqlType, Value
+
+
+def _types(call: Call) -> list[SqlType]:
+    """The types of the arguments, without the zone."""
+    return [arg.type for arg in call.args[:-1]]
+
+
+def _to_json(call: Call) -> Function:
+    type_ = call.args[0].type
+    return lambda value, zone: json_text(value, type_, zone)
+
+
+def _to_jsonb(call: Call) -> Function:
+    type_ = call.args[0].type
+    return lambda value, zone: canonical(json_tree(value, type_, zone))
+
+
+def _array_to_json(call: Call) -> Function:
+    type_ = call.args[0].type
+
+    def run(value: Value, *rest: Value) -> str:
+        text = json_text(value, type_, str(rest[-1]))
+        if len(rest) < 2 or not rest[0]:
+            return text
+        assert isinstance(value, tuple), "an array"
+        element = type_.element
+        assert element is not None, "an array type"
+        items = [json_text(item, element, str(rest[-1])) for item in value]
+        lines = ",\n ".join(items)
+        return f"[{lines}]"
+
+    return run
+
+
+def _build_array(call: Call) -> Function:
+    types = _types(call)
+
+    def run(*args: Value) -> str:
+        zone = str(args[-1])
+        parts = [json_text(a, t, zone) for a, t in zip(args[:-1], types, strict=True)]
+        return f"[{', '.join(parts)}]"
+
+    return run
+
+
+def _build_array_b(call: Call) -> Function:
+    types = _types(call)
+
+    def run(*args: Value) -> str:
+        zone = str(args[-1])
+        return canonical([json_tree(a, t, zone) for a, t in zip(args[:-1], types, strict=True)])
+
+    return run
+
+
+def _checked_pairs(args: Sequence[Value], types: Sequence[SqlType], name: str) -> None:
+    if len(args) % 2:
+        hint = f"The arguments of {name}() must consist of alternating keys and values."
+        message = "argument list must have even number of elements"
+        raise SqlError("22023", message, hint=hint)
+    for place, (key, type_) in enumerate(zip(args[::2], types[::2], strict=True)):
+        if key is None:
+            if name == "json_build_object":
+                raise SqlError("22004", "null value not allowed for object key")
+            raise SqlError("22023", f"argument {2 * place + 1}: key must not be null")
+        if type_.element is not None or type_.name in ("json", "jsonb"):
+            message = "key value must be scalar, not array, composite, or json"
+            raise SqlError("22023", message)
+
+
+def _build_object(call: Call) -> Function:
+    types = _types(call)
+
+    def run(*args: Value) -> str:
+        zone = str(args[-1])
+        values = args[:-1]
+        _checked_pairs(values, types, "json_build_object")
+        parts = [
+            f"{quoted(key_text(values[i], types[i], zone))}"
+            f" : {json_text(values[i + 1], types[i + 1], zone)}"
+            for i in range(0, len(values), 2)
+        ]
+        return f"{{{', '.join(parts)}}}"
+
+    return run
+
+
+def _build_object_b(call: Call) -> Function:
+    types = _types(call)
+
+    def run(*args: Value) -> str:
+        zone = str(args[-1])
+        values = args[:-1]
+        _checked_pairs(values, types, "jsonb_build_object")
+        found: dict[str, Tree] = {
+            key_text(values[i], types[i], zone): json_tree(values[i + 1], types[i + 1], zone)
+            for i in range(0, len(values), 2)
+        }
+        return canonical(found)
+
+    return run
+
+
+def _pairs(keys: tuple[Value, ...], values: tuple[Value, ...] | None) -> list[tuple[str, Value]]:
+    """The pairs of json_object(keys and values in turn) and json_object(keys, values)."""
+    if values is None:
+        if len(keys) % 2:
+            raise SqlError("2202E", "array must have even number of elements")
+        keys, values = keys[::2], keys[1::2]
+    if len(keys) != len(values):
+        raise SqlError("2202E", "mismatched array dimensions")
+    if None in keys:
+        raise SqlError("22004", "null value not allowed for object key")
+    return [(str(key), value) for key, value in zip(keys, values, strict=True)]
+
+
+def _object(keys: tuple[Value, ...], values: tuple[Value, ...] | None = None) -> str:
+    parts = [
+        f"{quoted(key)} : {'null' if value is None else quoted(str(value))}"
+        for key, value in _pairs(keys, values)
+    ]
+    return f"{{{', '.join(parts)}}}"
+
+
+def _object_b(keys: tuple[Value, ...], values: tuple[Value, ...] | None = None) -> str:
+    found: dict[str, Tree] = {
+        key: None if value is None else str(value) for key, value in _pairs(keys, values)
+    }
+    return canonical(found)
+
+
+# --- aggregates --------------------------------------------------------------------------------
+
+
+def json_agg(values: Sequence[Value], type_: SqlType, zone: str) -> str:
+    """Elements that are arrays stand on lines of their own."""
+    joint = ", \n " if type_.element is not None else ", "
+    return f"[{joint.join(json_text(value, type_, zone) for value in values)}]"
+
+
+def jsonb_agg(values: Sequence[Value], type_: SqlType, zone: str) -> str:
+    """The same as jsonb."""
+    return canonical([json_tree(value, type_, zone) for value in values])
+
+
+def json_object_agg(
+    pairs: Sequence[tuple[Value, Value]], types: tuple[SqlType, SqlType], zone: str
+) -> str:
+    """`{ "a" : 1 }`."""
+    parts = [
+        f"{quoted(_aggregated_key(key, types[0], zone))} : {json_text(value, types[1], zone)}"
+        for key, value in pairs
+    ]
+    return f"{{ {', '.join(parts)} }}"
+
+
+def jsonb_object_agg(
+    pairs: Sequence[tuple[Value, Value]], types: tuple[SqlType, SqlType], zone: str
+) -> str:
+    """The same as jsonb."""
+    return canonical(
+        {
+            _aggregated_key(key, types[0], zone): json_tree(value, types[1], zone)
+            for key, value in pairs
+        }
+    )
+
+
+def _aggregated_key(key: Value, type_: SqlType, zone: str) -> str:
+    if key is None:
+        raise SqlError("22004", "null value not allowed for object key")
+    return key_text(key, type_, zone)
+
+
+MAKING: Final[dict[str, Maker]] = {
+    "to_json(anyelement)": _to_json,
+    "to_jsonb(anyelement)": _to_jsonb,
+    "array_to_json(anyarray)": _array_to_json,
+    "array_to_json(anyarray,bool)": _array_to_json,
+    "json_build_array(any)": _build_array,
+    "jsonb_build_array(any)": _build_array_b,
+    "json_build_object(any)": _build_object,
+    "jsonb_build_object(any)": _build_object_b,
+    "json_build_array()": lambda _call: lambda: "[]",
+    "jsonb_build_array()": lambda _call: lambda: "[]",
+    "json_build_object()": lambda _call: lambda: "{}",
+    "jsonb_build_object()": lambda _call: lambda: "{}",
+    "json_object(_text)": lambda _call: _object,
+    "json_object(_text,_text)": lambda _call: _object,
+    "jsonb_object(_text)": lambda _call: _object_b,
+    "jsonb_object(_text,_text)": lambda _call: _object_b,
+}
