@@ -58,8 +58,8 @@ failover: setup ## several coordinators: paused, cut off, killed, one after the 
 sqldiff: setup ## every recorded answer of PostgreSQL, on both engines
 	$(BIN)/pytest -m "slow or not slow" tests/sqldiff tests/tpch
 
-writing: setup ## statements that write, and SEEDS=20 random sequences of them, beside PostgreSQL
-	SEEDS=$(SEEDS) $(BIN)/pytest -m "slow or not slow" tests/writing
+writing: setup ## statements that write, and WRITING_SEEDS=20 random sequences, beside PostgreSQL
+	$(BIN)/pytest -m "slow or not slow" tests/writing
 
 bench: setup ## commits, reads and loads per second beside PostgreSQL
 	$(BIN)/python -m tests.bench $(ARGS)

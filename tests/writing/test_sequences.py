@@ -16,7 +16,7 @@ RECORDED = Path(__file__).parent / "testdata" / "sequences.out"
 RECORDED_SEEDS = range(1, 5)
 COUNT = 60
 
-SEEDS = range(100, 100 + int(os.environ.get("SEEDS", "20")))
+SEEDS = range(100, 100 + int(os.environ.get("WRITING_SEEDS", "20")))
 LONG = 300
 
 
