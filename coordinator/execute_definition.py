@@ -1,5 +1,6 @@
 """DDL: changes of the catalog, buffered in the transaction."""
 
+from dataclasses import replace
 from typing import TypeAlias
 
 from coordinator.core.messages import (
@@ -79,7 +80,7 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
         case AlterTable():
             return await _altered(execution, statement)
         case CreateTimeline() | DropTimeline():
-            return _timelines(execution, statement)
+            return await _timelines(execution, statement)
         case CreateReadHold() | DropReadHold():
             return await _read_holds(execution, statement)
 
@@ -118,7 +119,7 @@ async def _altered(execution: Execution, statement: AlterTable) -> list[CatalogC
     return changes
 
 
-def _timelines(
+async def _timelines(
     execution: Execution, statement: CreateTimeline | DropTimeline
 ) -> list[CatalogChange]:
     match statement:
@@ -127,7 +128,8 @@ def _timelines(
             _skipping(execution, "42710", f'timeline "{name}" already exists')
             return []
         case CreateTimeline():
-            return [PutTimeline(statement.timeline)]
+            _, part = await execution.services.coordination.new_table_id()
+            return [PutTimeline(replace(statement.timeline, part=part))]
         case DropTimeline():
             for name in statement.missing:
                 _skipping(execution, "00000", f'timeline "{name}" does not exist')

@@ -26,6 +26,7 @@ from coordinator.core.read_holds import ReadHolds
 from coordinator.core.settings import CoreSettings
 from coordinator.core.state import FIRST_OID, Recovered
 from coordinator.driver import Driver, in_thread
+from coordinator.dropped_timelines import DroppedTimelines, dropped_timelines
 from coordinator.loading import Loading, ToLoad
 from coordinator.maintaining import NEXT_OID, OIDS, RunBlocking
 from coordinator.timelines import Timelines
@@ -150,7 +151,10 @@ async def recover_timelines(
             for timeline in catalog.timelines.values()
             if timeline != SYSTEM_TIMELINE
         ]
-    return Timelines(system, lines, partial(open_timeline, ground))
+        dropped = DroppedTimelines(stash, store, epoch)
+        for gone in dropped_timelines(history, catalog.timelines.values()):
+            await dropped.remove(gone)
+    return Timelines(system, lines, partial(open_timeline, ground), dropped.remove)
 
 
 async def _check_belongs_together(stash: Stash, store: ObjectStore) -> None:
@@ -233,7 +237,7 @@ async def _recover_timeline(
 
 def part_of(stash: Stash, timeline: Timeline) -> Stash:
     """Where a timeline keeps its txns shard."""
-    return stash if timeline == SYSTEM_TIMELINE else StashPart(stash, timeline.name)
+    return stash if timeline == SYSTEM_TIMELINE else StashPart(stash, timeline.place)
 
 
 def ticks_per_ms(timeline: Timeline) -> int:

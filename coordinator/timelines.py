@@ -10,6 +10,7 @@ INVARIANTS
   L1  a transaction reads and writes rows of one timeline; what mixes two is refused (25000). DDL is
       of `system`, so it does not mix with rows of another timeline either.
   L2  a timeline is served before anybody can see it in a catalog.
+  L4  who reads in a timeline when it is dropped reads on; then nothing is left of it.
   L3  all timelines share the epoch: who is fenced in one is fenced in all.
 """
 
@@ -78,10 +79,19 @@ class _Part:
 class Timelines:
     """Implements `coordination.Coordination`; `run` must be running for anything to end."""
 
-    def __init__(self, system: Driver, lines: Sequence[Driver], open_line: OpenLine) -> None:
+    def __init__(
+        self,
+        system: Driver,
+        lines: Sequence[Driver],
+        open_line: OpenLine,
+        remove: Callable[[Timeline], Awaitable[None]],
+    ) -> None:
         self._system = system
         self._lines = {driver.core.timeline.name: driver for driver in lines}
         self._open_line = open_line
+        self._remove = remove
+        self._stopping = False
+        self._runs: dict[Timeline, asyncio.Task[None]] = {}
         self._opening: dict[str, asyncio.Task[None]] = {}
         self._tasks: asyncio.TaskGroup | None = None
         self._begun: dict[TransactionId, _Begun] = {}
@@ -109,10 +119,11 @@ class Timelines:
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
             for driver in self.lines:
-                tasks.create_task(driver.run())
+                self._runs[driver.core.timeline] = tasks.create_task(driver.run())
 
     async def stop(self) -> None:
         """Flush everything and end `run`. Sessions must be gone."""
+        self._stopping = True
         for driver in (*self._lines.values(), self._system):
             await driver.stop()
 
@@ -138,14 +149,15 @@ class Timelines:
         while driver is None:
             await asyncio.sleep(OPEN_PAUSE_S)
             driver = await self._try_open(timeline)
-        del self._opening[timeline.name]
+        if self._opening[timeline.name] is asyncio.current_task():
+            del self._opening[timeline.name]
         catalog = self._system.core.catalog
-        if timeline.name not in catalog.timelines or self._tasks is None:
+        if catalog.timelines.get(timeline.name) != timeline or self._tasks is None:
             return
         self._lines[timeline.name] = driver
         # What was published while it was opened.
         driver.deliver(CatalogPublished(_definitions(catalog, timeline.name), catalog))
-        self._tasks.create_task(driver.run())
+        self._runs[timeline] = self._tasks.create_task(driver.run())
 
     async def _try_open(self, timeline: Timeline) -> Driver | None:
         try:
@@ -158,7 +170,15 @@ class Timelines:
     def _close(self, name: str) -> None:
         driver = self._lines.pop(name, None)
         if driver is not None and self._tasks is not None:
-            self._tasks.create_task(driver.stop())
+            self._tasks.create_task(self._closed(driver))
+
+    async def _closed(self, driver: Driver) -> None:
+        """End a timeline that is dropped, and remove what it leaves (L4)."""
+        while driver.core.open_transactions and not self._stopping:
+            await asyncio.sleep(OPEN_PAUSE_S)
+        await driver.stop()
+        await self._runs.pop(driver.core.timeline)
+        await self._remove(driver.core.timeline)
 
     # --- transactions ------------------------------------------------------------------------
 

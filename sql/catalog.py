@@ -58,11 +58,17 @@ class Check:
 @dataclass(frozen=True, slots=True)
 class Timeline:
     """A unit of consistency (DESIGN §2). `manual`: it moves by writes and ADVANCE, not by a
-    clock.
+    clock. `part`: what tells it from one of that name before; "" if there can be none.
     """
 
     name: str
     manual: bool = False
+    part: str = ""
+
+    @property
+    def place(self) -> str:
+        """The part of the stash where it keeps what it has."""
+        return f"{self.name}@{self.part}" if self.part else self.name
 
 
 SYSTEM_TIMELINE: Final = Timeline("system")

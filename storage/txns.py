@@ -53,7 +53,8 @@ from storage.types import FIRST_TIMESTAMP, Epoch, ShardId, Timestamp, Token
 
 _TXNS, _BATCHES, _TOKENS, _SHARDS = "txns", "batches", "tokens", "shards"
 _FLUSHED, _FORGOTTEN = "flushed", "forgotten"
-_OURS = frozenset({_TXNS, _BATCHES, _TOKENS, _SHARDS, _FLUSHED, _FORGOTTEN})
+COLLECTIONS = (_BATCHES, _TOKENS, _TXNS, _FLUSHED, _SHARDS, _FORGOTTEN)
+SHARDS_OF_FILES = (_SHARDS, _FORGOTTEN)
 _UPPER, _APPLIED = "upper", "applied"
 _TIMESTAMP = struct.Struct(">q")
 # A token's value: the commit's timestamp, and how many of its batches are left.
@@ -343,7 +344,9 @@ class TxnsShard:
         for shard in commit.batches:
             assert shard in self._shards or shard in commit.registers, f"T6: {shard} unregistered"
         for write in commit.catalog:
-            assert write.collection not in _OURS, f"{write.collection} belongs to the txns shard"
+            assert write.collection not in COLLECTIONS, (
+                f"{write.collection} belongs to the txns shard"
+            )
 
     async def _encoded(self, commit: Commit) -> Encoded:
         """The batches as bytes; large ones are encoded off the loop, if there is another place."""

@@ -36,7 +36,8 @@ def encode_change(change: CatalogChange) -> dict[str, Json]:
         case RemoveSchema(name=name):
             return {"remove_schema": name}
         case PutTimeline(timeline=timeline):
-            return {"put_timeline": {"name": timeline.name, "manual": timeline.manual}}
+            record: dict[str, Json] = {"name": timeline.name, "manual": timeline.manual}
+            return {"put_timeline": {**record, "part": timeline.part}}
         case RemoveTimeline(name=name):
             return {"remove_timeline": name}
         case PutReadHold(hold=hold):
@@ -59,7 +60,8 @@ def decode_change(record: Mapping[str, Json]) -> CatalogChange:
             return RemoveSchema(_text(body))
         case "put_timeline":
             record = _object(body)
-            return PutTimeline(Timeline(_text(record["name"]), bool(record["manual"])))
+            part = _text(record.get("part", ""))
+            return PutTimeline(Timeline(_text(record["name"]), bool(record["manual"]), part))
         case "remove_timeline":
             return RemoveTimeline(_text(body))
         case "put_read_hold":

@@ -215,6 +215,58 @@ def test_timelines_are_kept_over_restarts() -> None:
     in_server(before, after, later)
 
 
+def test_a_timeline_that_is_made_again_begins_afresh() -> None:
+    stash, store = MemoryStash(), MemoryObjectStore()
+
+    def dropped(ask: Ask) -> None:
+        made(ask)
+        ask("ADVANCE TIMELINE line TO 100")
+        ask("OPTIMIZE e")
+        ask("DROP TABLE e")
+        ask("DROP TIMELINE line")
+
+    def again(ask: Ask) -> None:
+        ask("CREATE TIMELINE line MANUAL")
+        assert position(ask) == 0
+        ask("CREATE TABLE e (a int) IN TIMELINE line")
+        ask("INSERT INTO e VALUES (1)")
+        assert position(ask) == 1
+        ask("DROP TABLE e")
+        ask("DROP TIMELINE line")
+        ask("CREATE TIMELINE line CLOCK system")
+        ask("CREATE TABLE e (a int) IN TIMELINE line")
+        ask("INSERT INTO e VALUES (2)")
+
+    def kept(ask: Ask) -> None:
+        assert ask("SELECT a FROM e") == [(2,)]
+        ask("DROP TABLE e")
+        ask("DROP TIMELINE line")
+
+    in_server(dropped, again, kept, lambda _ask: None, stash=stash, store=store)
+    left = {name for name, rows in stash._collections.items() if rows and "line" in name}
+    assert left == set()
+    of_tables = {name.split("/")[0] for name in asyncio.run(store.list(""))}
+    assert len(of_tables) == 2, "those of w and s"
+
+
+def test_who_reads_in_a_timeline_that_is_dropped_reads_on() -> None:
+    @on_a_loop
+    async def story() -> None:
+        async with running() as stack, connected(stack, 2) as (reader, other):
+            await other.execute("CREATE TIMELINE line MANUAL")
+            await other.execute("CREATE TABLE e (a int) IN TIMELINE line")
+            await other.execute("INSERT INTO e VALUES (1)")
+            await reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+            assert await value(reader, "SELECT a FROM e") == 1
+            await other.execute("DROP TABLE e")
+            await other.execute("DROP TIMELINE line")
+            await other.execute("CREATE TIMELINE line MANUAL")
+            assert await value(reader, "SELECT a FROM e") == 1
+            await reader.execute("COMMIT")
+
+    story()
+
+
 def test_a_timeline_is_dropped_when_nothing_needs_it() -> None:
     def story(ask: Ask) -> None:
         made(ask)
