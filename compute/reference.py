@@ -22,6 +22,7 @@ from compute.reference_arrow import to_batch, to_values
 from compute.reference_expressions import Row
 from compute.reference_functions import makers
 from compute.reference_plans import PlanCompiler
+from compute.reference_sets import can_run_sets
 from compute.reference_windows import can_run_windows
 from sql.plan import (
     AnyAll,
@@ -31,6 +32,7 @@ from sql.plan import (
     Plan,
     RelationId,
     Scan,
+    SetScan,
     Subquery,
     Values,
     Window,
@@ -132,6 +134,8 @@ def can_run(plan: Plan) -> bool:
         node = plans.pop()
         plans += inputs(node)
         if isinstance(node, GroupBy) and any(folder(call) is None for call in node.aggregates):
+            return False
+        if isinstance(node, SetScan) and not can_run_sets(node):
             return False
         if isinstance(node, Window) and not can_run_windows(node):
             return False

@@ -31,6 +31,7 @@ from compute.reference_expressions import (
 )
 from compute.reference_groups import aggregate_over, compiled, sort_keys, sorted_rows
 from compute.reference_ordering import Key, row_key
+from compute.reference_sets import sets
 from compute.reference_windows import windows
 from sql.errors import SqlError, not_supported
 from sql.plan import (
@@ -53,6 +54,7 @@ from sql.plan import (
     Scan,
     SetOp,
     SetOpKind,
+    SetScan,
     Sort,
     Values,
     Window,
@@ -111,6 +113,8 @@ class PlanCompiler:
                 return self._sort(plan, frame)
             case Limit():
                 return self._limit(plan, frame)
+            case SetScan():
+                return sets(plan, frame)
             case With():
                 return self._with(plan, frame)
             case CteScan():

@@ -8,9 +8,25 @@ INVARIANTS
 The function calls of a row are not counted: each is bounded by itself (`repeat` and its kin stop).
 """
 
+from decimal import Decimal
+from fractions import Fraction
 from typing import Final
 
-from sql.plan import CteScan, Expr, Join, Plan, Recursive, Scan, Subquery, Values, Window, With
+from sql.plan import (
+    Const,
+    CteScan,
+    Expr,
+    Join,
+    Plan,
+    Recursive,
+    Scan,
+    SetCall,
+    SetScan,
+    Subquery,
+    Values,
+    Window,
+    With,
+)
 from sql.traverse import children, inputs, plan_expressions
 
 SCANNED_ROWS: Final = 1_000
@@ -18,6 +34,22 @@ SCANNED_ROWS: Final = 1_000
 
 
 _ENDLESS: Final = 1 << 62
+_OPEN: Final = "not known"
+
+
+def _set_rows(call: SetCall) -> int:
+    """The rows of a set of constants."""
+    values = [arg.value if isinstance(arg, Const) else _OPEN for arg in call.args]
+    if _OPEN in values:
+        return _ENDLESS
+    if any(isinstance(value, tuple) for value in values):
+        return max(len(value) for value in values if isinstance(value, tuple))
+    numbers = [Fraction(value) for value in values if isinstance(value, int | Decimal)]
+    if len(numbers) != len(values):
+        return 1 if None in values else _ENDLESS
+    start, stop, *rest = numbers
+    step = rest[0] if rest else Fraction(1)
+    return max(int((stop - start) / step) + 1, 1) if step else 1
 
 
 def work(plan: Plan) -> int:
@@ -42,6 +74,8 @@ def _rows_and_work(plan: Plan) -> tuple[int, int]:
         case Recursive():
             # It may never end.
             rows = _ENDLESS
+        case SetScan():
+            rows = max(map(_set_rows, plan.calls))
         case CteScan():
             rows = SCANNED_ROWS
         case With():

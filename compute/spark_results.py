@@ -48,6 +48,7 @@ from sql.plan import (
     Scan,
     SetOp,
     SetOpKind,
+    SetScan,
     Sort,
     Values,
     Window,
@@ -193,7 +194,7 @@ def rows_at_least(
             return below(plan.input)
         case With():
             return below(plan.input)
-        case CteScan() | Recursive():
+        case CteScan() | Recursive() | SetScan():
             return 0
         case Limit():
             return _limited(plan, below(plan.input), parameters)

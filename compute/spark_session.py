@@ -88,6 +88,9 @@ _FIXED: Final[Mapping[str, str]] = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.sql.crossJoin.enabled": "true",
+    # A recursion ends when it has no more rows, as in PostgreSQL; a statement can be cancelled.
+    "spark.sql.cteRecursionLevelLimit": "-1",
+    "spark.sql.cteRecursionRowLimit": "-1",
     # Fails with "key not found" when a correlated subquery is projected over a union, which a
     # relation of files and inline rows is. Columns are pruned below unions by another rule.
     "spark.sql.optimizer.excludedRules": (

@@ -18,6 +18,7 @@ from sql.plan import (
     RelationId,
     Scan,
     SetOp,
+    SetScan,
     Sort,
     Values,
     Window,
@@ -42,7 +43,7 @@ def plan_lines(plan: Plan, inputs: Mapping[RelationId, ShardView]) -> list[str]:
 
 def _children(plan: Plan) -> Sequence[Plan]:
     match plan:
-        case Scan() | Values() | CteScan():
+        case Scan() | Values() | CteScan() | SetScan():
             return ()
         case Join() | SetOp():
             return (plan.left, plan.right)
@@ -79,6 +80,8 @@ def _label(plan: Plan, inputs: Mapping[RelationId, ShardView]) -> str:
             return f"Sort ({_many(len(plan.keys), 'key')})"
         case Limit():
             return "Limit"
+        case SetScan():
+            return f"Function Scan on {', '.join(call.function.name for call in plan.calls)}"
         case With():
             return f"With {plan.name}"
         case CteScan():

@@ -335,6 +335,19 @@ def _row(_binding: Binding, _scope: Scope, node: Node) -> Expr:
     raise not_supported("a row value here", position(node))
 
 
+def _without_sets(binder: Binder, what: str) -> Binder:
+    """The binder, for an expression that must not have set-returning functions in it."""
+
+    def bound(binding: Binding, scope: Scope, node: Node) -> Expr:
+        saved, scope.without_sets = scope.without_sets, what
+        try:
+            return binder(binding, scope, node)
+        finally:
+            scope.without_sets = saved
+
+    return bound
+
+
 _BINDERS: Final[dict[type, Binder]] = {
     ast.A_ArrayExpr: array_constructor,
     ast.A_Const: _constant,
@@ -348,8 +361,8 @@ _BINDERS: Final[dict[type, Binder]] = {
     ast.TypeCast: _cast,
     ast.NullTest: _null_test,
     ast.BooleanTest: _boolean_test,
-    ast.CaseExpr: _case,
-    ast.CoalesceExpr: _coalesce,
+    ast.CaseExpr: _without_sets(_case, "CASE"),
+    ast.CoalesceExpr: _without_sets(_coalesce, "COALESCE"),
     ast.MinMaxExpr: _extreme,
     ast.SubLink: subquery,
     ast.SQLValueFunction: _value_function,

@@ -10,6 +10,7 @@ from pglast import ast
 from pglast.enums import JoinType
 
 from sql.bind_calls import operator
+from sql.bind_sets import from_function
 from sql.binding import Binding
 from sql.catalog import Table
 from sql.coerce import implicit, select_common_type, to_boolean, to_common_type
@@ -69,16 +70,9 @@ def from_item(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[It
     """One entry of FROM."""
     binder = _ITEMS.get(type(node))
     if binder is None:
-        what = "a function in FROM" if is_a(node, ast.RangeFunction) else "this FROM item"
-        raise unsupported(what, _placed(node))
+        what = "TABLESAMPLE" if is_a(node, ast.RangeTableSample) else "this FROM item"
+        raise unsupported(what, node)
     return binder(binding, scope, node)
-
-
-def _placed(node: Node) -> Node:
-    """A part of a FROM item that has a place."""
-    if is_a(node, ast.RangeFunction):
-        return node.functions[0][0]
-    return node
 
 
 # --- tables ------------------------------------------------------------------------------------
@@ -340,5 +334,6 @@ def _joined_items(
 _ITEMS: Final[dict[type, Callable[[Binding, Scope, Node], tuple[Plan, list[Item]]]]] = {
     ast.RangeVar: _table,
     ast.RangeSubselect: _subselect,
+    ast.RangeFunction: from_function,
     ast.JoinExpr: _join,
 }

@@ -19,6 +19,7 @@ from sql.bind_calls import (
 )
 from sql.bind_folding import folded
 from sql.bind_rewrites import rewritten
+from sql.bind_sets import returns_set, set_call
 from sql.bind_windows import window_call
 from sql.binding import BindContext, Binding
 from sql.coerce import to_boolean, zone_arguments
@@ -65,6 +66,8 @@ def function_call(binding: Binding, scope: Scope, node: Node) -> Expr:
         binding.uses_now = binding.uses_now or name in _CLOCK
         binding.uses_session = True
         return _SESSION[name](binding.context)
+    if returns_set(name):
+        return set_call(binding, scope, node)
     owner = scope if _is_aggregate(name) else None
     if owner is not None:
         return _aggregate(binding, scope, node, name)

@@ -21,6 +21,7 @@ from sql.bind_from import from_clause
 from sql.bind_grouping import Grouping, key_columns
 from sql.bind_grouping_sets import GroupClause, group_clause
 from sql.bind_limits import distinct_on, limit_parts, limited
+from sql.bind_sets import with_sets
 from sql.bind_targets import (
     Target,
     group_key,
@@ -62,7 +63,7 @@ from sql.scope import Item, Scope
 from sql.select_result import SelectResult
 from sql.sort_keys import sort_direction
 from sql.syntax import Node, at, is_a, position, strings
-from sql.traverse import rewritten_window
+from sql.traverse import rewritten_set, rewritten_window
 from sql.types import NUMERIC, SqlType, display, plain_type
 
 __all__ = ["SelectResult", "bind_query", "bind_with"]
@@ -222,6 +223,12 @@ def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
         _refuse_aggregates(binding, scope)
     if scope.windows:
         plan = Window(plan, tuple(scope.windows.values()), tuple(scope.windows))
+    plan = with_sets(binding, scope, plan)
+    if scope.set_ordinality is not None and order and distinct is None:
+        # Rows of one set stay in its order, as in PostgreSQL, which sorts them last.
+        number = Target("sort", _ref(scope.set_ordinality), node.targetList[0], junk=True)
+        targets.append(number)
+        order = [*order, (number, False, False)]
     return _finished(binding, plan, targets, order, limit, distinct)
 
 
@@ -288,6 +295,9 @@ def _grouped(
     grouping = Grouping(binding, scope, key_columns(binding, groups.keys), groups.sets)
     for target in targets:
         target.expr = grouping.rewrite(target.expr)
+    scope.set_calls = {
+        rewritten_set(call, grouping.rewrite): column for call, column in scope.set_calls.items()
+    }
     scope.windows = {
         rewritten_window(call, grouping.rewrite): column for call, column in scope.windows.items()
     }

@@ -124,6 +124,7 @@ def _refuse_aggregates(binding: Binding, scope: Scope, expr: Expr) -> None:
     from sql.traverse import children
 
     ids = {column.id for column in scope.aggregates.values()}
+    sets = {column.id for column in scope.set_calls.values()}
     windows = {column.id for column in scope.windows.values()}
     waiting: list[Expr] = [expr]
     while waiting:
@@ -134,6 +135,8 @@ def _refuse_aggregates(binding: Binding, scope: Scope, expr: Expr) -> None:
         if isinstance(part, ColumnRef) and part.id in windows:
             message = "window functions are not allowed in GROUP BY"
             raise SqlError("42P20", message, binding.place(part))
+        if isinstance(part, ColumnRef) and part.id in sets:
+            raise not_supported("GROUP BY a set-returning function", binding.place(part))
         waiting.extend(children(part))
 
 

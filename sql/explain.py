@@ -39,6 +39,7 @@ from sql.plan import (
     Recursive,
     Scan,
     SetOp,
+    SetScan,
     Sort,
     SortKey,
     Subquery,
@@ -50,8 +51,8 @@ from sql.plan import (
 )
 from sql.statements import Modify, Query
 from sql.syntax import Node, at
-from sql.traverse import inputs, plan_expressions
 from sql.text_output import format_text
+from sql.traverse import inputs, plan_expressions
 from sql.types import display
 
 _OPTIONS: Final = frozenset(
@@ -170,6 +171,8 @@ def _head(plan: Plan) -> str:
             return "Sort"
         case Limit():
             return "Limit"
+        case SetScan():
+            return f"Function Scan on {', '.join(call.function.name for call in plan.calls)}"
         case With():
             return f"With {plan.name}"
         case CteScan():
@@ -185,6 +188,9 @@ def _details(plan: Plan, names: "_Names") -> Iterator[str]:
         case Scan():
             columns = plan.columns + (plan.identity or ())
             yield f"Output: {', '.join(column.name for column in columns)}"
+        case SetScan():
+            shown = [f"{c.function.name}({', '.join(map(names.expr, c.args))})" for c in plan.calls]
+            yield f"Function Call: {', '.join(shown)}"
         case Values():
             if plan.columns:
                 yield f"Rows: {len(plan.rows)}"
@@ -258,7 +264,7 @@ class _Names:
             case Scan():
                 columns = plan.columns + (plan.identity or ())
                 self._columns.update((col.id, f"{plan.name}.{col.name}") for col in columns)
-            case Values() | Project() | SetOp() | Recursive():
+            case Values() | Project() | SetOp() | Recursive() | SetScan():
                 self._columns.update((column.id, column.name) for column in plan.columns)
             case CteScan():
                 self._columns.update((col.id, f"{plan.name}.{col.name}") for col in plan.columns)

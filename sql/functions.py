@@ -10,7 +10,7 @@ A line of a data file is
 where the signature is `name(type, ..)`, `type operator type`, `operator type` or `source::target`;
 names, operators and types may be lists (`int2,int4 +,- int8`), which stand for every combination.
 Words are the fields of `Function`: `nonstrict`, `variadic`, `stable`, `volatile`, `zone`,
-`aggregate`, `window`, `nulls`, `implicit`, `assignment`, `explicit`, `numeric=rule`, and
+`aggregate`, `window`, `set`, `nulls`, `implicit`, `assignment`, `explicit`, `numeric=rule`, and
 `internal`: known by its id only. A result `first` is the type of the first argument, an argument
 `same` too; a cast's is its target. A template `@reference` of DuckDB has the reference evaluator
 compute the function, row by row. `{op}` in a template is the operator, `{name}` the name. A line
@@ -48,6 +48,7 @@ class FunctionKind(StrEnum):
     OPERATOR = "operator"
     AGGREGATE = "aggregate"
     WINDOW = "window"
+    SET = "set"
     CAST = "cast"
 
 
@@ -130,7 +131,7 @@ def rows_of(file: str) -> Sequence[Function]:
 # --- loading -----------------------------------------------------------------------------------
 
 FILES: Final = (
-    "operators.txt", "functions.txt", "aggregates.txt", "windows.txt", "casts.txt",
+    "operators.txt", "functions.txt", "aggregates.txt", "windows.txt", "sets.txt", "casts.txt",
     "arrays.txt", "patterns.txt", "texts.txt", "formats.txt",
     "json.txt",
 )  # fmt: skip
@@ -138,10 +139,12 @@ _TEMPLATE: Final = re.compile(r" (spark|duckdb|): ")
 _DIRECTORY: Final = Path(__file__).parent / "data"
 _VOLATILITIES: Final = frozenset({"stable", "volatile"})
 _CONTEXTS: Final = {context.value: context for context in CastContext}
-_CALLED: Final = {"aggregate": FunctionKind.AGGREGATE, "window": FunctionKind.WINDOW}
+_CALLED: Final = {
+    kind.value: kind for kind in (FunctionKind.AGGREGATE, FunctionKind.WINDOW, FunctionKind.SET)
+}
 _NONSTRICT: Final = frozenset({"nonstrict", "aggregate", "window"})
 _FLAGS: Final = frozenset(
-    {"nonstrict", "variadic", "zone", "aggregate", "window", "nulls", "internal"}
+    {"nonstrict", "variadic", "zone", "aggregate", "window", "set", "nulls", "internal"}
 )
 
 

@@ -411,6 +411,26 @@ class SetOp:
 
 
 @dataclass(frozen=True, slots=True)
+class SetCall:
+    """A call of a function that returns a set; stands only in `SetScan.calls`."""
+
+    function: Function
+    args: tuple[Expr, ...]
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class SetScan:
+    """The rows of set-returning functions side by side, padded with NULLs; `ordinality` counts
+    them from 1. The arguments may refer to what it is joined to laterally.
+    """
+
+    calls: tuple[SetCall, ...]
+    columns: tuple[PlanColumn, ...]
+    ordinality: PlanColumn | None
+
+
+@dataclass(frozen=True, slots=True)
 class With:
     """Rows of `definition` are made once for all scans of them in `input`, whose columns these are.
     `definition` refers to no outer query.
@@ -470,7 +490,7 @@ class Limit:
 
 Plan: TypeAlias = (
     Scan | Values | Project | Filter | Join | GroupBy | Window | DistinctRows | DistinctOn | SetOp
-    | Sort | Limit | With | CteScan | Recursive
+    | Sort | Limit | SetScan | With | CteScan | Recursive
 )  # fmt: skip
 
 
@@ -479,6 +499,8 @@ def output_columns(plan: Plan) -> tuple[PlanColumn, ...]:
     match plan:
         case Scan():
             return plan.columns + (plan.identity or ())
+        case SetScan():
+            return plan.columns if plan.ordinality is None else (*plan.columns, plan.ordinality)
         case Values() | Project() | SetOp() | CteScan() | Recursive():
             return plan.columns
         case Filter() | DistinctRows() | DistinctOn() | Sort() | Limit() | With():

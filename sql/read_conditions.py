@@ -48,6 +48,7 @@ from sql.plan import (
     RelationId,
     Scan,
     SetOp,
+    SetScan,
     Sort,
     Subquery,
     Values,
@@ -89,7 +90,7 @@ class _Finder:
         match plan:
             case Scan():
                 self._scan(plan, carried)
-            case Values() | CteScan():
+            case Values() | CteScan() | SetScan():
                 pass
             case With():
                 self.visit(plan.definition, ())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from sql.binding import Binding
 from sql.errors import SqlError, not_supported, undefined_column
-from sql.plan import Aggregate, ColumnId, ColumnRef, Expr, PlanColumn, WindowCall
+from sql.plan import Aggregate, ColumnId, ColumnRef, Expr, PlanColumn, SetCall, WindowCall
 
 if TYPE_CHECKING:
     from sql.bind_queries import SelectResult
@@ -66,6 +66,11 @@ class Scope:
         default_factory=dict[tuple[Expr, ...], tuple[PlanColumn, tuple[int | None, ...]]]
     )
     """GROUPING calls by their arguments: the column of each, and where its arguments stand."""
+    set_calls: dict[SetCall, PlanColumn] = field(default_factory=dict[SetCall, PlanColumn])
+    """Set-returning functions of the target list, a column each."""
+    without_sets: str | None = None
+    """Where a set-returning function must not stand: CASE or COALESCE."""
+    set_ordinality: PlanColumn | None = None
     window_part: str | None = None
     """`arguments` or `definition`, while such a part of a window is bound."""
     lateral_active: bool = False

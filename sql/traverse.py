@@ -35,7 +35,9 @@ from sql.plan import (
     Project,
     Recursive,
     Scan,
+    SetCall,
     SetOp,
+    SetScan,
     Sort,
     SortKey,
     Subquery,
@@ -105,6 +107,8 @@ def plan_expressions(plan: Plan) -> tuple[Expr, ...]:
     match plan:
         case Scan() | DistinctRows() | SetOp() | With() | CteScan() | Recursive():
             return ()
+        case SetScan():
+            return tuple([arg for call in plan.calls for arg in call.args])
         case Values():
             return tuple([expr for row in plan.rows for expr in row])
         case Project():
@@ -150,7 +154,7 @@ def _window_parts(call: WindowCall) -> Iterator[Expr]:
 def inputs(plan: Plan) -> tuple[Plan, ...]:
     """The plans below one node."""
     match plan:
-        case Scan() | Values() | CteScan():
+        case Scan() | Values() | CteScan() | SetScan():
             return ()
         case Join() | SetOp():
             return (plan.left, plan.right)
@@ -173,6 +177,8 @@ def rewritten_plan(plan: Plan, rewrite: Rewrite) -> Plan:
         case Recursive():
             base, step = rewritten_plan(plan.base, rewrite), rewritten_plan(plan.step, rewrite)
             return replace(plan, base=base, step=step)
+        case SetScan():
+            return replace(plan, calls=tuple([rewritten_set(call, rewrite) for call in plan.calls]))
         case Values():
             return replace(plan, rows=tuple([tuple(map(rewrite, row)) for row in plan.rows]))
         case Join() | SetOp():
@@ -226,6 +232,11 @@ def rewritten_aggregate(aggregate: Aggregate, rewrite: Rewrite) -> Aggregate:
         filter=None if aggregate.filter is None else rewrite(aggregate.filter),
         order=_rewritten_keys(aggregate.order, rewrite),
     )
+
+
+def rewritten_set(call: SetCall, rewrite: Rewrite) -> SetCall:
+    """The call with its arguments rewritten."""
+    return replace(call, args=tuple(map(rewrite, call.args)))
 
 
 def rewritten_window(call: WindowCall, rewrite: Rewrite) -> WindowCall:
@@ -340,7 +351,7 @@ def _without(plan: Plan, used: set[ColumnId]) -> Plan:
                 return plan
             columns = tuple([plan.columns[index] for index in kept])
             return replace(plan, columns=columns, ordinals=tuple([plan.ordinals[i] for i in kept]))
-        case Values() | CteScan():
+        case Values() | CteScan() | SetScan():
             return plan
         case With():
             definition = _without(plan.definition, used)

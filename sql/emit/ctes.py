@@ -9,9 +9,9 @@ from typing import Final
 
 from sql.emit.scope import Scope
 from sql.emit.select_parts import Select, render
-from sql.plan import CteScan, Plan, Recursive, With, output_columns
+from sql.plan import CteScan, GroupBy, Plan, Recursive, With, output_columns
 from sql.renumbering import free_columns
-from sql.traverse import is_volatile_plan
+from sql.traverse import inputs, is_volatile_plan
 
 CTES_BEGIN: Final = "with recursive "
 """What a statement with WITH queries begins with."""
@@ -52,6 +52,11 @@ def cte_scan(plan: CteScan, scope: Scope) -> Select:
     return Select(f"{name} {alias}", names)
 
 
+def _is_grouped(plan: Plan) -> bool:
+    """Whether groups are made in the step of a recursion."""
+    return isinstance(plan, GroupBy) or any(map(_is_grouped, inputs(plan)))
+
+
 def recursive(plan: Recursive, scope: Scope, select: Callable[[Plan, Scope], Select]) -> Select:
     """A WITH query of its own; in front of the statement if it refers to nothing around it."""
     statement = scope.statement
@@ -59,6 +64,8 @@ def recursive(plan: Recursive, scope: Scope, select: Callable[[Plan, Scope], Sel
         raise statement.dialect.unsupported("WITH RECURSIVE with UNION")
     if not plan.columns:
         raise statement.dialect.unsupported("WITH RECURSIVE of no columns")
+    if not statement.dialect.union_recursion and (free_columns(plan) or _is_grouped(plan.step)):
+        raise statement.dialect.unsupported("this form of WITH RECURSIVE")
     name, alias = statement.alias(), statement.alias()
     called = [f"c{column.id}" for column in plan.columns]
     base = render(select(plan.base, scope), output_columns(plan.base), plan.columns)

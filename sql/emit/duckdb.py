@@ -14,6 +14,7 @@ from typing import Final
 from sql.emit.duckdb_aggregates import aggregate, order_by
 from sql.emit.duckdb_arrays import native
 from sql.emit.duckdb_expressions import expression
+from sql.emit.duckdb_sets import set_scan
 from sql.emit.duckdb_types import ENGINE, array, error, literal
 from sql.emit.duckdb_windows import window
 from sql.emit.scope import Dialect
@@ -57,6 +58,7 @@ _DUCKDB: Final = Dialect(
     order_by=order_by,
     values=_values,
     error=error,
+    set_scan=set_scan,
     empty_sets=True,
     materialized="materialized ",
     union_recursion=True,

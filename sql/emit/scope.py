@@ -14,7 +14,7 @@ INVARIANTS
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from sql.errors import SqlError, not_supported
 from sql.plan import (
@@ -28,10 +28,14 @@ from sql.plan import (
     Param,
     Plan,
     RelationId,
+    SetScan,
     SortKey,
     WindowCall,
 )
 from sql.types import SqlType, Value
+
+if TYPE_CHECKING:
+    from sql.emit.select_parts import Select
 
 DEPTH_MAX: Final = 150
 """Levels of nesting of expressions and plans. More would need a deeper stack in the engine's
@@ -78,6 +82,7 @@ class Dialect:
     order_by: Callable[[Sequence[SortKey], "Scope"], str]
     values: Callable[[Sequence[str], str, Sequence[str]], str]
     error: Callable[[str, str], str]
+    set_scan: "Callable[[SetScan, Scope], Select]"
     empty_sets: bool
     materialized: str
     union_recursion: bool

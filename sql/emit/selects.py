@@ -51,6 +51,7 @@ from sql.plan import (
     RelationId,
     Scan,
     SetOp,
+    SetScan,
     Sort,
     Values,
     Window,
@@ -158,6 +159,8 @@ def _node(plan: Plan, scope: Scope) -> Select:
             return _sort(plan, scope)
         case Limit():
             return _limit(plan, scope)
+        case SetScan():
+            return scope.statement.dialect.set_scan(plan, scope)
         case With():
             return with_query(plan, scope, _select)
         case CteScan():
@@ -245,7 +248,10 @@ def _join(plan: Join, scope: Scope) -> Select:
     if plan.lateral:
         if plan.kind not in (JoinKind.CROSS, JoinKind.INNER, JoinKind.LEFT):
             raise scope.statement.dialect.unsupported(f"LATERAL in a {plan.kind.value} join")
-        right = derived(right, output_columns(plan.right), scope.statement, lateral=True)
+        if isinstance(plan.right, SetScan):
+            right = replace(right, source=f"lateral {right.source}")
+        else:
+            right = derived(right, output_columns(plan.right), scope.statement, lateral=True)
     elif not right.bare:
         right = derived(right, output_columns(plan.right), scope.statement)
     source = f"({right.source})" if isinstance(plan.right, Join) and right.bare else right.source

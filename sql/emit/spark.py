@@ -14,6 +14,7 @@ from sql.emit.selects import EmittedQuery, emit_plan
 from sql.emit.spark_aggregates import aggregate, order_by
 from sql.emit.spark_arrays import native
 from sql.emit.spark_expressions import expression
+from sql.emit.spark_sets import set_scan
 from sql.emit.spark_types import array, error, literal
 from sql.emit.spark_windows import window
 from sql.plan import Plan, RelationId
@@ -50,6 +51,7 @@ _SPARK: Final = Dialect(
     order_by=order_by,
     values=_values,
     error=error,
+    set_scan=set_scan,
     empty_sets=False,
     materialized="",
     union_recursion=False,

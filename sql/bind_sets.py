@@ -1,0 +1,187 @@
+"""Functions that return sets: in FROM, and in target lists (transformRangeFunction, ProjectSet).
+
+    FROM f(x) WITH ORDINALITY, ROWS FROM (f(x), g(y))  ─▶  SetScan, lateral to what stands before it
+    SELECT f(x), g(y) FROM t                           ─▶  t CROSS JOIN LATERAL SetScan(f(x), g(y))
+
+INVARIANTS
+  S1  calls of one SetScan run side by side; what ends first is padded with NULLs.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from pglast import ast
+
+from sql.bind_calls import TYPES, converted, find_function, numeric_call, polymorphic_shapes
+from sql.binding import Binding
+from sql.coerce import implicit, zone_arguments
+from sql.errors import SqlError, not_supported
+from sql.functions import FunctionKind, function_by_id, functions
+from sql.plan import (
+    Call,
+    ColumnRef,
+    Expr,
+    Join,
+    JoinKind,
+    Plan,
+    PlanColumn,
+    Project,
+    SetCall,
+    SetScan,
+    Values,
+)
+from sql.scope import Item, Scope
+from sql.syntax import Node, at, column_name, is_a, position, strings
+from sql.types import INT8, TEXT
+
+SET_CLAUSES: Final = frozenset({"SELECT", "ORDER BY", "DISTINCT ON"})
+_SPLIT: Final = {
+    "string_to_table": "string_to_array",
+    "regexp_split_to_table": "regexp_split_to_array",
+}
+"""Sets that are the elements of an array."""
+
+
+def returns_set(name: str) -> bool:
+    """Whether functions of this name return sets."""
+    rows = functions(name)
+    if name in _SPLIT:
+        return bool(functions(_SPLIT[name]))
+    return bool(rows) and rows[0].kind is FunctionKind.SET
+
+
+def set_call(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """A call in an expression: a column of the level's SetScan."""
+    name = node.funcname[-1].sval
+    place = at(node.location)
+    if scope.in_aggregate and scope.clause != "FILTER":
+        message = "aggregate function calls cannot contain set-returning function calls"
+        raise SqlError("0A000", message, place)
+    if scope.window_part is not None:
+        message = "window function calls cannot contain set-returning function calls"
+        raise SqlError("0A000", message, place)
+    if scope.clause not in SET_CLAUSES:
+        what = "JOIN conditions" if scope.clause == "JOIN/ON" else scope.clause
+        raise SqlError("0A000", f"set-returning functions are not allowed in {what}", place)
+    if scope.without_sets is not None:
+        message = f"set-returning functions are not allowed in {scope.without_sets}"
+        hint = "You might be able to move the set-returning function into a LATERAL FROM item."
+        raise SqlError("0A000", message, place, hint=hint)
+    before = len(scope.set_calls)
+    call = _bound(binding, scope, node)
+    if len(scope.set_calls) > before:
+        raise not_supported("a set-returning function of a set-returning function", place)
+    column = scope.set_calls.get(call)
+    if column is None:
+        column = scope.set_calls[call] = binding.new_column(name, call.type)
+    return binding.reference(column, node.location)
+
+
+def with_sets(binding: Binding, scope: Scope, plan: Plan) -> Plan:
+    """The rows below a target list, each as often as its sets have rows."""
+    if not scope.set_calls:
+        return plan
+    calls, columns = tuple(scope.set_calls), tuple(scope.set_calls.values())
+    scope.set_ordinality = binding.new_column("ordinality", INT8)
+    sets = SetScan(calls, columns, scope.set_ordinality)
+    return Join(JoinKind.CROSS, plan, sets, None, lateral=True)
+
+
+def _bound(binding: Binding, scope: Scope, node: Node) -> SetCall:
+    name, place = node.funcname[-1].sval, node.location
+    for arg in node.args or ():
+        if is_a(arg, ast.NamedArgExpr):
+            raise not_supported("a named argument", at(arg.location))
+    exprs = [binding.expression(scope, arg) for arg in node.args or ()]
+    nodes = list(node.args or ())
+    if name in _SPLIT:
+        return _elements(binding, name, exprs, nodes, place)
+    choice = find_function(name, exprs, ".".join(strings(node.funcname)), place)
+    row = choice.function
+    args, type_ = polymorphic_shapes(binding, choice, converted(binding, choice, exprs, nodes))
+    if row.numeric is not None:
+        args, type_, _ = numeric_call(binding, row, args, choice.result)
+    if row.name == "unnest" and (element := args[0].type.element) is not None:
+        type_ = element.bare()
+    return SetCall(row, (*args, *zone_arguments(binding, row)), type_)
+
+
+def _elements(
+    binding: Binding, name: str, exprs: list[Expr], nodes: list[Node], place: int
+) -> SetCall:
+    choice = find_function(_SPLIT[name], exprs, name, place)
+    args = converted(binding, choice, exprs, nodes)
+    array = Call(
+        choice.function, (*args, *zone_arguments(binding, choice.function)), TYPES["_text"]
+    )
+    return SetCall(function_by_id("unnest(anyarray)"), (array,), TEXT)
+
+
+# --- FROM --------------------------------------------------------------------------------------
+
+
+def from_function(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]:
+    """A function in FROM, or several side by side."""
+    for function in node.functions:
+        if function[1] or node.coldeflist:
+            raise not_supported("a column definition list", position(function[0]))
+    calls = [function[0] for function in node.functions]
+    active, clause = scope.lateral_active, scope.clause
+    scope.lateral_active, scope.clause = True, "FROM"
+    try:
+        plan, columns = _rows(binding, scope, calls, ordinality=bool(node.ordinality))
+    finally:
+        scope.lateral_active, scope.clause = active, clause
+    scope.ids.update([column.id for column in columns])
+    return plan, [_item(node, calls, columns)]
+
+
+def _rows(
+    binding: Binding, scope: Scope, nodes: Sequence[Node], *, ordinality: bool
+) -> tuple[Plan, list[PlanColumn]]:
+    calls: list[SetCall] = []
+    for node in nodes:
+        if not _is_set(node):
+            if len(nodes) > 1 or ordinality:
+                raise not_supported("a function that returns one row here", position(node))
+            return _one_row(binding, scope, node)
+        calls.append(_bound(binding, scope, node))
+    columns = [
+        binding.new_column(column_name(node), call.type)
+        for node, call in zip(nodes, calls, strict=True)
+    ]
+    number = binding.new_column("ordinality", INT8) if ordinality else None
+    scan = SetScan(tuple(calls), tuple(columns), number)
+    return scan, columns if number is None else [*columns, number]
+
+
+def _is_set(node: Node) -> bool:
+    return is_a(node, ast.FuncCall) and returns_set(node.funcname[-1].sval)
+
+
+def _one_row(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[PlanColumn]]:
+    """Any other function is one row of its value."""
+    expr = binding.expression(scope, node)
+    if expr.type.name == "unknown":
+        expr = implicit(binding, expr, node, TEXT)
+    column = binding.new_column(column_name(node), expr.type)
+    return Project(Values((), ((),)), (column,), (expr,)), [column]
+
+
+def _item(node: Node, calls: Sequence[Node], columns: Sequence[PlanColumn]) -> Item:
+    name = column_name(calls[0])
+    names = [column.name for column in columns]
+    if node.alias is not None:
+        name = node.alias.aliasname
+        if len(calls) == 1:
+            names[0] = name
+        given = strings(node.alias.colnames)
+        if len(given) > len(names):
+            message = (
+                f'table "{name}" has {len(names)} columns available but {len(given)} columns '
+                "specified"
+            )
+            raise SqlError("42P10", message)
+        names = [*given, *names[len(given) :]]
+    refs = [ColumnRef(column.id, column.type) for column in columns]
+    return Item(name, list(zip(names, refs, strict=True)))

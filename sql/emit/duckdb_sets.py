@@ -1,0 +1,94 @@
+"""Set-returning functions as DuckDB SQL: lists, unnested side by side."""
+
+from sql.emit.duckdb_types import duckdb_type, error, unsupported
+from sql.emit.scope import Scope
+from sql.emit.select_parts import Select
+from sql.plan import SetCall, SetScan
+from sql.types import Interval
+
+_ZERO = "step size cannot equal zero"
+
+
+def set_scan(plan: SetScan, scope: Scope) -> Select:
+    """The calls as a derived table; a single series of constants is never a list."""
+    alias = scope.statement.alias()
+    names = {column.id: f"{alias}.c{column.id}" for column in plan.columns}
+    series = _plain_series(plan, scope)
+    if series is not None:
+        return Select(
+            f"(select {series} as c{plan.columns[0].id} from {_range(plan, scope)}) {alias}", names
+        )
+    lists = [_list(call, scope) for call in plan.calls]
+    items = [
+        f"cast(unnest({text}) as {duckdb_type(call.type)}) as c{column.id}"
+        for text, call, column in zip(lists, plan.calls, plan.columns, strict=True)
+    ]
+    if plan.ordinality is not None:
+        lengths = ", ".join(f"coalesce(len({text}), 0)" for text in lists)
+        items.append(f"unnest(range(1, greatest({lengths}, 0) + 1)) as c{plan.ordinality.id}")
+        names[plan.ordinality.id] = f"{alias}.c{plan.ordinality.id}"
+    return Select(f"(select {', '.join(items)}) {alias}", names)
+
+
+def _plain_series(plan: SetScan, scope: Scope) -> str | None:
+    """The value of a row of DuckDB's own table function, for one series of constants."""
+    call = plan.calls[0]
+    if len(plan.calls) > 1 or plan.ordinality is not None or call.function.duckdb != "@series":
+        return None
+    if any(scope.statement.known(arg) is None for arg in call.args):
+        return None
+    return f"cast(generate_series as {duckdb_type(call.type)})"
+
+
+def _range(plan: SetScan, scope: Scope) -> str:
+    return _series(plan.calls[0], scope)
+
+
+def _list(call: SetCall, scope: Scope) -> str:
+    match call.function.duckdb:
+        case "@series":
+            return _series(call, scope)
+        case "@times":
+            return _times(call, scope)
+        case "@unnest":
+            return scope.emit(call.args[0])
+        case "@subscripts":
+            array, dimension = (scope.emit(arg) for arg in call.args)
+            return f"case when {dimension} = 1 then range(1, len({array}) + 1) end"
+        case _:
+            raise unsupported(f"the set-returning function {call.function.id}")
+
+
+def _series(call: SetCall, scope: Scope) -> str:
+    bounds = [f"cast({scope.emit(arg)} as bigint)" for arg in call.args]
+    if len(bounds) > 2:
+        bounds[2] = _checked_step(call, bounds[2], "0", scope)
+    return f"generate_series({', '.join(bounds)})"
+
+
+def _checked_step(call: SetCall, step: str, zero: str, scope: Scope) -> str:
+    known = scope.statement.known(call.args[2])
+    if known is not None and known[0] not in (0, Interval(0, 0, 0)):
+        return step
+    return f"case when {step} = {zero} then {error('22023', _ZERO)} else {step} end"
+
+
+def _times(call: SetCall, scope: Scope) -> str:
+    step = scope.statement.known(call.args[2])
+    if step is None or not isinstance(step[0], Interval | None):
+        raise unsupported("generate_series with a computed interval")
+    value = step[0]
+    if value is not None and not _one_sign(value):
+        raise unsupported("generate_series with an interval of mixed signs")
+    if call.type.name == "timestamptz" and value is not None and (value.months or value.days):
+        zone = scope.statement.known(call.args[3])
+        if zone != ("UTC",):
+            raise unsupported("generate_series of days in a time zone")
+    start, stop, text = (scope.emit(arg) for arg in call.args[:3])
+    text = _checked_step(call, text, "interval '0 days'", scope)
+    return f"generate_series({start}, {stop}, {text})"
+
+
+def _one_sign(value: Interval) -> bool:
+    parts = (value.months, value.days, value.micros)
+    return all(part >= 0 for part in parts) or all(part <= 0 for part in parts)
