@@ -155,7 +155,7 @@ def _unescaped(text: str) -> bytes:
 # --- bytes and bits ------------------------------------------------------------------------------
 
 
-def _index(data: bytes, at: int, size: int) -> int:
+def _index(at: int, size: int) -> int:
     if not 0 <= at < size:
         raise SqlError("2202E", f"index {at} out of valid range, 0..{size - 1}")
     return at
@@ -163,24 +163,24 @@ def _index(data: bytes, at: int, size: int) -> int:
 
 def get_byte(data: bytes, at: int) -> int:
     """The byte at a place."""
-    return data[_index(data, at, len(data))]
+    return data[_index(at, len(data))]
 
 
 def set_byte(data: bytes, at: int, value: int) -> bytes:
     """With another byte there."""
-    place = _index(data, at, len(data))
+    place = _index(at, len(data))
     return data[:place] + bytes([value & 0xFF]) + data[place + 1 :]
 
 
 def get_bit(data: bytes, at: int) -> int:
     """The bit at a place, the lowest of a byte first."""
-    place = _index(data, at, len(data) * 8)
+    place = _index(at, len(data) * 8)
     return data[place // 8] >> place % 8 & 1
 
 
 def set_bit(data: bytes, at: int, value: int) -> bytes:
     """With another bit there."""
-    place = _index(data, at, len(data) * 8)
+    place = _index(at, len(data) * 8)
     if value not in (0, 1):
         raise SqlError("22023", "new bit must be 0 or 1")
     mask = 1 << place % 8

@@ -6,14 +6,20 @@ Not here: operators and functions by rules over their types (`reference_function
 from typing import Final
 
 from compute.reference_bytes import BYTE_FUNCTIONS, BYTE_NAMES
+from compute.reference_intervals import FORMAT_FUNCTIONS, FORMAT_NAMES
 from compute.reference_numbers import Function, Maker, numeric_result
 from compute.reference_regex import REGEX_FUNCTIONS, REGEX_NAMES
 from compute.reference_strings import STRING_FUNCTIONS, STRING_MAKERS, STRING_NAMES
 from sql.functions import Function as Row
 from sql.functions import FunctionKind
 
-_FUNCTIONS: Final[dict[str, Function]] = {**REGEX_FUNCTIONS, **STRING_FUNCTIONS, **BYTE_FUNCTIONS}
-_NAMES: Final[dict[str, Function]] = {**REGEX_NAMES, **STRING_NAMES, **BYTE_NAMES}
+_FUNCTIONS: Final[dict[str, Function]] = {
+    **REGEX_FUNCTIONS,
+    **STRING_FUNCTIONS,
+    **BYTE_FUNCTIONS,
+    **FORMAT_FUNCTIONS,
+}
+_NAMES: Final[dict[str, Function]] = {**REGEX_NAMES, **STRING_NAMES, **BYTE_NAMES, **FORMAT_NAMES}
 _MAKERS: Final[dict[str, Maker]] = {**STRING_MAKERS}
 
 

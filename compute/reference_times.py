@@ -7,17 +7,24 @@ INVARIANTS
 """
 
 import math
-from datetime import tzinfo
+from datetime import UTC, tzinfo
 from decimal import Decimal
 from functools import cache
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from compute.reference_numbers import EXACT, Function
 from sql.dates import MICROS_PER_DAY, civil_from_days, days_from_civil, days_in_month
 from sql.errors import SqlError, not_supported
 from sql.fields import canonical_field
 from sql.plan import Call
-from sql.timezones import find_abbreviation, find_zone, offset_at_local, offset_at_utc
+from sql.timezones import (
+    abbreviation_at_utc,
+    find_abbreviation,
+    find_zone,
+    offset_at_local,
+    offset_at_utc,
+)
 from sql.types import TIMESTAMP, Interval, SqlType, Value
 
 _SECOND: Final = 1_000_000
@@ -47,6 +54,14 @@ def _zone(name: str) -> tzinfo | int:
     if zone is None:
         raise SqlError("22023", f'time zone "{name}" not recognized')
     return zone
+
+
+def zone_name(micros: int, name: str) -> str:
+    """The abbreviation in force in the zone at an instant."""
+    zone = find_zone(name)
+    if zone is None or not (isinstance(zone, ZoneInfo) or zone is UTC):
+        raise not_supported("the abbreviation of such a time zone")
+    return abbreviation_at_utc(zone, micros // _SECOND)
 
 
 def to_local(micros: int, name: str) -> int:
@@ -148,11 +163,6 @@ def difference(a: int, b: int) -> Interval:
 def length(span: Interval) -> int:
     """What intervals compare by: months of 30 days of 24 hours."""
     return (span.months * 30 + span.days) * MICROS_PER_DAY + span.micros
-
-
-def scaled(_span: Interval, _factor: float) -> Interval:
-    """PostgreSQL spreads fractions over the fields by rules of its own."""
-    raise not_supported("multiplication and division of intervals")
 
 
 # --- fields ------------------------------------------------------------------------------------

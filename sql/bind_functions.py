@@ -56,6 +56,7 @@ _INTERNAL: Final = frozenset({"narrow", "assign", "array", "subscript", "slice"}
 
 def function_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     """A FuncCall: a plain function, an aggregate, or a constant of the session."""
+    node = rewritten(node)
     names = strings(node.funcname)
     name, place = names[-1], node.location
     _check_schema(binding, names, node)

@@ -28,9 +28,7 @@ _LAST_DAY: Final = (datetime(9000, 1, 1) - _EPOCH).days
 
 # A POSIX zone without daylight saving: a name, which may be empty, and hours *west*, as in `UTC+3`,
 # `<+03>-03` or `+02`.
-_POSIX: Final = re.compile(
-    r"(?:[A-Za-z]*|<[^>]+>)([+-]?)(\d{1,3})(?::(\d{2}))?(?::(\d{2}))?"
-)
+_POSIX: Final = re.compile(r"(?:[A-Za-z]*|<[^>]+>)([+-]?)(\d{1,3})(?::(\d{2}))?(?::(\d{2}))?")
 
 
 @lru_cache(maxsize=_ZONES_CACHED_MAX)
@@ -54,6 +52,11 @@ def offset_at_utc(zone: tzinfo, seconds: int) -> int:
         return 0
     moment = _naive(seconds).replace(tzinfo=zone)
     return _seconds(zone.fromutc(moment).utcoffset())
+
+
+def abbreviation_at_utc(zone: tzinfo, seconds: int) -> str:
+    """The name in force at an instant, like `CET`."""
+    return zone.fromutc(_naive(seconds).replace(tzinfo=zone)).tzname() or ""
 
 
 def offset_at_local(zone: tzinfo, seconds: int) -> int:
