@@ -172,7 +172,8 @@ async def _run(server: Server, services: Services, timelines: Timelines, port: i
             await signals.stopping.wait()
             await server.stop()
             stopped = group.create_task(timelines.stop())
-            return await _settled([stopped, driving], server.settings.shutdown_flush_s)
+            settled = await _settled([stopped, driving], server.settings.shutdown_flush_s)
+            return settled and _all_flushed(timelines)
     except BaseExceptionGroup as group:
         if fenced_in(group) is not None:
             _end_at_latest(DEPOSED_EXIT_S)
@@ -194,6 +195,18 @@ async def _settled(tasks: Sequence[asyncio.Task[None]], seconds: float) -> bool:
     for task in tasks:
         task.cancel()
     return False
+
+
+def _all_flushed(timelines: Timelines) -> bool:
+    """Whether the tables have all that is acknowledged; says which have not (U3)."""
+    behind = timelines.behind()
+    if behind:
+        log.warning(
+            "could not be written to their tables, the stash keeps what is missing and the next"
+            " start writes it: %s",
+            ", ".join(behind),
+        )
+    return not behind
 
 
 def fenced_in(group: BaseExceptionGroup[BaseException]) -> Fenced | None:

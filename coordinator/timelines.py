@@ -127,6 +127,15 @@ class Timelines:
         for driver in (*self._lines.values(), self._system):
             await driver.stop()
 
+    def behind(self) -> Sequence[str]:
+        """The tables that could not be flushed, though they are not fenced."""
+        return [
+            shard.table.qualified
+            for line in self.observe()
+            for shard in line.shards
+            if shard.state.dirty and not shard.state.fenced
+        ]
+
     def _published(self, published: PublishCatalog) -> None:
         """A new catalog, before anybody hears of it: open and close what it says (L2)."""
         for change in published.changes:

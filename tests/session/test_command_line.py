@@ -132,3 +132,29 @@ def test_a_directory_that_is_removed_while_it_runs_fences_its_table(tmp_path: Pa
         assert "Traceback" not in server.log
     finally:
         server.kill()
+
+
+def test_what_could_not_be_flushed_at_the_end_is_told(tmp_path: Path) -> None:
+    server = Meridian(tmp_path, QUICK)
+    try:
+        with psycopg.connect(server.start(), autocommit=True) as connection:
+            for name in ("bad", "good"):
+                connection.execute(f"create table {name} (a int4)")  # type: ignore[arg-type]
+                connection.execute(f"optimize {name}")  # type: ignore[arg-type]
+            shards = connection.execute("select table_name, shard from meridian.cuts").fetchall()
+            log = server.data / "warehouse" / str(dict(shards)["bad"]) / "_delta_log"
+            log.rename(log.with_name("away"))
+            log.write_text("in the way")
+            connection.execute("insert into bad values (1)")
+            connection.execute("insert into good values (1)")
+        assert server.stop() == 1
+        assert "the stash keeps what is missing and the next start writes it: public.bad\n" in (
+            server.log
+        )
+        log.unlink()
+        log.with_name("away").rename(log)
+        with psycopg.connect(server.start(), autocommit=True) as connection:
+            assert connection.execute("select a from bad join good using (a)").fetchone() == (1,)
+        assert server.stop() == 0
+    finally:
+        server.kill()
