@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from coordinator.config import Settings, SettingsError
-from storage.errors import Locked
+from storage.errors import Corrupt, Determinate, Indeterminate, Locked, NewerFormat
 from storage.layout import DataDirectory
 from storage.local_store import LocalObjectStore
 from storage.stash_sqlite import SqliteStash
@@ -30,6 +30,9 @@ log = logging.getLogger("meridian.opening")
 
 LOCK_PAUSE_S: Final = 0.1
 """Between two looks at a lock that somebody else holds."""
+
+STASH_PAUSE_S: Final = 0.2
+"""Between two attempts to reach a stash that is away; each of them takes its time, too."""
 
 Opened = TypeVar("Opened")
 
@@ -85,7 +88,7 @@ async def open_storage(settings: Settings) -> Storage:
         return storage
     # What cannot start must not take over.
     try:
-        await _refuse_other_warehouse(storage)
+        await _when_reachable(lambda: _refuse_other_warehouse(storage), settings)
         if settings.standby:
             log.info("standing by")
             await stash.stand_by()
@@ -166,7 +169,25 @@ async def _open_stash(settings: Settings, directory: DataDirectory) -> AnyStash:
         return await _when_free(lambda: SqliteStash.open(path), settings)
     from storage.stash_postgres import PostgresStash
 
-    return await PostgresStash.open(settings.stash)
+    return await _when_reachable(lambda: PostgresStash.open(settings.stash), settings)
+
+
+async def _when_reachable(ask: Callable[[], Awaitable[Opened]], settings: Settings) -> Opened:
+    """On standby ask a stash that is away again and again. Raises StorageError if not on standby,
+    and for what will not pass.
+    """
+    from storage.postgres_link import UnfitServer
+
+    while True:
+        try:
+            return await ask()
+        except (UnfitServer, Corrupt, NewerFormat):
+            raise
+        except (Determinate, Indeterminate) as error:
+            if not settings.standby:
+                raise
+            log.warning("standing by, and the stash does not answer: %s", error)
+        await asyncio.sleep(STASH_PAUSE_S)
 
 
 async def _when_free(take: Callable[[], Awaitable[Opened]], settings: Settings) -> Opened:

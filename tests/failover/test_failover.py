@@ -273,6 +273,22 @@ def test_a_stash_that_is_away_stops_strict_reads_and_no_others(shared: Shared) -
     assert one.server.stop() == 0, one.server.log
 
 
+def test_a_standby_waits_for_a_stash_that_is_away(tmp_path: Path) -> None:
+    with sharing(tmp_path, 2) as shared:
+        one, two = shared.coordinators
+        with psycopg.connect(one.server.start(), autocommit=True) as connection:
+            connection.execute("CREATE TABLE t (k int)")
+        two.link.cut()
+        two.server.launch("--standby")
+        while "the stash does not answer" not in two.server.log:
+            assert two.server.is_running
+        two.link.mend()
+        assert one.server.stop() == 0
+        with psycopg.connect(two.server.wait_until_ready(), autocommit=True) as connection:
+            assert connection.execute("SELECT k FROM t").fetchall() == []
+        assert two.server.stop() == 0
+
+
 def test_who_has_another_warehouse_takes_over_from_nobody(tmp_path: Path) -> None:
     with sharing(tmp_path, 1) as shared:
         leader = shared.coordinators[0].server
