@@ -6,6 +6,7 @@ INVARIANTS
 """
 
 import zlib
+from collections.abc import Iterator
 from typing import Final
 
 from compute.reference_strings import quote_ident
@@ -85,3 +86,23 @@ def index_definition(table: Table, key: Key) -> str:
     distinct = "" if key.nulls_distinct else " NULLS NOT DISTINCT"
     on = f"{quote_ident(table.schema)}.{quote_ident(table.name)}"
     return f"CREATE UNIQUE INDEX {quote_ident(key.name)} ON {on} USING btree ({columns}){distinct}"
+
+
+def definitions(table: Table) -> Iterator[tuple[int, int, str]]:
+    """Oid, part and text of what pg_get_constraintdef() and pg_get_indexdef() answer; part 0 is
+    the whole.
+    """
+    for key in table.keys:
+        names = [quote_ident(table.columns[at].name) for at in key.columns]
+        kind = "PRIMARY KEY" if key.primary else "UNIQUE"
+        distinct = "" if key.nulls_distinct else " NULLS NOT DISTINCT"
+        yield constraint_oid(table, key.name), 0, f"{kind}{distinct} ({', '.join(names)})"
+        yield index_oid(table, key), 0, index_definition(table, key)
+        for part, name in enumerate(names, 1):
+            yield index_oid(table, key), part, name
+    for check in table.checks:
+        yield constraint_oid(table, check.name), 0, f"CHECK (({check.expression}))"
+    for column in table.columns:
+        if column.not_null:
+            oid = constraint_oid(table, not_null_name(table, column))
+            yield oid, 0, f"NOT NULL {quote_ident(column.name)}"

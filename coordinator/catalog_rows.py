@@ -14,6 +14,7 @@ from coordinator.catalog_objects import (
     column_number,
     constraint_oid,
     default_text,
+    definitions,
     derived_oid,
     index_definition,
     index_oid,
@@ -33,7 +34,7 @@ from sql.system_catalogs import (
     system_catalogs,
 )
 from sql.system_relations import SYSTEM_RELATIONS, SYSTEM_SCHEMA
-from sql.types import CATEGORIES, OIDS, PREFERRED, SqlType, Value
+from sql.types import CATEGORIES, OIDS, PREFERRED, SqlType, Value, display
 from storage.batch import ShardView
 
 Named: TypeAlias = Mapping[str, Value]
@@ -326,6 +327,48 @@ def _pg_indexes(context: BindContext) -> Iterator[Named]:
             }
 
 
+# --- what functions look into ------------------------------------------------------------------
+
+
+def _definitions(context: BindContext) -> Iterator[Named]:
+    for table in _users(context.catalog):
+        for oid, part, text in definitions(table):
+            yield {"oid": oid, "part": part, "definition": text}
+
+
+def _type_names(_context: BindContext) -> Iterator[Named]:
+    for name, oid in OIDS.items():
+        type_ = SqlType(name)
+        base = type_.element or type_
+        yield {
+            "oid": oid,
+            "name": display(type_),
+            "base": base.name,
+            "plain": display(base),
+            "suffix": "[]" if type_.element is not None else "",
+        }
+
+
+def _visible(context: BindContext) -> Iterator[Named]:
+    """Whether a name without schema finds the relation; all types are found."""
+    path = [PG_CATALOG, *(name for name in context.search_path if name != PG_CATALOG)]
+    found: dict[str, Table] = {}
+    tables = list(_everything(context.catalog))
+    by_schema: dict[str, list[Table]] = {}
+    for table in tables:
+        by_schema.setdefault(table.schema, []).append(table)
+    for schema in path:
+        for table in by_schema.get(schema, ()):
+            found.setdefault(table.name, table)
+    for table in tables:
+        visible = found.get(table.name) is table
+        yield {"oid": table.oid, "visible": visible}
+        for key in table.keys:
+            yield {"oid": index_oid(table, key), "visible": table.schema in path}
+    for oid in OIDS.values():
+        yield {"oid": oid, "visible": True}
+
+
 # --- the server --------------------------------------------------------------------------------
 
 
@@ -421,5 +464,8 @@ _ROWS: Final[Mapping[tuple[str, str], Callable[[BindContext], Iterator[Named]]]]
     (PG_CATALOG, "pg_tablespace"): _pg_tablespace,
     (PG_CATALOG, "pg_type"): _pg_type,
     (PG_CATALOG, "pg_user"): _pg_user,
+    (PG_CATALOG, "meridian_definitions"): _definitions,
+    (PG_CATALOG, "meridian_type_names"): _type_names,
+    (PG_CATALOG, "meridian_visible"): _visible,
     **{(INFORMATION_SCHEMA, name): make for name, make in INFORMATION_SCHEMA_ROWS.items()},
 }

@@ -1,6 +1,7 @@
 """Which engine runs a plan, and why: in process, Spark (or what stands in for it), local.
 
     no inputs, every function in Python ─▶ in process, at once
+    relations of the system only ────────▶ local, if it has every function: tools ask for them often
     engine = spark ─▶ the server's engine      engine = local ─▶ the local engine
     engine = auto  ─▶ a few rows in memory: in process; what the local engine can do and the inputs
                       allow: local; everything else: the server's engine
@@ -19,6 +20,7 @@ from compute.local_support import refusal
 from compute.scan import bytes_of, rows_of
 from coordinator.execution import Execution
 from sql.plan import Plan, RelationId
+from sql.system_relations import is_system_relation
 from storage.batch import ShardView
 
 IN_PROCESS: Final = "reference"
@@ -48,6 +50,8 @@ def choose(execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardVi
     can_run_here = services.in_process.can_run(plan)
     if not inputs and can_run_here:
         return Choice(None, "")
+    if inputs and all(map(is_system_relation, inputs)):
+        return _beside(execution, plan, inputs)
     match execution.variables.get("engine"):
         case "local":
             return Choice(_local(execution), "")
@@ -55,6 +59,18 @@ def choose(execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardVi
             return _automatic(execution, plan, inputs, can_run_here=can_run_here)
         case _:
             return Choice(services.engine, "")
+
+
+def _beside(execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]) -> Choice:
+    """What reads no table needs no engine of tables."""
+    local = execution.services.local
+    if local is None:
+        return Choice(execution.services.engine, "")
+    rows = sum(map(rows_of, inputs.values()))
+    refused = refusal(plan, execution.parameters, rows)
+    if refused is not None:
+        return Choice(execution.services.engine, f"relations of the system: {refused}")
+    return Choice(local, "relations of the system")
 
 
 def _automatic(

@@ -19,6 +19,7 @@ from sql.errors import SqlError, ambiguous_function, not_supported, undefined_fu
 from sql.functions import Function
 from sql.overloads import Ambiguous, Choice, Undetermined, choose_function, choose_operator
 from sql.plan import Call, Const, Expr
+from sql.stand_ins import stand_in
 from sql.syntax import Node, at
 from sql.types import CATEGORIES, OIDS, TEXT, SqlType, array_of, display, plain_type
 
@@ -65,6 +66,8 @@ def applied(binding: Binding, choice: Choice, exprs: Sequence[Expr], nodes: Sequ
     """A call of the chosen overload with its arguments converted."""
     row = choice.function
     args = converted(binding, choice, exprs, nodes)
+    if row.rewrite is not None:
+        return stand_in(binding, row.rewrite, args)
     if row.numeric is None:
         args, type_ = polymorphic_shapes(binding, choice, args)
         return Call(row, (*args, *zone_arguments(binding, row)), type_)

@@ -116,6 +116,8 @@ def _number(text: str, node: Node) -> Const:
 
 
 def _parameter(binding: Binding, _scope: Scope, node: Node) -> Expr:
+    if binding.substitutes:
+        return binding.substitutes[-1][(node.number or 1) - 1]
     return binding.parameter(node.number or 0, node.location)
 
 

@@ -81,6 +81,8 @@ class Binding:
     """Data-modifying WITH queries, as they come (`bind_parts.py`)."""
     work_tables: set[CteId] = field(default_factory=set[CteId])
     """The recursions whose steps are being bound."""
+    substitutes: list[tuple[Expr, ...]] = field(default_factory=list[tuple[Expr, ...]])
+    """What $1, $2 .. are in an expression that stands for a call (`stand_ins.py`)."""
     parameter_places: dict[int, int] = field(default_factory=dict[int, int])
 
     def expression(self, scope: "Scope", node: "Node") -> Expr:

@@ -6,6 +6,7 @@ A line of a data file is
 
     signature => result word .. : template of every engine
     signature => result word .. spark: template duckdb: template
+    signature => result word .. rewrite: expression of SQL
 
 where the signature is `name(type, ..)`, `type operator type`, `operator type` or `source::target`;
 names, operators and types may be lists (`int2,int4 +,- int8`), which stand for every combination.
@@ -70,7 +71,9 @@ class Function:
     template, with `{0}`, `{1}` … for arguments, or None; `@name` names a function of `sql/emit/`.
     `numeric`:
     name of the rule in `sql/numeric.py` that gives precision and scale of a numeric result, or
-    None. `zone`: see F3. `nulls`: an aggregate that sees NULLs.
+    None. `zone`: see F3. `nulls`: an aggregate that sees NULLs. `rewrite`: the expression that
+    stands for a call, `$1`, `$2` .. for its arguments; it runs on every engine that has what it
+    uses.
     """
 
     id: str
@@ -88,6 +91,7 @@ class Function:
     zone: bool = False
     nulls: bool = False
     internal: bool = False
+    rewrite: str | None = None
 
 
 def functions(name: str) -> Sequence[Function]:
@@ -133,9 +137,9 @@ def rows_of(file: str) -> Sequence[Function]:
 FILES: Final = (
     "operators.txt", "functions.txt", "aggregates.txt", "windows.txt", "sets.txt", "casts.txt",
     "arrays.txt", "patterns.txt", "texts.txt", "formats.txt",
-    "json.txt",
+    "json.txt", "catalog_functions.txt",
 )  # fmt: skip
-_TEMPLATE: Final = re.compile(r" (spark|duckdb|): ")
+_TEMPLATE: Final = re.compile(r" (spark|duckdb|rewrite|): ")
 _DIRECTORY: Final = Path(__file__).parent / "data"
 _VOLATILITIES: Final = frozenset({"stable", "volatile"})
 _CONTEXTS: Final = {context.value: context for context in CastContext}
@@ -203,7 +207,8 @@ def _rows(line: str) -> Iterator[Function]:
     for id_, name, kind, args in _signatures(signature.strip(), called):
         spark, duckdb = (_template(templates, engine, name) for engine in ("spark", "duckdb"))
         type_ = args[0] if result == "first" else name if kind is FunctionKind.CAST else result
-        yield Function(id_, name, kind, args, type_, spark=spark, duckdb=duckdb, **options)  # type: ignore[arg-type]
+        texts = {"spark": spark, "duckdb": duckdb, "rewrite": templates.get("rewrite")}
+        yield Function(id_, name, kind, args, type_, **texts, **options)  # type: ignore[arg-type]
 
 
 def _template(templates: Mapping[str, str], engine: str, name: str) -> str | None:

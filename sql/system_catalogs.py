@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from sql.catalog import Column, Table
-from sql.types import OIDS, SqlType, plain_type
+from sql.types import BOOL, INT4, OID, OIDS, TEXT, SqlType, plain_type
 
 PG_CATALOG: Final = "pg_catalog"
 INFORMATION_SCHEMA: Final = "information_schema"
@@ -74,9 +74,29 @@ _NEAREST: Final = {
 }  # fmt: skip
 
 
+def _helper(number: int, name: str, /, **columns: SqlType) -> Table:
+    made = tuple(Column(column, type_) for column, type_ in columns.items())
+    shard = f"{PG_CATALOG}.{name}"
+    return Table(_HELPER_OIDS + number, PG_CATALOG, name, shard, made, timeline="")
+
+
+_HELPER_OIDS: Final = 14_900
+HELPERS: Final = {
+    (PG_CATALOG, table.name): table
+    for table in (
+        _helper(0, "meridian_definitions", oid=OID, part=INT4, definition=TEXT),
+        _helper(1, "meridian_type_names", oid=OID, name=TEXT, base=TEXT, plain=TEXT, suffix=TEXT),
+        _helper(2, "meridian_visible", oid=OID, visible=BOOL),
+    )
+}
+"""What functions of the catalog look into (`sql/data/catalog_functions.txt`); no catalog lists
+them.
+"""
+
+
 def system_catalog(schema: str, name: str) -> Table | None:
     """The relation, if it is known (G1)."""
-    return _relations().get((schema, name))
+    return _relations().get((schema, name)) or HELPERS.get((schema, name))
 
 
 def is_refused(schema: str, name: str) -> bool:

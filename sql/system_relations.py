@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from sql.catalog import Column, Table
+from sql.plan import RelationId
 from sql.types import BOOL, INT4, INT8, TEXT, TIMESTAMPTZ, SqlType
 
 SYSTEM_SCHEMA: Final = "meridian"
@@ -62,6 +63,11 @@ CONFLICTS: Final = _relation(
 SYSTEM_RELATIONS: Final[Mapping[str, Table]] = {
     table.name: table for table in (TIMELINES, FRONTIERS, READ_HOLDS, TRANSACTIONS, CUTS, CONFLICTS)
 }
+
+
+def is_system_relation(relation: RelationId) -> bool:
+    """Whether an input of a plan is a system relation: those of tables have no dot."""
+    return "." in relation
 
 
 def is_system(table: Table) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from sql.functions import FILES, Function, FunctionKind, rows_of
 
 _FIRST = ("operators.txt", "functions.txt", "aggregates.txt", "casts.txt")
-ELSEWHERE = ("arrays.txt", "json.txt", "sets.txt", "windows.txt")
+ELSEWHERE = ("arrays.txt", "json.txt", "sets.txt", "windows.txt", "catalog_functions.txt")
 """Their cases are statements, in `tests/types` and `tests/sqldiff`."""
 FAMILIES = {
     "postgresql": _FIRST,

@@ -13,6 +13,15 @@ select schemaname, tablename, tablespace, hasindexes, hasrules, hastriggers, row
 select oid, typname, typlen, typbyval, typtype, typcategory, typispreferred, typdelim, typelem, typarray, typalign, typstorage, typnotnull, typbasetype, typtypmod, typndims, typcollation from pg_type where typname in ('bool', 'int4', 'int8', 'text', 'numeric', 'timestamptz', 'uuid', 'bytea', 'name', 'bpchar', 'oid', 'interval', '_int4', '_text', 'date', 'float8') order by oid
 select nspname from pg_namespace where nspname in ('s', 'public', 'pg_catalog', 'information_schema', 'nobody') order by 1
 select oid, amname, amtype from pg_am where amname in ('heap', 'btree') order by 1
+# Functions that look into them.
+select attname, format_type(atttypid, atttypmod) from pg_attribute where attrelid in (select oid from pg_class where relname in ('t', 'u') and relkind = 'r') and attnum > 0 order by attrelid, attnum
+select format_type(1042, null), format_type(1042, -1), format_type(1042, 14), format_type(1015, 14), format_type(1700, 655366), format_type(0, 1), format_type(null, 1), format_type(1043, null)
+select conname, pg_get_constraintdef(oid), pg_get_constraintdef(oid, true) = pg_get_constraintdef(oid) from pg_constraint where connamespace = (select oid from pg_namespace where nspname = 's') and contype <> 'c' order by 1
+select c.relname, pg_get_indexdef(c.oid), pg_get_indexdef(c.oid, 1, true) from pg_class c where relkind = 'i' and relnamespace = (select oid from pg_namespace where nspname = 's') order by 1
+select a.attname, pg_get_expr(d.adbin, d.adrelid) from pg_attrdef d join pg_attribute a on attrelid = adrelid and attnum = adnum where a.attname in ('a', 'c', 'w') order by 1
+select relname, pg_table_is_visible(oid) from pg_class where relname in ('t', 'pg_class', 'tables') order by 1
+select pg_table_is_visible(0), pg_type_is_visible(23), obj_description(1, 'pg_class'), col_description(1, 2), pg_get_constraintdef(1), pg_encoding_to_char(6)
+select relname, pg_get_userbyid(relowner) = current_user from pg_class where relname = 't' order by pg_get_userbyid(relowner)
 # The views of information_schema.
 select table_schema, table_name, table_type, is_insertable_into, is_typed, commit_action from information_schema.tables where table_schema = 's' order by 2
 select column_name, ordinal_position, is_nullable, data_type, character_maximum_length, character_octet_length, numeric_precision, numeric_precision_radix, numeric_scale, datetime_precision, udt_schema, udt_name, dtd_identifier, is_identity, is_generated, is_updatable from information_schema.columns where table_schema = 's' order by table_name, ordinal_position
