@@ -4,6 +4,8 @@ PYTHON ?= python3
 BIN    := .venv/bin
 SEEDS  ?= 2000
 SEED   ?= 1
+SECONDS ?= 60
+ENGINES ?= local
 LISTEN ?= 127.0.0.1:7432
 DATA   ?= ./data
 
@@ -60,6 +62,9 @@ sqldiff: setup ## every recorded answer of PostgreSQL, on both engines
 
 writing: setup ## statements that write, and WRITING_SEEDS=20 random sequences, beside PostgreSQL
 	$(BIN)/pytest -m "slow or not slow" tests/writing
+
+sqlfuzz: setup ## random queries beside a PostgreSQL: SECONDS=60 ENGINES=local,spark
+	$(BIN)/python -m tests.sqlfuzz --seconds $(SECONDS) --engines $(ENGINES) $(ARGS)
 
 bench: setup ## commits, reads and loads per second beside PostgreSQL
 	$(BIN)/python -m tests.bench $(ARGS)

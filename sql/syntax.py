@@ -70,7 +70,10 @@ def constant_places(places: Mapping[int, int]) -> Generator[None, None, None]:
 
 
 def location(node: Node) -> int | None:
-    """Where the expression begins, as an offset: the leftmost of its parts (exprLocation)."""
+    """Where the expression begins, as an offset: the leftmost of its parts (exprLocation).
+
+    As it is once it is bound: a typed constant is where its text is.
+    """
     places = _places(node)
     known = [place for place in places if place is not None and place >= 0]
     return min(known, default=None)
@@ -87,6 +90,8 @@ def _places(node: Node) -> Iterable[int | None]:
             return (_constant_places.get().get(id(part)),)
         case ast.A_Expr():
             return (part.location, location(part.lexpr))
+        case ast.TypeCast() if isinstance(part.arg, ast.A_Const):
+            return (location(part.arg),)
         case ast.TypeCast():
             return (part.location, location(part.arg), location(part.typeName))
         case ast.FuncCall():

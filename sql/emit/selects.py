@@ -32,6 +32,7 @@ from sql.emit.select_parts import (
     render,
     within,
 )
+from sql.emit.windows import with_plain_keys
 from sql.plan import (
     BoolOp,
     CteScan,
@@ -281,7 +282,9 @@ def _side(plan: Plan, scope: Scope) -> Select:
 
 
 def _window(plan: Window, scope: Scope) -> Select:
-    select = _plain(plan.input, scope)
+    hoisted = with_plain_keys(plan)
+    select = _plain(plan.input, scope) if hoisted is None else _side(hoisted.input, scope)
+    plan = hoisted or plan
     inside = within(select, scope)
     calls = {
         column.id: scope.statement.dialect.window(call, inside)

@@ -7,6 +7,7 @@ INVARIANTS
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from sql.emit.scope import Scope
@@ -15,19 +16,27 @@ from sql.functions import FunctionKind
 from sql.plan import (
     Aggregate,
     BoundKind,
+    ColumnId,
+    ColumnRef,
     Exclusion,
     Expr,
     Frame,
     FrameBound,
     FrameMode,
+    PlanColumn,
+    Project,
     SortKey,
+    Window,
     WindowCall,
+    output_columns,
 )
 from sql.types import Interval, Value
 
 FRAMED: Final = frozenset({"first_value", "last_value", "nth_value"})
 """The window functions that see their frame, as all aggregates do (V1)."""
 _DAY: Final = 86_400_000_000
+_KEY_ID: Final = 1_000_000
+"""Columns that only the emitter knows are numbered from a multiple of it, behind all others."""
 
 Bound: TypeAlias = Callable[[Expr, Frame], str]
 """Writes an offset; called with a checked constant, or with an expression to be checked."""
@@ -41,6 +50,42 @@ def as_aggregate(call: WindowCall) -> Aggregate:
 def sees_frame(call: WindowCall) -> bool:
     """Whether the frame matters (V1)."""
     return call.function.kind is FunctionKind.AGGREGATE or call.function.name in FRAMED
+
+
+def with_plain_keys(plan: Window) -> Window | None:
+    """The same over a projection of its computed keys; None if all keys are columns. DuckDB sorts
+    by nothing that may fail (its `error` counts as volatile).
+    """
+    computed = [
+        expr
+        for call in plan.calls
+        for expr in (*call.partition, *(key.expr for key in call.order))
+        if not isinstance(expr, ColumnRef)
+    ]
+    if not computed or not plan.columns:
+        return None
+    first = _KEY_ID * plan.columns[0].id
+    known = {
+        expr: PlanColumn(ColumnId(first + number), "key", expr.type)
+        for number, expr in enumerate(dict.fromkeys(computed))
+    }
+    passed = output_columns(plan.input)
+    shown = tuple(ColumnRef(column.id, column.type) for column in passed)
+    inside = Project(plan.input, (*passed, *known.values()), (*shown, *known))
+
+    def plain(expr: Expr) -> Expr:
+        column = known.get(expr)
+        return expr if column is None else ColumnRef(column.id, column.type)
+
+    calls = tuple(
+        replace(
+            call,
+            partition=tuple(map(plain, call.partition)),
+            order=tuple(replace(key, expr=plain(key.expr)) for key in call.order),
+        )
+        for call in plan.calls
+    )
+    return replace(plan, input=inside, calls=calls)
 
 
 def has_range_offset(call: WindowCall) -> bool:

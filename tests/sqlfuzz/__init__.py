@@ -1,0 +1,1 @@
+"""Random queries on PostgreSQL and both engines: `make sqlfuzz SECONDS=60`."""

@@ -1,0 +1,145 @@
+"""`make sqlfuzz`: random queries for some seconds; a wrong answer is made small and printed.
+
+python -m tests.sqlfuzz --seconds 60 --seed 1 --engines local,spark
+python -m tests.sqlfuzz --replay 4711          one query, by its number
+
+What is printed as wrong is a block for a file of `tests/sqldiff/`. A query that fails on one side
+with an error of its data (class 22) is not judged: which row comes first is up to the planner.
+"""
+
+import argparse
+import contextlib
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+from psycopg.pq.abc import PGconn
+
+from tests.servers import meridian, postgres
+from tests.sqldiff.answers import Answer, Failed, Rows, ask, show
+from tests.sqldiff.comparing import Verdict, judge
+from tests.sqlfuzz.queries import Queries, Query, smaller_queries
+from tests.sqlfuzz.schema import statements
+
+STEPS_MAX = 400
+"""Of making one query smaller."""
+
+
+class Fuzzer:
+    """PostgreSQL and the engines under test."""
+
+    def __init__(self, postgresql: PGconn, engines: Mapping[str, PGconn]) -> None:
+        self._postgresql = postgresql
+        self._engines = engines
+        self.counts: Counter[str] = Counter()
+        self.refusals: Counter[str] = Counter()
+
+    def try_one(self, seed: int) -> bool:
+        """Draw and compare one query; whether all answered alike. Prints what is wrong."""
+        query = Queries(random.Random(seed)).draw()
+        fine = True
+        for engine in self._engines:
+            verdict = self._verdict(engine, query, count=True)
+            self.counts[f"{engine} {verdict}"] += 1
+            if verdict == Verdict.WRONG.value:
+                fine = False
+                self._report(engine, seed, self._smallest(engine, query))
+        return fine
+
+    def _verdict(self, engine: str, query: Query, *, count: bool = False) -> str:
+        expected = ask(self._postgresql, query.sql)
+        found = ask(self._engines[engine], query.sql)
+        if _of_data(found) != _of_data(expected):
+            return "not judged"
+        verdict = judge(query.sql, _without_modifiers(found), _without_modifiers(expected))
+        if count and verdict is Verdict.REFUSED and isinstance(found[-1], Failed):
+            self.refusals[f"{engine}: {found[-1].message}"] += 1
+        return verdict.value
+
+    def _smallest(self, engine: str, query: Query) -> Query:
+        steps = 0
+        candidates = smaller_queries(query)
+        while (less := next(candidates, None)) is not None and steps < STEPS_MAX:
+            steps += 1
+            if self._verdict(engine, less) == Verdict.WRONG.value:
+                query, candidates = less, smaller_queries(less)
+        return query
+
+    def _report(self, engine: str, seed: int, query: Query) -> None:
+        expected, found = ask(self._postgresql, query.sql), ask(self._engines[engine], query.sql)
+        print(f"# {engine} --replay {seed}; it answered:")
+        print("".join(f"#   {line}\n" for line in show(found).splitlines()), end="")
+        print(f"{query.sql}\n----\n{show(expected)}\n", flush=True)
+
+
+def _without_modifiers(answers: tuple[Answer, ...]) -> tuple[Answer, ...]:
+    """INTERSECT and EXCEPT show the left side's, but not to Describe (`deviations.txt`)."""
+    return tuple(
+        replace(answer, columns=tuple(replace(column, modifier=-1) for column in answer.columns))
+        if isinstance(answer, Rows)
+        else answer
+        for answer in answers
+    )
+
+
+def _of_data(answers: tuple[Answer, ...]) -> bool:
+    last = answers[-1]
+    return isinstance(last, Failed) and last.sqlstate.startswith("22")
+
+
+@contextlib.contextmanager
+def _servers(engines: list[str]) -> Iterator[Fuzzer]:
+    with contextlib.ExitStack() as stack:
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sqlfuzz-")))
+        options = () if "spark" in engines else ("--spark-master", "none")
+        server = stack.enter_context(meridian(place, options))
+        peer = stack.enter_context(postgres())
+        with psycopg.connect(peer, autocommit=True) as connection:
+            connection.execute(
+                "create database fuzz template template0"
+                " locale_provider builtin builtin_locale 'C.UTF-8' lc_collate 'C' lc_ctype 'C'"
+            )
+        connect = psycopg.connect(peer, autocommit=True, dbname="fuzz")
+        postgresql = stack.enter_context(connect)
+        connections = {
+            engine: stack.enter_context(psycopg.connect(server.dsn, autocommit=True))
+            for engine in engines
+        }
+        for text in statements():
+            postgresql.execute(text.encode())
+            next(iter(connections.values())).execute(text.encode())
+        for engine, connection in connections.items():
+            connection.execute(f"set engine = {engine}".encode())
+        yield Fuzzer(postgresql.pgconn, {name: c.pgconn for name, c in connections.items()})
+
+
+def main() -> None:
+    """Run for the time that was asked for; exit code 1 if anything was wrong."""
+    parser = argparse.ArgumentParser(prog="tests.sqlfuzz", description=__doc__)
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=1, help="of the first query")
+    parser.add_argument("--engines", default="local")
+    parser.add_argument("--replay", type=int, help="only this query")
+    arguments = parser.parse_args()
+    with _servers(arguments.engines.split(",")) as fuzzer:
+        if arguments.replay is not None:
+            sys.exit(not fuzzer.try_one(arguments.replay))
+        seed, wrong = arguments.seed, 0
+        end = time.monotonic() + arguments.seconds
+        while time.monotonic() < end:
+            wrong += not fuzzer.try_one(seed)
+            seed += 1
+    for words, count in fuzzer.refusals.most_common(10):
+        print(f"refused {count} times, {words}")
+    print(f"{seed - arguments.seed} queries:", dict(fuzzer.counts))
+    sys.exit(wrong > 0)
+
+
+if __name__ == "__main__":
+    main()
