@@ -113,9 +113,11 @@ class Coordination(Protocol):
         ts: Timestamp,
         tables: Sequence[Table],
         predicates: Sequence[ReadPredicate | None] = (),
+        locked: frozenset[int] = frozenset(),
     ) -> Sequence[ShardView]:
         """Pinned views, one per table; at the transaction's own timestamp they enter its read
-        set, each with its predicate (None, or none given: the whole table).
+        set, each with its predicate (None, or none given: the whole table). `locked`: by oid, the
+        tables whose rows must be the same when it commits, at every level.
         """
         ...
 

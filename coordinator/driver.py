@@ -379,10 +379,11 @@ class Driver:
         ts: Timestamp,
         tables: Sequence[Table],
         predicates: Sequence[ReadPredicate | None] = (),
+        locked: frozenset[int] = frozenset(),
     ) -> Sequence[ShardView]:
         """See Coordination."""
         reply = await self._request(
-            lambda request: Scan(request, txn, ts, tuple(tables), tuple(predicates)), Views
+            lambda request: Scan(request, txn, ts, tuple(tables), tuple(predicates), locked), Views
         )
         return reply.views
 

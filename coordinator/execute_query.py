@@ -14,6 +14,7 @@ import pyarrow as pa
 from coordinator.choosing import choose
 from coordinator.examining import examined
 from coordinator.execution import Batches, Execution, Rows, counted, held
+from coordinator.session_errors import read_only_transaction
 from sql.plan import Plan, RelationId
 from sql.statements import Query
 from storage.batch import ShardView
@@ -34,7 +35,9 @@ async def start_query(
     """The rows of a query as a stream. `as_of`: the timestamp that the query was bound at."""
     if not query.tables and execution.services.in_process.can_run(query.plan):
         return held(execution.services.in_process.evaluate(execution.run(query.plan, {})))
-    inputs = await execution.views(query.tables, as_of=as_of, plan=query.plan)
+    if query.locked and execution.transaction.read_only:
+        raise read_only_transaction("SELECT FOR UPDATE")
+    inputs = await execution.views(query.tables, as_of=as_of, plan=query.plan, locked=query.locked)
     return run_plan(execution, query.plan, inputs)
 
 

@@ -137,6 +137,7 @@ class Execution:
         *,
         as_of: Timestamp | None = None,
         plan: Plan | None = None,
+        locked: frozenset[int] = frozenset(),
     ) -> dict[RelationId, ShardView]:
         """Pinned inputs; at the transaction's own timestamp they enter its read set, as far as
         `plan` depends on them (None: whole).
@@ -150,7 +151,7 @@ class Execution:
         if as_of is None and plan is not None:
             predicates = read_predicates(plan, tables, self.parameters)
         coordination = self.services.coordination
-        views = await coordination.scan(self.transaction.id, ts, tables, predicates)
+        views = await coordination.scan(self.transaction.id, ts, tables, predicates, locked)
         for table, view in zip(tables, views, strict=True):
             inputs[RelationId(table.shard)] = view
         return inputs

@@ -227,10 +227,11 @@ class Timelines:
         ts: Timestamp,
         tables: Sequence[Table],
         predicates: Sequence[ReadPredicate | None] = (),
+        locked: frozenset[int] = frozenset(),
     ) -> Sequence[ShardView]:
         """See Coordination."""
         driver, own = self._place(txn, tables)
-        return await driver.scan(own, ts, tables, predicates)
+        return await driver.scan(own, ts, tables, predicates, locked)
 
     def write(
         self, txn: TransactionId, table: Table, batch: WriteBatch, old: OldRows | None = None

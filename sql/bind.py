@@ -31,6 +31,7 @@ from sql.bind_own import (
     vacuum,
 )
 from sql.bind_parts import with_parts
+from sql.bind_locking import check_locked
 from sql.bind_queries import SelectResult, bind_query
 from sql.bind_session import discard, set_variable, show, transaction
 from sql.bind_time import time_expression
@@ -155,7 +156,9 @@ def _bound(binding: Binding, node: Node, statement: Statement) -> Bound:
         raise not_supported(_describe(node), None)
     # Statements without WITH have no part that writes, but are asked in the same words.
     binding.top_with = getattr(node, "withClause", None) or node if is_a(node, *_WITH) else None
-    return with_parts(binding, binder(binding, node))
+    bound = with_parts(binding, binder(binding, node))
+    check_locked(binding, bound)
+    return bound
 
 
 def _timed(binding: Binding, node: Node, statement: Statement) -> Bound:
@@ -198,6 +201,7 @@ def _query(binding: Binding, node: Node, statement: Statement | None = None) -> 
         tuple(binding.tables.values()),
         as_of,
         statement is not None and statement.as_of_at_least,
+        frozenset(binding.locked),
     )
 
 

@@ -21,6 +21,7 @@ from sql.bind_from import from_clause
 from sql.bind_grouping import Grouping, key_columns
 from sql.bind_grouping_sets import GroupClause, group_clause
 from sql.bind_limits import distinct_on, limit_parts, limited
+from sql.bind_locking import check_locking, lock
 from sql.bind_sets import with_sets
 from sql.bind_targets import (
     Target,
@@ -90,11 +91,11 @@ def bind_query(binding: Binding, node: Node, parent: Scope | None) -> SelectResu
 
 
 def _query(binding: Binding, scope: Scope, node: Node) -> SelectResult:
-    if node.lockingClause:
-        raise not_supported("SELECT FOR UPDATE or SHARE", None)
     if node.valuesLists:
+        check_locking(node.lockingClause, "cannot be applied to VALUES")
         return _values(binding, scope, node)
     if node.op != SetOperation.SETOP_NONE:
+        check_locking(node.lockingClause, "is not allowed with UNION/INTERSECT/EXCEPT")
         return _set_operation(binding, scope, node)
     return _select(binding, scope, node)
 
@@ -223,6 +224,7 @@ def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
         _refuse_aggregates(binding, scope)
     if scope.windows:
         plan = Window(plan, tuple(scope.windows.values()), tuple(scope.windows))
+    lock(binding, scope, node)
     plan = with_sets(binding, scope, plan)
     if scope.set_ordinality is not None and order and distinct is None:
         # Rows of one set stay in its order, as in PostgreSQL, which sorts them last.
@@ -431,6 +433,7 @@ def _side(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     )
     if nested:
         return _combined(binding, scope, node)
+    check_locking(node.lockingClause, "is not allowed with UNION/INTERSECT/EXCEPT")
     return bind_query(binding, node, Scope(scope.parent, ctes=dict(scope.ctes)))
 
 

@@ -79,6 +79,8 @@ class Binding:
     """The WITH clause of the statement itself: only there a query may modify data."""
     parts: "list[Part]" = field(default_factory=list[Any])
     """Data-modifying WITH queries, as they come (`bind_parts.py`)."""
+    locked: set[int] = field(default_factory=set[int])
+    """Tables under FOR UPDATE and its kin, by oid."""
     work_tables: set[CteId] = field(default_factory=set[CteId])
     """The recursions whose steps are being bound."""
     substitutes: list[tuple[Expr, ...]] = field(default_factory=list[tuple[Expr, ...]])

@@ -38,7 +38,7 @@ class OutputColumn:
 @dataclass(frozen=True, slots=True)
 class Query:
     """SELECT, VALUES, WITH. `tables`: what it reads. `as_of`: a timestamp expression (timestamptz
-    or int8).
+    or int8). `locked`: the tables, by oid, whose rows stand under FOR UPDATE or its kin.
     """
 
     plan: Plan
@@ -46,6 +46,7 @@ class Query:
     tables: tuple[Table, ...]
     as_of: Expr | None = None
     as_of_at_least: bool = False
+    locked: frozenset[int] = frozenset()
 
 
 class ModifyKind(StrEnum):

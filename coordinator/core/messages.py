@@ -161,6 +161,7 @@ class Scan:
 
     At the transaction's own timestamp the views hold its own writes, and the tables enter its read
     set, each with its predicate: which rows the scan depends on. None, or none given: all.
+    `locked`: by oid, the tables whose part of the read set is validated at every isolation level.
     """
 
     request: RequestId
@@ -168,6 +169,7 @@ class Scan:
     ts: Timestamp
     tables: tuple[Table, ...]
     predicates: tuple[ReadPredicate | None, ...] = ()
+    locked: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,8 @@ def scan(core: CoreState, message: Scan) -> list[Effect]:
             return [Reply(message.request, refused)]
         if current:
             txn.read(table, predicate)
+            if table.oid in message.locked:
+                txn.lock(table, predicate)
         state = shard_of(core, txn, table)
         # Who has bound the table knows its fields; asked for only if there were ever others.
         schema = core.schema_of(table) if state.definitions or txn.changes else None

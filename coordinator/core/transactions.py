@@ -79,6 +79,10 @@ class Transaction:
     advance_to: Timestamp | None = None
     """Where its commit brings a timeline without a clock."""
     key_look_ups: dict[ShardId, KeyLookUps] = field(default_factory=dict[ShardId, KeyLookUps])
+    locked: dict[tuple[ShardId, Timestamp], ReadSet] = field(
+        default_factory=dict[tuple[ShardId, Timestamp], ReadSet]
+    )
+    """What it has read under FOR UPDATE and its kin, by when."""
     replaced: dict[ShardId, list[OldRows]] = field(default_factory=dict[ShardId, list[OldRows]])
     """Values of rows that it has deleted, for the validation of others; also of undone ones."""
     base: Catalog = _NO_CATALOG
@@ -123,6 +127,12 @@ class Transaction:
         else:
             self.key_look_ups.setdefault(shard, KeyLookUps(self.snapshot.ts)).add(look_up)
 
+    def lock(self, table: Table, predicate: ReadPredicate | None) -> None:
+        """Remember rows that must still be as they were read when it commits (A9)."""
+        assert self.snapshot is not None, "X1: who reads has a snapshot"
+        key = ShardId(table.shard), self.snapshot.ts
+        self.locked.setdefault(key, ReadSet()).add(predicate)
+
     def _has_read(self, shard: ShardId) -> bool:
         return shard in self.reads or shard in self.key_look_ups
 
@@ -131,7 +141,8 @@ class Transaction:
         """The least timestamp from which on it is validated."""
         if self.snapshot is None:
             return None
-        return min([self.snapshot.ts, *(keys.since for keys in self.key_look_ups.values())])
+        looked_up = [keys.since for keys in self.key_look_ups.values()]
+        return min([self.snapshot.ts, *looked_up, *(ts for _, ts in self.locked)])
 
     def write(self, table: Table, batch: WriteBatch, old: OldRows | None = None) -> None:
         """Buffer rows (X2); `old`: what is known about rows that it deletes."""

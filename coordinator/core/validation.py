@@ -19,6 +19,7 @@ INVARIANTS
       a row that it has changed, nor another row with its key: it fails at the statement.
   A7  at every level a table gets other columns or rules only if nobody has written to it since the
       transaction saw its rows.
+  A9  at every level what was read under FOR UPDATE or its kin is validated like the reads of A1.
   A6  a transaction that writes at a serializable level commits only if every name that it rests on
       still means what it meant: that of a table to be created, or one that was found missing.
 """
@@ -173,6 +174,7 @@ def conflict(
         or _row_conflict(txn, writes, recent)
         or key_conflict(txn, writes, recent)
         or _read_conflict(txn, recent)
+        or _lock_conflict(txn, recent)
     )
 
 
@@ -231,6 +233,19 @@ def _read_conflict(txn: Transaction, recent: Recent) -> Refused | None:
         if verdict is not Verdict.CLEAR:
             return recent.refused(txn, shard, verdict)
     recent.counts.avoided += written
+    return None
+
+
+def _lock_conflict(txn: Transaction, recent: Recent) -> Refused | None:
+    """A9; levels that validate all reads have looked already."""
+    if txn.isolation in VALIDATING:
+        return None
+    budget = Budget()
+    for (shard, ts), locked in txn.locked.items():
+        if recent.wrote(shard, ts):
+            verdict = recent.look(shard, locked.predicates, ts, budget)
+            if verdict is not Verdict.CLEAR:
+                return recent.refused(txn, shard, verdict)
     return None
 
 
