@@ -1,5 +1,7 @@
 """Meridian's own grammar: `<query> AS OF [AT LEAST] <expression>` at the end of a statement.
 
+`COPY (<query> AS OF ..) TO ..` has it inside; in any other parentheses it is refused.
+
 It is tried only on text that PostgreSQL's grammar refuses, so that what is valid PostgreSQL keeps
 its meaning: `SELECT 1 AS of` names a column, `FROM t AS of` an alias. The text is cut at the last
 `AS OF` outside parentheses for which both halves parse. The second half is parsed behind blanks, in
@@ -38,6 +40,96 @@ def cut(text: str, start: int, end: int) -> Cut | None:
         if found is not None:
             return found
     return None
+
+
+def cut_copy(text: str, start: int, end: int) -> Cut | None:
+    """`COPY (<query> AS OF ..) TO ..`, or None if the statement is not of that grammar."""
+    for inner in _inner_candidates(text, start, end):
+        head = _without(" " * start + text[start:end], inner)
+        try:
+            trees = parser_trees(head)
+        except parser.ParseError:
+            continue
+        value = _expression(text, inner)
+        if value is not None and is_a(trees[0].stmt, ast.CopyStmt) and inner.depth == 1:
+            return Cut(trees[0].stmt, value[0], inner.at_least, (head, value[1]))
+    return None
+
+
+def inner_place(text: str, start: int, end: int) -> int | None:
+    """Where the first AS OF in parentheses stands, if the statement would be valid without."""
+    rest = " " * start + text[start:end]
+    place: int | None = None
+    for inner in _inner_candidates(text, start, end):
+        if _expression(text, inner) is not None:
+            rest, place = _without(rest, inner), inner.place
+    if place is None:
+        return None
+    try:
+        parser_trees(rest)
+    except parser.ParseError:
+        return place if cut(rest, start, end) is not None else None
+    return place
+
+
+@dataclass(frozen=True, slots=True)
+class _Inner:
+    """An AS OF inside of parentheses that close at `close`; `depth` 1: in no others."""
+
+    place: int
+    expression: int
+    close: int
+    depth: int
+    at_least: bool
+
+
+def _without(text: str, inner: _Inner) -> str:
+    return text[: inner.place] + " " * (inner.close - inner.place) + text[inner.close :]
+
+
+def _expression(text: str, inner: _Inner) -> tuple[Node, str] | None:
+    """The tree of the time, and the text that the parser read for it."""
+    if inner.expression < len(_PREFIX):
+        return None
+    tail = " " * (inner.expression - len(_PREFIX)) + _PREFIX + text[inner.expression : inner.close]
+    try:
+        time = parser_trees(tail)
+    except parser.ParseError:
+        return None
+    value = only_expression(time[0].stmt) if len(time) == 1 else None
+    return None if value is None else (value, tail)
+
+
+def _inner_candidates(text: str, start: int, end: int) -> Sequence[_Inner]:
+    """Every AS OF inside of parentheses, the last one first."""
+    try:
+        tokens = [token for token in parser.scan(text[:end]) if token.start >= start]
+    except parser.ParseError:
+        return ()
+    significant = [token for token in tokens if token.name not in ("SQL_COMMENT", "C_COMMENT")]
+    found: list[_Inner] = []
+    opened: list[list[tuple[int, int, bool]]] = []
+    for index, token in enumerate(significant):
+        if token.name == "ASCII_40":
+            opened.append([])
+        elif token.name == "ASCII_41" and opened:
+            depth = len(opened)
+            for place, expression, at_least in opened.pop():
+                found.append(_Inner(place, expression, token.start, depth, at_least))
+        elif opened and token.name == "AS" and len(significant) > index + 2:
+            opened[-1].extend(_place(significant[index : index + 5]))
+    return sorted(found, key=lambda inner: -inner.place)
+
+
+def _place(tokens: Sequence[parser.Token]) -> Iterator[tuple[int, int, bool]]:
+    """Where AS and the expression begin, and whether AT LEAST stands between; of `AS OF` only."""
+    names = [token.name for token in tokens]
+    if names[:2] != ["AS", "OF"]:
+        return
+    if names[2:4] == ["AT", "LEAST"] and len(tokens) > 4:
+        yield tokens[0].start, tokens[4].start, True
+    elif len(tokens) > 2:
+        yield tokens[0].start, tokens[2].start, False
 
 
 def _candidates(tokens: Sequence[parser.Token]) -> Iterator[tuple[int, int, bool]]:

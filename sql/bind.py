@@ -9,6 +9,7 @@ Entry point of `sql/` together with `sql/parse.py`; the real work is in the modu
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final, TypeAlias, TypeVar
 
 from pglast import ast
@@ -168,6 +169,12 @@ def _timed(binding: Binding, node: Node, statement: Statement) -> Bound:
         return Explain(query, explain_options(node))
     if is_a(node, ast.TransactionStmt):
         return _begin_as_of(node, statement)
+    if is_a(node, ast.CopyStmt) and not node.is_from:
+        copied = copy(binding, node)
+        assert isinstance(copied, CopyOut), "COPY TO was bound"
+        as_of = time_expression(binding, statement.as_of, "AS OF")
+        query = replace(copied.query, as_of=as_of, as_of_at_least=statement.as_of_at_least)
+        return replace(copied, query=query)
     if not is_a(node, ast.SelectStmt):
         raise not_supported("AS OF behind anything but a query", position(statement.as_of))
     return _query(binding, node, statement)

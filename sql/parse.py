@@ -10,9 +10,9 @@ from typing import Final
 
 from pglast import ast, parser
 
-from sql.as_of import cut, parser_trees, statement_bounds
+from sql.as_of import cut, cut_copy, inner_place, parser_trees, statement_bounds
 from sql.chains import is_too_deep
-from sql.errors import SqlError, stack_depth, syntax_error
+from sql.errors import SqlError, not_supported, stack_depth, syntax_error
 from sql.own_grammar import own_statement
 from sql.own_statements import OwnNode
 
@@ -132,9 +132,15 @@ def _own_statement(text: str, start: int, end: int) -> Statement:
     timed = cut(text, start, end)
     if timed is not None:
         return Statement(text, timed.node, offset, timed.as_of, timed.at_least, timed.sources)
+    copied = cut_copy(text, start, end)
+    if copied is not None:
+        return Statement(text, copied.node, offset, copied.as_of, copied.at_least, copied.sources)
     own = own_statement(text, start, end)
     if own is not None:
         return Statement(text, own.node, offset, own.as_of, own.at_least, own.sources)
+    inner = inner_place(text, start, end)
+    if inner is not None:
+        raise not_supported("AS OF in a subquery", inner + 1)
     raise _refusal(text, start, end)
 
 

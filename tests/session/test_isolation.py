@@ -351,3 +351,17 @@ async def test_now_is_where_a_statement_reads() -> None:
         assert await value(connection, f"select count(*) from t as of {back}") == 2
         await other.execute("insert into t values (4)")
         assert await value(connection, "select meridian_now()") == third
+
+
+@on_a_loop
+async def test_copy_out_of_the_past() -> None:
+    async with running() as stack, connected(stack, 1) as (connection,):
+        await setup(connection)
+        then = await value(connection, "select meridian_now()")
+        await connection.execute("delete from t where a = 1")
+        for text in (
+            f"copy (select a from t as of {then} ) to stdout",
+            f"copy t to stdout as of {then}",
+        ):
+            async with connection.cursor().copy(text) as copy:  # type: ignore[arg-type]
+                assert [row async for row in copy.rows()] == [("1",), ("2",)]
