@@ -16,19 +16,16 @@ INVARIANTS
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from coordinator.coordination import RequestRefused
 from coordinator.core.effects import PublishCatalog
 from coordinator.core.messages import (
     CatalogChange,
     CatalogPublished,
     ConnectionId,
     Isolation,
-    PutTable,
     PutTimeline,
     RemoveTimeline,
     Snapshot,
@@ -37,6 +34,7 @@ from coordinator.core.messages import (
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.driver import Driver
+from coordinator.timeline_parts import Begun, Part, begin_part, definitions, mixed
 from sql.catalog import SYSTEM_TIMELINE, Catalog, LookUp, Table, Timeline
 from sql.errors import SqlError
 from storage.batch import DataFile, RowEncoder, ShardView, WriteBatch
@@ -49,31 +47,10 @@ SYSTEM: Final = SYSTEM_TIMELINE.name
 OPEN_PAUSE_S: Final = 0.5
 """Between two attempts to open a new timeline on a stash that has failed."""
 
+CLOSE_PAUSE_S: Final = 0.5
+"""Between two looks whether somebody still reads in a timeline that is dropped."""
+
 OpenLine: TypeAlias = Callable[[Timeline, Catalog], Awaitable[Driver]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """What a transaction was begun with, its open savepoints and what it has looked up: for a part
-    that begins later.
-    """
-
-    owner: ConnectionId
-    isolation: Isolation
-    read_only: bool
-    staleness_us: int | None
-    savepoints: list[int] = field(default_factory=list[int])
-    names: set[LookUp] = field(default_factory=set[LookUp])
-    """What its statements rest on."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A transaction's part in another timeline than `system`."""
-
-    timeline: str
-    driver: Driver
-    txn: TransactionId
 
 
 class Timelines:
@@ -94,10 +71,10 @@ class Timelines:
         self._runs: dict[Timeline, asyncio.Task[None]] = {}
         self._opening: dict[str, asyncio.Task[None]] = {}
         self._tasks: asyncio.TaskGroup | None = None
-        self._begun: dict[TransactionId, _Begun] = {}
+        self._begun: dict[TransactionId, Begun] = {}
         # L1: transactions with rows or DDL in `system`, and those with a part elsewhere.
         self._touched: set[TransactionId] = set()
-        self._parts: dict[TransactionId, _Part] = {}
+        self._parts: dict[TransactionId, Part] = {}
         # What keeps the timestamps of read holds readable that a transaction is about to create.
         self._holders: dict[TransactionId, list[tuple[Driver, TransactionId]]] = {}
         system.on_catalog = self._published
@@ -165,7 +142,7 @@ class Timelines:
             return
         self._lines[timeline.name] = driver
         # What was published while it was opened.
-        driver.deliver(CatalogPublished(_definitions(catalog, timeline.name), catalog))
+        driver.deliver(CatalogPublished(definitions(catalog, timeline.name), catalog))
         self._runs[timeline] = self._tasks.create_task(driver.run())
 
     async def _try_open(self, timeline: Timeline) -> Driver | None:
@@ -183,8 +160,10 @@ class Timelines:
 
     async def _closed(self, driver: Driver) -> None:
         """End a timeline that is dropped, and remove what it leaves (L4)."""
-        while driver.core.open_transactions and not self._stopping:
-            await asyncio.sleep(OPEN_PAUSE_S)
+        while True:
+            if self._stopping or not driver.core.open_transactions:
+                break
+            await asyncio.sleep(CLOSE_PAUSE_S)
         await driver.stop()
         await self._runs.pop(driver.core.timeline)
         await self._remove(driver.core.timeline)
@@ -200,8 +179,8 @@ class Timelines:
         staleness_us: int | None = None,
     ) -> TransactionId:
         """See Coordination."""
-        begun = _Begun(owner, isolation, read_only, staleness_us)
-        txn = _begin(self._system, begun)
+        begun = Begun(owner, isolation, read_only, staleness_us)
+        txn = begin_part(self._system, begun)
         self._begun[txn] = begun
         return txn
 
@@ -244,7 +223,7 @@ class Timelines:
         """See Coordination."""
         part = self._parts.get(txn)
         if part is not None:
-            raise _mixed(part.timeline, SYSTEM)
+            raise mixed(part.timeline, SYSTEM)
         self._touched.add(txn)
         self._system.change_catalog(txn, changes)
 
@@ -280,7 +259,7 @@ class Timelines:
             return await self._system.hold(txn, timeline, ts)
         driver = self._line(timeline)
         # A transaction there of its own: it reads no rows, so L1 does not mind it.
-        own = _begin(driver, self._begun[txn])
+        own = begin_part(driver, self._begun[txn])
         self._holders.setdefault(txn, []).append((driver, own))
         return await driver.hold(own, timeline, ts)
 
@@ -301,7 +280,7 @@ class Timelines:
         part = self._parts.get(txn)
         wanted = list(dict.fromkeys(table.timeline for table in tables))
         if len(wanted) > 1:
-            raise _mixed(wanted[0], wanted[1])
+            raise mixed(wanted[0], wanted[1])
         if part is not None and wanted in ([], [part.timeline]):
             explain = part.driver.explain_timestamp
             return explain(part.txn, tables, as_of=as_of, at_least=at_least)
@@ -310,7 +289,7 @@ class Timelines:
             return explain(txn, tables, as_of=as_of, at_least=at_least)
         # As if it were the first to read there: to look is not to join (L1).
         driver = self._line(wanted[0])
-        own = _begin(driver, self._begun[txn])
+        own = begin_part(driver, self._begun[txn])
         try:
             return driver.explain_timestamp(own, tables, as_of=as_of, at_least=at_least)
         finally:
@@ -427,13 +406,13 @@ class Timelines:
         """Where the rows of these tables are read and written (L1)."""
         names = list(dict.fromkeys(table.timeline for table in tables))
         if len(names) > 1:
-            raise _mixed(names[0], names[1])
+            raise mixed(names[0], names[1])
         if names and names[0] != SYSTEM:
             part = self._join(txn, names[0])
             return part.driver, part.txn
         known = self._parts.get(txn)
         if known is not None:
-            raise _mixed(known.timeline, SYSTEM)
+            raise mixed(known.timeline, SYSTEM)
         self._touched.add(txn)
         return self._system, txn
 
@@ -448,18 +427,18 @@ class Timelines:
         part = self._parts.get(txn)
         return (self._system, txn) if part is None else (part.driver, part.txn)
 
-    def _join(self, txn: TransactionId, timeline: str) -> _Part:
+    def _join(self, txn: TransactionId, timeline: str) -> Part:
         """The transaction's part in a timeline; begun now if there is none (L1)."""
         known = self._parts.get(txn)
         if known is not None and known.timeline == timeline:
             return known
         if known is not None or txn in self._touched:
-            raise _mixed(SYSTEM if known is None else known.timeline, timeline)
+            raise mixed(SYSTEM if known is None else known.timeline, timeline)
         driver = self._line(timeline)
-        own = _begin(driver, self._begun[txn])
+        own = begin_part(driver, self._begun[txn])
         if self._begun[txn].names:
             driver.looked_up(own, self._begun[txn].names)
-        part = self._parts[txn] = _Part(timeline, driver, own)
+        part = self._parts[txn] = Part(timeline, driver, own)
         return part
 
     def _let_go(self, txn: TransactionId) -> None:
@@ -472,34 +451,7 @@ class Timelines:
             raise SqlError("42704", f'timeline "{timeline}" does not exist')
         return driver
 
-    def _forgotten(self, txn: TransactionId) -> _Part | None:
+    def _forgotten(self, txn: TransactionId) -> Part | None:
         self._begun.pop(txn, None)
         self._touched.discard(txn)
         return self._parts.pop(txn, None)
-
-
-def _begin(driver: Driver, begun: _Begun) -> TransactionId:
-    txn = driver.begin(
-        begun.owner,
-        isolation=begun.isolation,
-        read_only=begun.read_only,
-        staleness_us=begun.staleness_us,
-    )
-    for number in begun.savepoints:
-        driver.savepoint(txn, number)
-    return txn
-
-
-def _definitions(catalog: Catalog, timeline: str) -> tuple[CatalogChange, ...]:
-    """The tables of a timeline, as the changes that brought them."""
-    return tuple(PutTable(table) for table in catalog.tables.values() if table.timeline == timeline)
-
-
-def _mixed(first: str, second: str) -> RequestRefused:
-    return RequestRefused(
-        "25000",
-        "a transaction cannot use two timelines",
-        None,
-        f'It has used timeline "{first}", and now it would use timeline "{second}".',
-        "Use tables of one timeline in a transaction; DDL belongs to the timeline system.",
-    )

@@ -63,7 +63,7 @@ class Timeline:
 
     name: str
     manual: bool = False
-    part: str = ""
+    part: str = field(default="", repr=False)
 
     @property
     def place(self) -> str:
