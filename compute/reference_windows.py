@@ -19,17 +19,14 @@ from compute.reference_groups import CompiledKey, aggregate_over, compiled, sort
 from compute.reference_numbers import EXACT
 from compute.reference_ordering import Key, row_key
 from sql.errors import SqlError, not_supported
+from sql.frames import BoundKind, Exclusion, FrameBound, FrameMode
+from sql.frames import Frame as WindowFrame
 from sql.functions import FunctionKind
 from sql.plan import (
     Aggregate,
-    BoundKind,
-    Exclusion,
-    FrameBound,
-    FrameMode,
     Window,
     WindowCall,
 )
-from sql.plan import Frame as WindowFrame
 from sql.types import Value
 
 _ADDED: Final = frozenset({"int2", "int4", "int8", "numeric", "float4", "float8"})

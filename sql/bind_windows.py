@@ -16,15 +16,11 @@ from sql.bind_calls import TYPES, converted, find_function, numeric_call
 from sql.binding import Binding
 from sql.coerce import ASSIGNMENT, IMPLICIT, can_coerce, coerce, to_boolean
 from sql.errors import SqlError, grouping_error, mismatch, not_supported
+from sql.frames import BoundKind, Exclusion, Frame, FrameBound, FrameMode
 from sql.functions import FunctionKind, functions
 from sql.overloads import Choice
 from sql.plan import (
-    BoundKind,
-    Exclusion,
     Expr,
-    Frame,
-    FrameBound,
-    FrameMode,
     SortKey,
     WindowCall,
 )

@@ -6,6 +6,7 @@ from typing import Final, assert_never
 from pglast import ast
 
 from sql.errors import SqlError, not_supported
+from sql.frames import Exclusion, Frame
 from sql.functions import FunctionKind
 from sql.plan import (
     Aggregate,
@@ -20,11 +21,9 @@ from sql.plan import (
     Distinct,
     DistinctOn,
     DistinctRows,
-    Exclusion,
     Expr,
     Extreme,
     Filter,
-    Frame,
     GroupBy,
     InList,
     IsTest,

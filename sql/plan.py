@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NewType, TypeAlias
 
+from sql.frames import Frame
 from sql.functions import Function
 from sql.types import SqlType, Value
 
@@ -192,53 +193,6 @@ class Aggregate:
     filter: "Expr | None"
     order: tuple["SortKey", ...]
     type: SqlType
-
-
-class FrameMode(StrEnum):
-    """In what a frame counts: rows, values of the ORDER BY key, groups of peers."""
-
-    ROWS = "rows"
-    RANGE = "range"
-    GROUPS = "groups"
-
-
-class BoundKind(StrEnum):
-    """Where a frame begins or ends."""
-
-    UNBOUNDED_PRECEDING = "unbounded preceding"
-    PRECEDING = "preceding"
-    CURRENT_ROW = "current row"
-    FOLLOWING = "following"
-    UNBOUNDED_FOLLOWING = "unbounded following"
-
-
-@dataclass(frozen=True, slots=True)
-class FrameBound:
-    """One end of a frame. `offset`: for PRECEDING and FOLLOWING, an expression without columns of
-    this level; an int8, with RANGE what is added to the key.
-    """
-
-    kind: BoundKind
-    offset: "Expr | None" = None
-
-
-class Exclusion(StrEnum):
-    """What of a frame is left out."""
-
-    NO_OTHERS = "no others"
-    CURRENT_ROW = "current row"
-    GROUP = "group"
-    TIES = "ties"
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """The rows of its partition that a window call sees. RANGE with an offset has one sort key."""
-
-    mode: FrameMode = FrameMode.RANGE
-    start: FrameBound = FrameBound(BoundKind.UNBOUNDED_PRECEDING)
-    end: FrameBound = FrameBound(BoundKind.CURRENT_ROW)
-    exclusion: Exclusion = Exclusion.NO_OTHERS
 
 
 @dataclass(frozen=True, slots=True)

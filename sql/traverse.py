@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeAlias, assert_never
 
+from sql.frames import Frame, FrameBound
 from sql.plan import (
     Aggregate,
     AnyAll,
@@ -22,8 +23,6 @@ from sql.plan import (
     Expr,
     Extreme,
     Filter,
-    Frame,
-    FrameBound,
     GroupBy,
     InList,
     IsTest,

@@ -19,8 +19,9 @@ from sql.emit.windows import (
     over,
     sees_frame,
 )
+from sql.frames import Frame, FrameMode
 from sql.functions import FunctionKind
-from sql.plan import Expr, Frame, FrameMode, SortKey, WindowCall
+from sql.plan import Expr, SortKey, WindowCall
 from sql.types import SqlType
 
 _WIDE: Final = {

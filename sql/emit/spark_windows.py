@@ -20,16 +20,13 @@ from sql.emit.windows import (
     over,
     sees_frame,
 )
+from sql.frames import BoundKind, Exclusion, Frame, FrameMode
 from sql.functions import FunctionKind, function_by_id
 from sql.plan import (
     Aggregate,
-    BoundKind,
     Case,
     Const,
-    Exclusion,
     Expr,
-    Frame,
-    FrameMode,
     SortKey,
     WindowCall,
 )

@@ -12,17 +12,13 @@ from typing import Final, TypeAlias
 
 from sql.emit.scope import Scope
 from sql.errors import SqlError
+from sql.frames import BoundKind, Exclusion, Frame, FrameBound, FrameMode
 from sql.functions import FunctionKind
 from sql.plan import (
     Aggregate,
-    BoundKind,
     ColumnId,
     ColumnRef,
-    Exclusion,
     Expr,
-    Frame,
-    FrameBound,
-    FrameMode,
     PlanColumn,
     Project,
     SortKey,
@@ -65,7 +61,7 @@ def with_plain_keys(plan: Window) -> Window | None:
     if not computed or not plan.columns:
         return None
     first = _KEY_ID * plan.columns[0].id
-    known = {
+    known: dict[Expr, PlanColumn] = {
         expr: PlanColumn(ColumnId(first + number), "key", expr.type)
         for number, expr in enumerate(dict.fromkeys(computed))
     }

@@ -1,0 +1,55 @@
+"""Frames of windows: which rows of its partition a window call sees."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sql.plan import Expr
+
+
+class FrameMode(StrEnum):
+    """In what a frame counts: rows, values of the ORDER BY key, groups of peers."""
+
+    ROWS = "rows"
+    RANGE = "range"
+    GROUPS = "groups"
+
+
+class BoundKind(StrEnum):
+    """Where a frame begins or ends."""
+
+    UNBOUNDED_PRECEDING = "unbounded preceding"
+    PRECEDING = "preceding"
+    CURRENT_ROW = "current row"
+    FOLLOWING = "following"
+    UNBOUNDED_FOLLOWING = "unbounded following"
+
+
+@dataclass(frozen=True, slots=True)
+class FrameBound:
+    """One end of a frame. `offset`: for PRECEDING and FOLLOWING, an expression without columns of
+    this level; an int8, with RANGE what is added to the key.
+    """
+
+    kind: BoundKind
+    offset: "Expr | None" = None
+
+
+class Exclusion(StrEnum):
+    """What of a frame is left out."""
+
+    NO_OTHERS = "no others"
+    CURRENT_ROW = "current row"
+    GROUP = "group"
+    TIES = "ties"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The rows of its partition that a window call sees. RANGE with an offset has one sort key."""
+
+    mode: FrameMode = FrameMode.RANGE
+    start: FrameBound = FrameBound(BoundKind.UNBOUNDED_PRECEDING)
+    end: FrameBound = FrameBound(BoundKind.CURRENT_ROW)
+    exclusion: Exclusion = Exclusion.NO_OTHERS
