@@ -9,7 +9,8 @@ table of another timeline the transaction gets a part there, and stays there.
 INVARIANTS
   L1  a transaction reads and writes rows of one timeline; what mixes two is refused (25000). DDL is
       of `system`, so it does not mix with rows of another timeline either.
-  L2  a timeline is served before anybody can see it in a catalog.
+  L2  a timeline is served before anybody can see it in a catalog; who asks for bounded staleness
+      does not wait for that, and is refused there until then.
   L4  who reads in a timeline when it is dropped reads on; then nothing is left of it.
   L3  all timelines share the epoch: who is fenced in one is fenced in all.
 """
@@ -33,6 +34,7 @@ from coordinator.core.messages import (
 )
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
+from coordinator.core.snapshots import too_stale
 from coordinator.driver import Driver
 from coordinator.timeline_parts import Begun, Part, begin_part, definitions, mixed
 from sql.catalog import SYSTEM_TIMELINE, Catalog, LookUp, Table, Timeline
@@ -133,6 +135,8 @@ class Timelines:
     async def _opened(self, timeline: Timeline) -> None:
         driver = await self._try_open(timeline)
         while driver is None:
+            if _is_cancelled():
+                raise asyncio.CancelledError
             await asyncio.sleep(OPEN_PAUSE_S)
             driver = await self._try_open(timeline)
         if self._opening[timeline.name] is asyncio.current_task():
@@ -193,7 +197,7 @@ class Timelines:
         timeline: str = SYSTEM,
     ) -> Snapshot:
         """See Coordination."""
-        if self._opening:
+        if self._opening and self._begun[txn].staleness_us is None:
             await asyncio.wait(self._opening.values())
         if timeline == SYSTEM:
             return await self._system.snapshot(txn, as_of=as_of, at_least=at_least)
@@ -447,6 +451,9 @@ class Timelines:
 
     def _line(self, timeline: str) -> Driver:
         driver = self._lines.get(timeline)
+        if driver is None and timeline in self._opening:
+            # Only who asks for bounded staleness has not waited for it.
+            raise RequestRefused.from_reply(too_stale())
         if driver is None:
             raise SqlError("42704", f'timeline "{timeline}" does not exist')
         return driver
@@ -455,3 +462,11 @@ class Timelines:
         self._begun.pop(txn, None)
         self._touched.discard(txn)
         return self._parts.pop(txn, None)
+
+
+def _is_cancelled() -> bool:
+    """True if this task was told to end: a group inside, one of whose tasks failed just then, has
+    told its failure instead.
+    """
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
