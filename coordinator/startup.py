@@ -137,11 +137,13 @@ async def recover_timelines(
     clock: Clock,
     settings: CoreSettings,
     schema_of: SchemaOf,
+    *,
+    run_blocking: RunBlocking = in_thread,
 ) -> Timelines:
     """Take over and build the drivers of all timelines. Raises Corrupt (U5)."""
     await _check_belongs_together(stash, store)
     epoch = await stash.fence()
-    ground = Ground(stash, store, clock, settings, schema_of, epoch)
+    ground = Ground(stash, store, clock, settings, schema_of, epoch, run_blocking)
     async with _leading(stash, epoch):
         history = decode_changes(await stash.scan(COLLECTION))
         system = await _recover_timeline(ground, SYSTEM_TIMELINE, history)

@@ -22,8 +22,9 @@ from pathlib import Path
 
 import psycopg
 
-READY_SECONDS_MAX = 60
-STOP_SECONDS_MAX = 60
+# Only against hanging for ever: a busy machine takes a minute to start a server.
+READY_SECONDS_MAX = 300
+STOP_SECONDS_MAX = 300
 
 
 class Meridian:

@@ -6,13 +6,17 @@ INVARIANTS
 """
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import dataclass
+from functools import partial
 
 from coordinator.core.messages import Isolation
 from sql.errors import SqlError
 from tests.history.events import Recorder
+from tests.sim.asides import STALENESS_US_MAX, Aside
+from tests.sim.memory import Memory
 from tests.sim.server import Server
-from tests.sim.session import Memory, Result, Session
+from tests.sim.session import Result, Session
 from tests.sim.workload import Plan, Values, Workload
 from tests.sim.world import Gone, World
 
@@ -58,15 +62,21 @@ class Client:
     async def once(self, server: Server, process: int, plan: Plan) -> bool:
         """One transaction; False if its outcome is unknown."""
         owner = self.values.process()
-        session = Session(self.world, server, self.memory, owner, plan.isolation)
+        session = Session(
+            self.world, server, self.memory, owner, plan.isolation, timeline=plan.timeline
+        )
         self.recorder.invoke(process, *plan.operations)
         try:
-            result: Result = await self.world.ask(server, session.run(plan.body), self._patience())
+            work = session.run(plan.body, alone=plan.alone)
+            result: Result = await self.world.ask(server, work, self._patience())
         except SqlError as error:
-            if error.sqlstate not in (*DEFINITE, *UNKNOWN):
+            definite = (*DEFINITE, *plan.refusals)
+            if error.sqlstate not in (*definite, *UNKNOWN):
                 self.world.failed(error)
-            certain = error.sqlstate in DEFINITE or not session.asked_to_commit
+            certain = error.sqlstate in definite or not session.asked_to_commit
         except Gone:
+            if self.world.is_calm:
+                self.world.found("unanswered", f"{plan.operations}")
             certain = server.over.done() and not session.asked_to_commit
         except Exception as error:
             self.world.failed(error)
@@ -83,15 +93,9 @@ class Client:
         return certain
 
     async def aside(self, server: Server) -> None:
-        """Time travel or maintenance, beside the history."""
-        maintain = self.world.random.random() < 0.1
-        weak = self.world.random.choice(WEAK)
-        session = Session(
-            self.world, server, self.memory, self.values.process(), DEFAULT if maintain else weak
-        )
+        """Time travel, stale reads or maintenance, beside the history."""
         try:
-            work = session.maintain() if maintain else session.ask_again()
-            await self.world.ask(server, work, self._patience())
+            await self.world.ask(server, self._aside(server), self._patience())
         except Gone:
             return
         except SqlError as error:
@@ -99,6 +103,16 @@ class Client:
                 self.world.failed(error)
         except Exception as error:  # as above
             self.world.failed(error)
+
+    def _aside(self, server: Server) -> Coroutine[None, None, None]:
+        rng = self.world.random
+        session = partial(Aside, self.world, server, self.memory, self.values.process())
+        if rng.random() < self.workload.upkeep:
+            return session(DEFAULT).maintain()
+        if rng.random() < 0.25:
+            stale = rng.choice((0, rng.randrange(STALENESS_US_MAX)))
+            return session(Isolation.BOUNDED_STALENESS, staleness_us=stale).ask_stale(stale)
+        return session(rng.choice(WEAK)).ask_again()
 
     def _patience(self) -> float:
         rng = self.world.random

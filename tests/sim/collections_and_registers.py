@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from tests.history.events import (
     Add,
     Append,
-    Finding,
-    History,
     Key,
     Operation,
     Read,
@@ -19,26 +17,23 @@ from tests.history.events import (
     Write,
 )
 from tests.sim.rows import table_of
-from tests.sim.workload import Draw, Plan, one_by_one
+from tests.sim.workload import Draw, Plan, Usual, one_by_one
 
 READS = {"s": ReadSet, "r": Read, "l": ReadList}
 WRITES = {"s": Add, "r": Write, "l": Append}
 
 
-class Keys:
+class Keys(Usual):
     """See the module."""
 
     def __init__(
         self, draw: Draw, keys: Sequence[Key], *, reads: float = 0.35, sizes: Sequence[int]
     ) -> None:
-        self._draw = draw
+        super().__init__(draw)
         self._keys = keys
         self._reads = reads
         self._sizes = sizes
         self.tables = sorted({table_of(key) for key in keys})
-
-    def first(self) -> Sequence[Plan]:
-        return ()
 
     def plan(self) -> Plan:
         rng = self._draw.random
@@ -52,9 +47,6 @@ class Keys:
         keys = list(self._keys)
         self._draw.random.shuffle(keys)
         return one_by_one([READS[key[0]](key) for key in keys])
-
-    def judge(self, history: History) -> Sequence[Finding]:
-        return ()
 
     def _operation(self, *, read: bool) -> Operation:
         rng = self._draw.random

@@ -3,7 +3,6 @@
     bank      accounts in two tables, a ledger in a third: the sum, and every balance by its ledger
     skew      of two people one is always on duty
     phantom   at most one row for each key over two tables: insert if there is none
-    counter   one hot row that counts
 
 In the rows `position` carries the number that the constraint is about; `value` is what the judges
 know the write by.
@@ -11,13 +10,9 @@ know the write by.
 
 from collections.abc import Sequence
 
-from coordinator.core.messages import Isolation
 from tests.history.events import (
     Add,
-    Finding,
-    History,
     Key,
-    Kind,
     Operation,
     Read,
     ReadSet,
@@ -25,18 +20,15 @@ from tests.history.events import (
 )
 from tests.sim.rows import Row
 from tests.sim.session import Session
-from tests.sim.workload import Draw, Plan, told_of
+from tests.sim.workload import Draw, Plan, Usual, told_of
 
 
-class Bank:
+class Bank(Usual):
     """Transfers with two ledger rows each, and audits."""
 
     tables = ("a", "b", "g")
     ACCOUNTS = ("a_1", "a_2", "b_1", "b_2")
     OPENING = 100
-
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
 
     def first(self) -> Sequence[Plan]:
         writes = [Write(account, self._draw.values.next()) for account in self.ACCOUNTS]
@@ -65,9 +57,6 @@ class Bank:
             )
 
         return Plan(tuple(asked), body)
-
-    def judge(self, history: History) -> Sequence[Finding]:
-        return ()
 
     def _audit(self, session: Session, answers: Sequence[Sequence[Row]]) -> None:
         balances, ledgers = answers[::2], answers[1::2]
@@ -107,14 +96,11 @@ def _ledger(account: Key) -> Key:
     return f"g_{Bank.ACCOUNTS.index(account)}"
 
 
-class Skew:
+class Skew(Usual):
     """Pairs of people, in one table and in two; who goes off duty has looked at the other one."""
 
     tables = ("d", "e")
     PAIRS = (("d_1", "d_2"), ("d_3", "e_3"))
-
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
 
     def first(self) -> Sequence[Plan]:
         return [self._change(pair, turn=(True, True)) for pair in self.PAIRS]
@@ -138,9 +124,6 @@ class Skew:
             return tuple(told_of(session, *pair) for pair in zip(asked, answers, strict=True))
 
         return Plan(asked, body)
-
-    def judge(self, history: History) -> Sequence[Finding]:
-        return ()
 
     def _change(self, pair: Sequence[Key], turn: Sequence[bool] = ()) -> Plan:
         """The first of a pair goes off duty if the other one is on, and on duty otherwise."""
@@ -168,17 +151,14 @@ def _on_duty(session: Session, pair: Sequence[Sequence[Row]]) -> None:
     session.expect(len(on) == 2 and any(on), "write-skew", f"on duty: {on}")
 
 
-class Phantom:
+class Phantom(Usual):
     """INSERT if there is none, over two tables; DELETE and INSERT of fresh keys in a third."""
 
     tables = ("p", "q", "r0")
 
     def __init__(self, draw: Draw) -> None:
-        self._draw = draw
+        super().__init__(draw)
         self._plans = 0
-
-    def first(self) -> Sequence[Plan]:
-        return ()
 
     def plan(self) -> Plan:
         self._plans += 1
@@ -190,9 +170,6 @@ class Phantom:
 
     def read_all(self) -> Plan:
         return self._look(*range(self._plans // 6 + 2))
-
-    def judge(self, history: History) -> Sequence[Finding]:
-        return ()
 
     def _look(self, *numbers: int) -> Plan:
         keys = [f"{name}_{number}" for number in numbers for name in ("p", "q")]
@@ -246,83 +223,3 @@ class Phantom:
 def _at_most_one(session: Session, key: Key, tables: Sequence[Sequence[Row]]) -> None:
     rows = [row.value for rows in tables for row in rows]
     session.expect(len(rows) <= 1, "phantom", f"{key} was inserted {len(rows)} times: {rows}")
-
-
-class Counter:
-    """Increments of one row by all.
-
-    At every level that they run at a lost update is impossible: at repeatable read the first
-    committer wins the row.
-    """
-
-    tables = ("c",)
-    LEVELS = (
-        Isolation.STRICT_SERIALIZABLE,
-        Isolation.SERIALIZABLE,
-        Isolation.REPEATABLE_READ,
-        Isolation.REPEATABLE_READ,
-    )
-
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
-        self._counts: dict[int, int] = {}
-
-    def first(self) -> Sequence[Plan]:
-        """The row, so that increments replace one: inserts of two rows are no conflict of rows."""
-        write = Write("c_1", self._draw.values.next())
-
-        async def body(session: Session) -> tuple[Operation, ...]:
-            await session.insert("c_1", (0, write.value))
-            return (write,)
-
-        return (Plan((write,), body),)
-
-    def plan(self) -> Plan:
-        if self._draw.random.random() < 0.2:
-            return self.read_all()
-        return self._increment()
-
-    def read_all(self) -> Plan:
-        read = Read("c_1")
-
-        async def body(session: Session) -> tuple[Operation, ...]:
-            return (await self._count(session, read),)
-
-        return Plan((read,), body)
-
-    def judge(self, history: History) -> Sequence[Finding]:
-        """The last count is the number of increments, give or take those of unknown outcome."""
-        transactions = history.transactions()
-        reads = [t for t in transactions if t.is_ok and not t.writes]
-        if not reads:
-            return ()
-        last = max(reads, key=lambda t: t.began)
-        (read,) = last.operations
-        count = 0 if read.value is None else self._counts[read.value]
-        increments = [t for t in transactions if t.writes and len(t.operations) > 1]
-        least = sum(t.is_ok and t.ended_before(last) for t in increments)
-        most = sum(t.status is not Kind.FAIL for t in increments)
-        if least <= count <= most:
-            return ()
-        why = f"{least} increments, and {most - least} that may have happened, made {count}"
-        return [Finding("counter", why, (last,))]
-
-    async def _count(self, session: Session, read: Operation) -> Operation:
-        (rows,) = await session.rows("c_1")
-        for row in rows:
-            known = self._counts.setdefault(row.value, row.position)
-            session.expect(known == row.position, "counter", f"{row} was {known}")
-        return told_of(session, read, rows)
-
-    def _increment(self) -> Plan:
-        read, write = Read("c_1"), Write("c_1", self._draw.values.next())
-
-        async def body(session: Session) -> tuple[Operation, ...]:
-            (rows,) = await session.rows("c_1")
-            await session.think()
-            session.expect(len(rows) == 1, "counter", f"c_1 is {rows}")
-            count = sum(row.position for row in rows)
-            await session.insert("c_1", (count + 1, write.value), instead_of=rows)
-            return (told_of(session, read, rows), write)
-
-        return Plan((read, write), body, self._draw.random.choice(self.LEVELS))

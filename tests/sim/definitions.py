@@ -11,26 +11,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from coordinator.core.messages import PutTable, RemoveTable
-from tests.history.events import Add, Append, Finding, History, Operation, ReadList, ReadSet
+from tests.history.events import Add, Append, Operation, ReadList, ReadSet
 from tests.sim.rows import Row
 from tests.sim.session import Session
-from tests.sim.workload import Draw, Plan, one_by_one, told_of
+from tests.sim.workload import Draw, Plan, Usual, one_by_one, told_of
 
 CREATED, DROPPED = "s0_1", "s1_1"
 LIST = "l0_1"
 
 
-class Definitions:
+class Definitions(Usual):
     """See the module."""
 
     tables = ("l0", "s0", "s1")
 
     def __init__(self, draw: Draw) -> None:
-        self._draw = draw
+        super().__init__(draw)
         self._tried: list[int] = []
-
-    def first(self) -> Sequence[Plan]:
-        return ()
 
     def plan(self) -> Plan:
         rng, values = self._draw.random, self._draw.values
@@ -55,9 +52,6 @@ class Definitions:
             return tuple(told_of(session, *pair) for pair in zip(asked, found, strict=True))
 
         return Plan(asked, body)
-
-    def judge(self, history: History) -> Sequence[Finding]:
-        return ()
 
     async def _check(
         self, session: Session, created: Sequence[Row], dropped: Sequence[Row]

@@ -4,15 +4,15 @@
     Delta logs ──▶ every complete cut as a foreign reader sees it, all tables AS OF one timestamp
 
 INVARIANTS
-  S1  a cut that every table has reached is one state of all tables: the judge replays the history
-      at its timestamp and finds nothing else (DESIGN §3, shared cuts).
+  S1  a cut that every table of a timeline has reached is one state of them all: the judge replays
+      the history at its timestamp and finds nothing else (DESIGN §3, shared cuts).
 """
 
 from collections.abc import Mapping, Sequence
 
 from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes
-from coordinator.startup import known_shards
-from sql.catalog import Table
+from coordinator.startup import known_shards, part_of, ticks_per_ms
+from sql.catalog import SYSTEM_TIMELINE, Table, Timeline
 from storage.check import ShardRecord, check_shard
 from storage.delta.recovery import load_shard
 from storage.shard import ShardState, Version
@@ -20,29 +20,39 @@ from storage.txns import TxnsShard
 from storage.types import Epoch, ShardId, Timestamp
 from tests.history.events import Finding, History
 from tests.history.replay import Answer, check_answers
-from tests.sim.rows import number_of, schema_of, table_of
-from tests.sim.session import read_of
+from tests.sim.memory import read_of
+from tests.sim.rows import by_timeline, number_of, schema_of, table_of
 from tests.sim.world import World
 
 
 async def inspect(world: World, history: History) -> list[Finding]:
     """All findings."""
     changes = decode_changes(await world.stash.scan(COLLECTION))
+    versions = VersionedCatalog(changes)
     present = {
         shard: (known.table, known.created)
         for shard, known in known_shards(changes).items()
         if known.dropped is None
     }
-    return [
-        *(await _check(world, present) if world.is_checked else []),
-        *await _read_cuts(world, history, VersionedCatalog(changes)),
-    ]
-
-
-async def _check(world: World, known: Mapping[ShardId, tuple[Table, Timestamp]]) -> list[Finding]:
-    found = await TxnsShard(world.stash, Epoch(0)).load()
     findings: list[Finding] = []
-    for shard, (table, created) in known.items():
+    histories = by_timeline(history)
+    for timeline in versions.current.timelines.values():
+        mine = {s: found for s, found in present.items() if found[0].timeline == timeline.name}
+        if world.is_checked:
+            findings += await _check(world, timeline, mine)
+        told = histories.get(timeline.name, History(()))
+        findings += await _read_cuts(world, timeline, told, versions)
+    return findings
+
+
+async def _check(
+    world: World, timeline: Timeline, known: Mapping[ShardId, tuple[Table, Timestamp]]
+) -> list[Finding]:
+    found = await TxnsShard(part_of(world.stash, timeline), Epoch(0)).load()
+    findings: list[Finding] = []
+    for shard, (table, born) in known.items():
+        # DDL has the times of another timeline.
+        created = born if timeline == SYSTEM_TIMELINE else Timestamp(found.applied + 1)
         record = ShardRecord(
             shard=shard,
             schema=schema_of(table),
@@ -50,6 +60,7 @@ async def _check(world: World, known: Mapping[ShardId, tuple[Table, Timestamp]])
             applied=found.applied,
             batches=[(ts, batch) for ts, owner, batch in found.batches if owner == shard],
             flushed=found.flushed.get(shard),
+            ticks_per_ms=ticks_per_ms(timeline),
         )
         findings += [
             Finding("check", f"{problem.place}: {problem.problem}")
@@ -59,28 +70,34 @@ async def _check(world: World, known: Mapping[ShardId, tuple[Table, Timestamp]])
     return findings
 
 
-async def _read_cuts(world: World, history: History, catalog: VersionedCatalog) -> list[Finding]:
+async def _read_cuts(
+    world: World, timeline: Timeline, history: History, catalog: VersionedCatalog
+) -> list[Finding]:
     """S1, at every cut that is complete; in a calm run all of them are."""
+    since = world.since.get(timeline.name, Timestamp(0))
     shards: dict[ShardId, ShardState] = {}
     keys = sorted({op.key for event in history.events for op in event.operations})
     cuts = set()
     for table in catalog.current.tables.values():
+        if table.timeline != timeline.name:
+            continue
         shard = ShardId(table.shard)
         state = await load_shard(world.store, shard, schema_of(table), Timestamp(0), Timestamp(0))
         shards[shard] = state
         cuts |= {version.cut for version in state.versions}
     answers: list[Answer] = []
     findings: list[Finding] = []
-    for cut in sorted(cut for cut in cuts if cut >= world.since):
+    for cut in sorted(cut for cut in cuts if cut >= since):
         if not all(_is_complete(state, cut) for state in shards.values()):
             if world.is_calm:
                 findings.append(Finding("cut", f"not every table has been flushed at {cut}"))
             continue
-        tables = catalog.at(cut).tables
+        there = catalog.at(cut) if timeline == SYSTEM_TIMELINE else catalog.current
+        tables = {t.name: t for t in there.tables.values() if t.timeline == timeline.name}
         if any(ShardId(table.shard) not in shards for table in tables.values()):
             continue  # a table of that time has been dropped since
         for key in keys:
-            table = tables.get(("public", table_of(key)))
+            table = tables.get(table_of(key))
             if table is not None:
                 values = _values(world, shards[ShardId(table.shard)], cut, number_of(key))
                 answers.append(Answer(cut, read_of(key, values), "foreign"))

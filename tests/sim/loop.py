@@ -16,9 +16,16 @@ from tests.sim.process import make_task
 
 T = TypeVar("T")
 
+END_S = 1_000.0
+"""Far beyond the end of every run and of what it leaves behind."""
+
 
 class Deadlock(AssertionError):
     """Everybody waits and nothing can ever happen."""
+
+
+class Endless(AssertionError):
+    """What was told to end goes on for ever."""
 
 
 class _JumpingSelector(selectors.BaseSelector):
@@ -40,6 +47,8 @@ class _JumpingSelector(selectors.BaseSelector):
         if timeout is None:
             raise Deadlock("nothing is ready and no timer runs")
         self.now += max(timeout, 0.0)
+        if self.now > END_S:
+            raise Endless(f"something still runs after {END_S} s of virtual time")
         return []
 
     def get_map(self) -> dict[int, selectors.SelectorKey]:  # type: ignore[override]

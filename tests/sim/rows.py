@@ -4,10 +4,11 @@
     position  a place in a list, a balance, a count: what the workload's invariant is about
     value     written once in a run: the judges know rows by it
 
-A key of a history is `<table>_<key>`: `l0_2` is key 2 of table `l0`.
+A key of a history is `<table>_<key>`: `l0_2` is key 2 of table `l0`. The second letter of a
+table's name tells its timeline, so that a key tells it, too: `sc0` is a set of `clocked`.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -16,13 +17,16 @@ from pyroaring import BitMap64
 
 from compute.arrow import table_schema
 from coordinator.core.predicates import ReadPredicate
-from sql.catalog import Column, Table
+from sql.catalog import SYSTEM_TIMELINE, Column, Table, Timeline
 from sql.types import INT8
 from storage.batch import DataFile, ShardView, WriteBatch
 from storage.known_rows import KnownRows, OldRows, Points
 from storage.memory import MemoryObjectStore
 from storage.types import Source
-from tests.history.events import Key
+from tests.history.events import Event, History, Key
+
+CLOCKED = Timeline("clocked")
+COUNTED = Timeline("counted", manual=True)
 
 COLUMNS = (Column("key", INT8), Column("position", INT8), Column("value", INT8))
 SCHEMA = table_schema(COLUMNS)
@@ -50,6 +54,30 @@ def schema_of(table: Table) -> pa.Schema:
 def table_of(key: Key) -> str:
     """The name of the table that holds a key."""
     return key.rpartition("_")[0]
+
+
+def timeline_of(key: Key) -> Timeline:
+    """The timeline of a key, or of a table by its name."""
+    match key[1:2]:
+        case "c":
+            return CLOCKED
+        case "m":
+            return COUNTED
+        case "x":
+            name = key.partition("_")[0]
+            return Timeline(f"line_{name}", manual=int(name[2:]) % 2 == 0)
+        case _:
+            return SYSTEM_TIMELINE
+
+
+def by_timeline(history: History) -> Mapping[str, History]:
+    """The history of each timeline; what touches no key counts as one of `system`."""
+    lines: dict[str, list[Event]] = {SYSTEM_TIMELINE.name: []}
+    for event in history.events:
+        keys = [operation.key for operation in event.operations]
+        line = timeline_of(keys[0]) if keys else SYSTEM_TIMELINE
+        lines.setdefault(line.name, []).append(event)
+    return {name: History(tuple(events)) for name, events in lines.items()}
 
 
 def number_of(key: Key) -> int:

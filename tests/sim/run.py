@@ -10,21 +10,28 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from coordinator.core.messages import PutTable
+from coordinator.core.messages import PutTable, PutTimeline
+from sql.catalog import SYSTEM_TIMELINE
 from tests.history.black_box import check_list_append, check_real_time_set
 from tests.history.events import Finding, History, Recorder
 from tests.history.registers import check_registers
 from tests.history.replay import check_replay
 from tests.sim.client import Client
 from tests.sim.collections_and_registers import lists, mixed, registers, sets
-from tests.sim.constraints import Bank, Counter, Phantom, Skew
+from tests.sim.constraints import Bank, Phantom, Skew
+from tests.sim.counters import Counter, Hot
 from tests.sim.definitions import Definitions
+from tests.sim.holds import Holds
 from tests.sim.inspection import inspect
+from tests.sim.levels import Levels
+from tests.sim.lines import Lines
 from tests.sim.loop import run
+from tests.sim.memory import Memory
 from tests.sim.nemesis import Nemesis
 from tests.sim.odds import CALM, WEATHER
+from tests.sim.rows import by_timeline, timeline_of
 from tests.sim.server import Server, causes
-from tests.sim.session import Memory, Session
+from tests.sim.session import Session
 from tests.sim.workload import Draw, Plan, Values, Workload
 from tests.sim.world import Broken, Tally, World
 
@@ -38,6 +45,10 @@ WORKLOADS: dict[str, Callable[[Draw], Workload]] = {
     "phantom": Phantom,
     "counter": Counter,
     "definitions": Definitions,
+    "lines": Lines,
+    "levels": Levels,
+    "holds": Holds,
+    "hot": Hot,
 }
 
 STORMS = ("crashes", "lossy", "successions", "disks", "mixed", "clocks", "successions")
@@ -119,13 +130,16 @@ class _Run:
         return Outcome(scenario, history, tuple(findings), tuple(world.trace), world.tally)
 
     def _judge(self, history: History) -> list[Finding]:
-        return [
-            *check_replay(history, self._memory.answers()),
-            *check_real_time_set(history),
-            *check_list_append(history),
-            *check_registers(history),
-            *self._workload.judge(history),
-        ]
+        """A timeline is a history of its own: nothing is promised between two."""
+        found = [*self._workload.judge(history)]
+        answers = self._memory.answers()
+        for name, line in by_timeline(history).items():
+            mine = [a for a in answers if timeline_of(a.operation.key).name == name]
+            found += check_replay(line, mine)
+            found += check_real_time_set(line)
+            found += check_list_append(line)
+            found += check_registers(line)
+        return found
 
     async def _run(self) -> None:
         world, rng = self._world, self._world.random
@@ -137,8 +151,9 @@ class _Run:
                 await self._certainly(plan)
             world.odds = world.stormy
             nemesis = tasks.create_task(Nemesis(world).run())
-            clients = [self._client().run(rng.randint(6, 14)) for _ in range(rng.randint(3, 6))]
-            await asyncio.gather(*clients)
+            clients, most = self._workload.crowd()
+            work = [self._client().run(rng.randint(most // 2, most)) for _ in range(clients)]
+            await asyncio.gather(*work)
             nemesis.cancel()
             await asyncio.wait({nemesis})
             world.odds = CALM
@@ -151,8 +166,10 @@ class _Run:
 
     async def _create_tables(self) -> None:
         async def body(session: Session) -> tuple[()]:
-            tables = [await session.new_table(name) for name in self._workload.tables]
-            await session.define(*(PutTable(table) for table in tables))
+            names = self._workload.tables
+            tables = [await session.new_table(name) for name in names]
+            lines = sorted({timeline_of(name) for name in names} - {SYSTEM_TIMELINE}, key=str)
+            await session.define(*map(PutTimeline, lines), *map(PutTable, tables))
             return ()
 
         server = await self._world.leader()
@@ -187,6 +204,7 @@ class _Run:
 
     async def _stop(self, leader: Server) -> None:
         self._world.end(leader)
-        self._world.since = leader.driver.core.since
+        cores = [driver.core for driver in leader.driver.lines]
+        self._world.since = {core.timeline.name: core.since for core in cores}
         await self._world.ask(leader, leader.driver.stop(), END_S)
         await asyncio.wait({leader.over})

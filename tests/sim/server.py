@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from coordinator.core.settings import CoreSettings
-from coordinator.driver import Driver
-from coordinator.startup import recover
+from coordinator.startup import recover_timelines
+from coordinator.timelines import Timelines
 from storage.errors import Corrupt, Determinate, Fatal, Fenced, StorageError
 from storage.object_store import ObjectStore
 from storage.shard import Fence
@@ -55,7 +55,7 @@ class Server:
         self.cut_off = False
         self.slowness = 1.0
         self._settings = settings
-        self._driver: Driver | None = None
+        self._driver: Timelines | None = None
         self._stash: FaultyStash | None = None
 
     @property
@@ -69,7 +69,7 @@ class Server:
         return self._driver is not None and not self.over.done()
 
     @property
-    def driver(self) -> Driver:
+    def driver(self) -> Timelines:
         """What sessions talk to."""
         assert self._driver is not None, "only a server that is up is talked to"
         return self._driver
@@ -92,11 +92,12 @@ class Server:
     def tear_down(self) -> None:
         """The run is over: let tasks end, and do nothing more."""
         if self._driver is not None:
-            self._driver._over = True
+            for driver in self._driver.lines:
+                driver._over = True
         self.process.tear_down()
 
     async def _live(self, stash: Stash, store: ObjectStore) -> None:
-        driver = await recover(
+        driver = await recover_timelines(
             stash, store, self.clock, self._settings, schema_of, run_blocking=on_the_spot
         )
         _refuse_fenced(driver)
@@ -113,9 +114,10 @@ class Server:
             self.over.set_result(None)
 
 
-def _refuse_fenced(driver: Driver) -> None:
+def _refuse_fenced(timelines: Timelines) -> None:
     """Nothing is damaged here but by a bug: a table that is fenced at the start shows one."""
-    for shard, state in driver.core.shards.items():
+    everything = [entry for driver in timelines.lines for entry in driver.core.shards.items()]
+    for shard, state in everything:
         if state.fence is Fence.UNREADABLE:
             raise Determinate(f"injected: {shard} could not be read")
         if state.fenced:

@@ -1,33 +1,37 @@
-"""One transaction as a session of a server runs it, and what is remembered of its answers.
+"""One transaction as a session of a server runs it; its answers are remembered (`memory.py`).
 
-    Session.run(body): begin ─▶ snapshot ─▶ body: rows, insert, think .. ─▶ commit
+    run:    begin ─▶ snapshot ─▶ body: rows, insert, statement, think .. ─▶ commit
+    alone:  begin ─▶ [lease] ─▶ the same; after a conflict from the start, as statements do
 
 INVARIANTS
-  H1  an answer at a timestamp never changes: asked again AS OF it, later and after restarts, it is
-      the same, or 72000 (`Memory`).
   H2  `asked_to_commit` is True before the server could have committed anything.
-  H3  a transaction that was nothing but one insert may go as an insert alone, at its end.
+  H3  unless it asked for a stale one, a transaction's first snapshot, and at read committed every
+      one, has all commits that were called done before; at the other levels there is only one.
+  H4  a single statement always finishes: who has a lease loses to nobody.
+  H5  a transaction that was nothing but one insert may go as an insert alone, at its end.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
+from coordinator.coordination import RequestRefused
 from coordinator.core.messages import (
     CatalogChange,
     ConnectionId,
     Isolation,
+    PutReadHold,
     PutTable,
+    RefusedReason,
     RemoveTable,
     Snapshot,
 )
-from sql.catalog import Table
-from sql.errors import SqlError
+from sql.catalog import SYSTEM_TIMELINE, ReadHold, Table
 from storage.batch import DataFile
 from storage.delta.files import encode_file
 from storage.types import Source, Timestamp
-from tests.history.events import Key, Operation, Read, ReadList, ReadSet
-from tests.history.replay import Answer as JudgedAnswer
+from tests.history.events import Key, Operation
+from tests.sim.memory import Memory
 from tests.sim.rows import (
     COLUMNS,
     Content,
@@ -39,76 +43,29 @@ from tests.sim.rows import (
     number_of,
     old_rows,
     table_of,
+    timeline_of,
 )
 from tests.sim.server import Server
-from tests.sim.world import World
-
-Answer = tuple[tuple[int, int], ...] | None
-"""Positions and values of a key; None: there is no such table."""
-
-
-class Memory:
-    """Answers by timestamp and key (H1)."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._answers: dict[tuple[Timestamp, Key], Answer] = {}
-        self._asked: list[tuple[Timestamp, Key]] = []
-        self._travels: set[tuple[Timestamp, Key]] = set()
-
-    def keep(self, ts: Timestamp, key: Key, answer: Answer) -> None:
-        """Remember, or compare with what was told before."""
-        known = self._answers.setdefault((ts, key), answer)
-        if known != answer:
-            self._world.found("as-of", f"{key} AS OF {ts} was {known}, and now it is {answer}")
-
-    def travelled(self, ts: Timestamp, key: Key) -> None:
-        """This was an answer to AS OF, which no history has."""
-        self._travels.add((ts, key))
-
-    def answers(self) -> list[JudgedAnswer]:
-        """The answers to AS OF, for the judge who replays."""
-        found: list[JudgedAnswer] = []
-        for ts, key in sorted(self._travels):
-            answer = self._answers[ts, key]
-            if answer is not None and key[0] in READS:
-                operation = read_of(key, [value for _, value in answer])
-                found.append(JudgedAnswer(ts, operation, "AS OF"))
-        return found
-
-    def choose(self) -> tuple[Timestamp, Key] | None:
-        """Something told before."""
-        if len(self._asked) < len(self._answers):
-            self._asked = list(self._answers)
-        return self._world.random.choice(self._asked) if self._asked else None
+from tests.sim.world import Broken, World
 
 
 @dataclass(slots=True)
 class Result:
-    """How a transaction went: what it was told, and its timestamp."""
+    """How a transaction went: what it was told, and its timestamp, if it has a place in the order
+    that real time is part of.
+    """
 
     operations: tuple[Operation, ...]
-    ts: Timestamp
-
-
-READS: dict[str, type[Read] | type[ReadSet] | type[ReadList]] = {
-    **dict.fromkeys("gpqs", ReadSet),
-    **dict.fromkeys("l", ReadList),
-    **dict.fromkeys("abcder", Read),
-}
-"""What a table holds, by the first letter of its name."""
-
-
-def read_of(key: Key, values: Sequence[int]) -> Operation:
-    """An answer in the words of the judges."""
-    kind = READS[key[0]]
-    if kind is Read:
-        return Read(key, values[-1] if values else None)
-    return kind(key, tuple(values))
+    ts: Timestamp | None
 
 
 NOBODYS = -1
 """A value that no transaction ever commits."""
+
+STRICT = Isolation.STRICT_SERIALIZABLE
+
+ATTEMPTS_MAX = 10
+"""As the server's default."""
 
 Body = Callable[["Session"], Awaitable[tuple[Operation, ...]]]
 
@@ -122,7 +79,10 @@ class Session:
         server: Server,
         memory: Memory,
         owner: int,
-        isolation: Isolation = Isolation.STRICT_SERIALIZABLE,
+        isolation: Isolation = STRICT,
+        *,
+        timeline: str = SYSTEM_TIMELINE.name,
+        staleness_us: int | None = None,
     ) -> None:
         self.world = world
         self.random = world.random
@@ -131,32 +91,74 @@ class Session:
         self._driver = server.driver
         self._memory = memory
         self._owner = ConnectionId(owner)
-        self._written: set[str] = set()
-        self._savepoints = 0
+        self._isolation = isolation
+        self._timeline = timeline
+        self._staleness_us = staleness_us
         self._staged: list[DataFile] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        self._written: set[str] = set()
+        self._used: set[str] = set()
+        self._savepoints = 0
+        self._least = Timestamp(0)
         self._steps = 0
         self._insert: tuple[Table, Sequence[Content]] | None = None
-        self._txn = self._driver.begin(self._owner, isolation=isolation)
         self._snapshot: Snapshot | None = None
+        self._txn = self._driver.begin(
+            self._owner, isolation=self._isolation, staleness_us=self._staleness_us
+        )
 
-    async def run(self, body: Body) -> Result:
+    async def run(self, body: Body, *, alone: bool = False) -> Result:
         """The whole transaction."""
         try:
-            await self.look()
-            told = await body(self)
-            self.asked_to_commit = True
-            if self._steps == 1 and self._insert is not None and self.random.random() < 0.5:
-                return Result(told, await self._insert_alone(*self._insert))
-            return Result(told, await self._driver.commit(self._txn))
+            return await (self._alone(body) if alone else self._once(body))
         finally:
             self._driver.disconnected(self._owner)
 
+    async def _once(self, body: Body) -> Result:
+        await self.look()
+        told = await body(self)
+        self.asked_to_commit = True
+        ts = await self._commit()
+        self.expect(ts >= self._least, "advance", f"to {self._least} ended at {ts}")
+        if self._written:
+            self._memory.acknowledge(self._timeline, ts)
+        ordered = self._written or self._isolation is STRICT
+        return Result(told, ts if ordered else None)
+
+    async def _commit(self) -> Timestamp:
+        bare = self._steps == 1 and self._timeline == SYSTEM_TIMELINE.name
+        if bare and self._insert is not None and self.random.random() < 0.5:
+            return await self._insert_alone(*self._insert)
+        return await self._driver.commit(self._txn)
+
     async def _insert_alone(self, table: Table, content: Sequence[Content]) -> Timestamp:
-        """As a session does with an INSERT that it has bound before (H3)."""
+        """As a session does with an INSERT that it has bound before (H5)."""
         self._driver.abort(self._txn)
         self.world.tally.inserted_alone += 1
-        level = Isolation.STRICT_SERIALIZABLE
+        level = self._isolation
         return await self._driver.insert(level, table, content, 24, ContentEncoder(), ())
+
+    async def _alone(self, body: Body) -> Result:
+        """Start again after a conflict, with a lease of everything that was touched (H4)."""
+        leased: list[Table] = []
+        for _ in range(ATTEMPTS_MAX):
+            if leased:
+                await self._driver.lease(self._txn, leased)
+            try:
+                return await self._once(body)
+            except RequestRefused as refused:
+                if refused.reason not in (RefusedReason.CONFLICT, RefusedReason.STALE):
+                    raise
+                lost = leased and refused.reason is RefusedReason.CONFLICT
+                self.expect(not lost, "lease", f"{refused} in spite of the lease")
+                leased = [self.table(name) for name in sorted(self._used)]
+            self.asked_to_commit = False
+            self._driver.abort(self._txn)
+            self._begin()
+        self.world.found("unfinished", f"after {ATTEMPTS_MAX} attempts")
+        raise Broken
 
     # --- what bodies use ---------------------------------------------------------------------
 
@@ -167,8 +169,17 @@ class Session:
         return self._snapshot
 
     async def look(self) -> None:
-        """Take the snapshot, or see it with own DDL."""
+        """Take the snapshot, or see it with own DDL; at read committed take another one (H3)."""
+        before, done = self._snapshot, self._memory.acknowledged(self._timeline)
         self._snapshot = await self._driver.snapshot(self._txn)
+        if self._timeline != SYSTEM_TIMELINE.name:
+            self._snapshot = await self._driver.snapshot(self._txn, timeline=self._timeline)
+        ts = self._snapshot.ts
+        if before is not None and self._isolation is not Isolation.READ_COMMITTED:
+            self.expect(ts == before.ts, "moved", f"from {before.ts} to {ts}")
+        elif self._staleness_us is None and not self.world.stormy.succession:
+            # Of two coordinators the old one promises real time to strict reads only.
+            self.expect(ts >= done, "stale", f"reads at {ts}, and {done} was done before")
 
     async def think(self) -> None:
         """Sometimes, time passes."""
@@ -183,6 +194,27 @@ class Session:
         """The rows of some keys, read in one scan, in the order of their positions."""
         self._steps += 1
         return await self._rows_at(self.snapshot, keys)
+
+    async def look_back(self, ts: Timestamp, *keys: Key) -> None:
+        """Read at another timestamp, as far as the tables were there; without own writes."""
+        self._steps += 1
+        snapshot = await self._driver.snapshot(self._txn, as_of=ts, timeline=self._timeline)
+        known = [key for key in keys if ("public", table_of(key)) in snapshot.catalog.tables]
+        await self._rows_at(snapshot, known, past=True)
+        for key in known:
+            self._memory.travelled(ts, key)
+        self.world.tally.asked_again += len(known)
+
+    def advance(self, by: int) -> None:
+        """The commit moves a timeline without a clock so far ahead."""
+        self._steps += 1
+        self._least = Timestamp(self.snapshot.ts + by)
+        self._driver.advance(self._txn, self._timeline, self._least)
+
+    async def hold(self, name: str, ts: Timestamp | None) -> None:
+        """CREATE READ HOLD, at the present if it is not said otherwise."""
+        held = await self._driver.hold(self._txn, self._timeline, ts)
+        await self.define(PutReadHold(ReadHold(name, self._timeline, held)))
 
     async def insert(
         self, key: Key, *rows: tuple[int, int], instead_of: Sequence[Row] = ()
@@ -220,6 +252,7 @@ class Session:
         self._written.add(name)
         self._steps += 1
         self._insert = None if instead_of or not content else (self.table(name), content)
+        self._used.add(name)
         # What an UPDATE has read of the rows that it replaces: everything, less, or nothing.
         known = self.random.choice(((0, 1, 2), (0,), (1,), ()))
         old = old_rows(instead_of, known) if instead_of and known else None
@@ -244,7 +277,7 @@ class Session:
     async def new_table(self, name: str) -> Table:
         """A definition that nobody has used."""
         oid, shard = await self._driver.new_table_id()
-        return Table(oid, "public", name, shard, COLUMNS)
+        return Table(oid, "public", name, shard, COLUMNS, timeline=timeline_of(name).name)
 
     def expect(self, condition: bool, anomaly: str, explanation: str) -> None:
         """What must hold in every snapshot."""
@@ -252,49 +285,13 @@ class Session:
             where = f"at {self.snapshot.ts} in a transaction of p{self._owner}"
             self.world.found(anomaly, f"{explanation} {where}")
 
-    # --- time travel -------------------------------------------------------------------------
+    # --- reading -----------------------------------------------------------------------------
 
-    async def ask_again(self) -> None:
-        """An old answer, AS OF its timestamp, or a new one AS OF the clock or as it comes (H1).
-
-        What comes at a weak isolation level may be old, but it is true at its timestamp.
-        """
-        chosen = self._memory.choose()
-        if chosen is None:
-            return
-        ts, key = chosen
-        try:
-            match self.random.randrange(5):
-                case 0:
-                    await self._ask(self._now(), key)
-                case 1:
-                    await self._ask(None, key)
-                case _:
-                    await self._ask(ts, key)
-        except SqlError as error:
-            if error.sqlstate not in ("72000", "22023"):
-                raise
-        finally:
-            self._driver.disconnected(self._owner)
-
-    def _now(self) -> Timestamp:
-        """About the time; a commit may just be happening there."""
-        return Timestamp(self._clock.now() - self.random.randrange(20_000))
-
-    async def _ask(self, asked: Timestamp | None, key: Key) -> None:
-        snapshot = await self._driver.snapshot(self._txn, as_of=asked)
-        ts = snapshot.ts
-        if asked not in (None, ts):
-            self.world.found("as-of", f"asked AS OF {asked}, answered at {ts}")
-        if ("public", table_of(key)) not in snapshot.catalog.tables:
-            self._memory.keep(ts, key, None)
-            return
-        await self._rows_at(snapshot, [key])
-        self._memory.travelled(ts, key)
-        self.world.tally.asked_again += 1
-
-    async def _rows_at(self, snapshot: Snapshot, keys: Sequence[Key]) -> list[list[Row]]:
+    async def _rows_at(
+        self, snapshot: Snapshot, keys: Sequence[Key], *, past: bool = False
+    ) -> list[list[Row]]:
         names = list(dict.fromkeys(table_of(key) for key in keys))
+        self._used.update(names)
         tables = [snapshot.catalog.tables["public", name] for name in names]
         predicates = [self._predicate(name, keys) for name in names]
         views = await self._driver.scan(self._txn, snapshot.ts, tables, predicates)
@@ -308,9 +305,11 @@ class Session:
             name, number = table_of(key), number_of(key)
             rows = sorted(row for row in found[name] if row.key == number)
             answers.append(rows)
-            if name not in self._written:
+            if past or name not in self._written:
                 answer = tuple((row.position, row.value) for row in rows)
                 self._memory.keep(snapshot.ts, key, answer)
+                if self._isolation is not STRICT:
+                    self._memory.travelled(snapshot.ts, key)
         return answers
 
     def _predicate(self, name: str, keys: Sequence[Key]) -> KeyRead | None:
@@ -318,18 +317,3 @@ class Session:
         if not self.world.is_precise:
             return None
         return KeyRead(frozenset(number_of(key) for key in keys if table_of(key) == name))
-
-    # --- maintenance -------------------------------------------------------------------------
-
-    async def maintain(self) -> None:
-        """OPTIMIZE or VACUUM, while others work."""
-        try:
-            await self.look()
-            tables = list(self.snapshot.catalog.tables.values())
-            if self.random.random() < 0.6:
-                await self._driver.optimize(self.random.sample(tables, 1))
-            else:
-                await self._driver.vacuum(None)
-            self.world.tally.maintained += 1
-        finally:
-            self._driver.disconnected(self._owner)

@@ -6,16 +6,21 @@ from typing import Any
 
 import pytest
 
+from coordinator import startup
 from coordinator.committing import Committing
-from coordinator.core import commits, group_commit, validation
+from coordinator.core import commits, group_commit, snapshots, validation
 from coordinator.core.completions import CeilingPersisted, GroupPassed
 from coordinator.core.effects import CommitGroup, Effect, Reply
-from coordinator.core.messages import Committed, Message
+from coordinator.core.group_commit import GroupCommit
+from coordinator.core.leases import WriteLeases
+from coordinator.core.messages import Committed, Isolation, Message
 from coordinator.core.oracle import Oracle
 from coordinator.core.read_holds import ReadHolds
+from coordinator.core.snapshots import Snapshots
 from coordinator.core.state import CoreState
 from coordinator.core.validation import Ahead
 from coordinator.leadership import Leadership
+from coordinator.timelines import Timelines
 from storage import cuts
 from storage.delta import flush_plan
 from storage.errors import Determinate, Indeterminate
@@ -176,10 +181,10 @@ def hold_not_taken(patch: pytest.MonkeyPatch) -> None:
 def as_of_off_by_one(patch: pytest.MonkeyPatch) -> None:
     view = ShardState.view
 
-    def before(self: ShardState, as_of: Timestamp, own: Any = None, schema: Any = None) -> Any:
+    def before(self: ShardState, as_of: Timestamp, *rest: Any) -> Any:
         """Between cuts a commit shows one microsecond late."""
         between = self.cut is not None and as_of < self.cut
-        return view(self, Timestamp(as_of - 1) if between else as_of, own, schema)
+        return view(self, Timestamp(as_of - 1) if between else as_of, *rest)
 
     patch.setattr(ShardState, "view", before)
 
@@ -191,6 +196,118 @@ def upper_not_required(patch: pytest.MonkeyPatch) -> None:
         return None
 
     patch.setattr(TxnsShard, "_seal", unsealed)
+
+
+# --- leases ------------------------------------------------------------------------------------
+
+
+def lease_not_respected(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(WriteLeases, "blocks", lambda *_: False)
+
+
+def lease_given_while_others_commit(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(GroupCommit, "writes_ahead", lambda *_: frozenset())
+
+
+# --- weaker levels -----------------------------------------------------------------------------
+
+
+def read_committed_reads_at_its_first_timestamp(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(snapshots, "_keeps", lambda txn: txn.snapshot is not None)
+
+
+def repeatable_read_takes_new_timestamps(patch: pytest.MonkeyPatch) -> None:
+    kept = (Isolation.STRICT_SERIALIZABLE, Isolation.SERIALIZABLE)
+    patch.setattr(
+        snapshots, "_keeps", lambda txn: txn.snapshot is not None and txn.isolation in kept
+    )
+
+
+def reads_at_what_is_not_durable(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Oracle, "read_ts", lambda self: self._last)
+
+
+def stale_read_waits(patch: pytest.MonkeyPatch) -> None:
+    def patient(self: Snapshots, message: Any, txn: Any, ts: Timestamp) -> Any:
+        group = self._groups.in_flight
+        if group is not None or not self._oracle.ensure_at_least(ts):
+            return self._wait(message, txn)
+        return [self._given(message, txn, ts)]
+
+    patch.setattr(Snapshots, "_close", patient)
+
+
+def staleness_without_bound(patch: pytest.MonkeyPatch) -> None:
+    determine = snapshots.determine
+
+    def lenient(question: Any) -> Any:
+        hour = None if question.staleness_us is None else 3_600_000_000
+        return determine(replace(question, staleness_us=hour))
+
+    patch.setattr(snapshots, "determine", lenient)
+
+
+# --- named read holds --------------------------------------------------------------------------
+
+
+def named_hold_not_heard_of(patch: pytest.MonkeyPatch) -> None:
+    defined = ReadHolds.defined
+
+    def deaf(self: ReadHolds, catalog: Any) -> None:
+        defined(self, replace(catalog, read_holds={}))
+
+    patch.setattr(ReadHolds, "defined", deaf)
+
+
+def pruned_past_a_hold(patch: pytest.MonkeyPatch) -> None:
+    """What is before the newest cut cannot be read any more."""
+    pruned = ShardState.pruned
+
+    def greedy(self: ShardState, since: Timestamp) -> ShardState:
+        return pruned(self, max(since, self.cut or since))
+
+    patch.setattr(ShardState, "pruned", greedy)
+
+
+# --- timelines ---------------------------------------------------------------------------------
+
+
+def timelines_mixed(patch: pytest.MonkeyPatch) -> None:
+    join, place = Timelines._join, Timelines._place
+
+    def lenient_join(self: Timelines, txn: Any, timeline: str) -> Any:
+        self._touched.discard(txn)
+        self._parts.pop(txn, None)
+        return join(self, txn, timeline)
+
+    def lenient_place(self: Timelines, txn: Any, tables: Any) -> Any:
+        if all(table.timeline == "system" for table in tables):
+            return self._system, txn
+        return place(self, txn, tables)
+
+    patch.setattr(Timelines, "_join", lenient_join)
+    patch.setattr(Timelines, "_place", lenient_place)
+
+
+def advance_forgotten(patch: pytest.MonkeyPatch) -> None:
+    def step_by_step(core: CoreState, _members: Any, now: Timestamp) -> Timestamp:
+        return Timestamp(0) if core.timeline.manual else now
+
+    patch.setattr(commits, "_write_clock", step_by_step)
+
+
+def counting_timeline_follows_the_clock(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(commits, "_write_clock", lambda core, members, now: now)
+
+
+def counting_timeline_begins_anew(patch: pytest.MonkeyPatch) -> None:
+    """After a restart its numbers are used again."""
+    first = startup._first_timestamp
+
+    async def one(ground: Any, timeline: Any, upper: Timestamp, now: Timestamp) -> Timestamp:
+        return Timestamp(1) if timeline.manual else await first(ground, timeline, upper, now)
+
+    patch.setattr(startup, "_first_timestamp", one)
 
 
 PLANTS = (
@@ -213,6 +330,21 @@ PLANTS = (
     Planted(cut_not_shared, "bank", "calm"),
     Planted(hold_not_taken, None, "calm"),
     Planted(as_of_off_by_one, None, "calm"),
+    Planted(lease_not_respected, "hot", "calm"),
+    Planted(lease_given_while_others_commit, "hot", "calm"),
+    Planted(rows_not_validated, "levels", "calm"),
+    Planted(read_committed_reads_at_its_first_timestamp, "levels", "calm"),
+    Planted(repeatable_read_takes_new_timestamps, "levels", "calm"),
+    Planted(reads_at_what_is_not_durable, "levels", "calm"),
+    Planted(stale_read_waits, None, "calm"),
+    Planted(staleness_without_bound, None, "calm"),
+    Planted(named_hold_not_heard_of, "holds", "calm"),
+    Planted(pruned_past_a_hold, "holds", "calm"),
+    Planted(timelines_mixed, "lines", "calm"),
+    Planted(advance_forgotten, "lines", "calm"),
+    Planted(counting_timeline_follows_the_clock, "lines", "calm"),
+    Planted(counting_timeline_begins_anew, "lines", "crashes"),
+    Planted(epoch_not_checked, "lines", "successions"),
 )
 
 

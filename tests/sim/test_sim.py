@@ -8,10 +8,11 @@ import zlib
 import pytest
 
 from tests.history.events import Kind
+from tests.sim.counters import STRICT, Hot
 from tests.sim.many import Sum, run_many
 from tests.sim.run import STORMS, WORKLOADS, simulate
 
-SEEDS = int(os.environ.get("SIM_SEEDS", "1008"))
+SEEDS = int(os.environ.get("SIM_SEEDS", "1001"))
 """A multiple of the pairs of workload and weather; fewer are for those who wait."""
 
 TRACED = (1, 20, 41)
@@ -56,10 +57,23 @@ def test_every_weather_leaves_outcomes_unknown(total: Sum, weather: str) -> None
         "late",
         "asked_again",
         "inserted_alone",
+        "stale",
     ],
 )
 def test_the_faults_are_real(total: Sum, fault: str) -> None:
     assert total.tally[fault] > SEEDS / 50
+
+
+def test_64_clients_that_increment_one_row_all_finish(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Single statements, without a fault: a write lease lets everybody finish, once each."""
+    monkeypatch.setattr(Hot, "KEYS", ("c_1",))
+    monkeypatch.setattr(Hot, "crowd", lambda _: (64, 2))
+    monkeypatch.setattr(Hot, "plan", lambda self: self._increment(STRICT, alone=True))
+    outcome = simulate(1, "hot", "calm")
+    assert not outcome.findings, outcome.report()
+    increments = [t for t in outcome.history.transactions() if t.writes and len(t.operations) > 1]
+    assert len(increments) >= 64
+    assert all(t.is_ok for t in increments)
 
 
 @pytest.mark.parametrize("hash_seed", [1, 2])

@@ -2,6 +2,8 @@
 
     Workload ── plan ──▶ operations (what is asked) + body (what a session does) ──▶ told
 
+A workload may leave out what most of them have in common (`Usual`).
+
 INVARIANTS
   L1  a value is written at most once in a run, whoever writes it (E, `tests/history/events.py`).
   L2  a body asserts only what must hold in every snapshot, whatever becomes of its transaction.
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from coordinator.core.messages import Isolation
+from sql.catalog import SYSTEM_TIMELINE
 from tests.history.events import (
     Add,
     Append,
@@ -25,7 +28,7 @@ from tests.history.events import (
     ReadSet,
     Write,
 )
-from tests.sim.rows import Row
+from tests.sim.rows import Row, timeline_of
 from tests.sim.session import Body, Session
 
 
@@ -54,6 +57,11 @@ class Plan:
     operations: tuple[Operation, ...]
     body: Body
     isolation: Isolation = Isolation.STRICT_SERIALIZABLE
+    timeline: str = SYSTEM_TIMELINE.name
+    alone: bool = False
+    """A single statement: it starts again by itself, with a lease, and always finishes."""
+    refusals: tuple[str, ...] = ()
+    """SQLSTATEs that it may be refused with, and that others are not."""
 
 
 class Workload(Protocol):
@@ -61,7 +69,16 @@ class Workload(Protocol):
 
     @property
     def tables(self) -> Sequence[str]:
-        """Made before the run."""
+        """Made before the run, each in its timeline (`rows.py`)."""
+        ...
+
+    @property
+    def upkeep(self) -> float:
+        """The share of maintenance in what clients do aside."""
+        ...
+
+    def crowd(self) -> tuple[int, int]:
+        """How many clients there are, and how many transactions each of them does at most."""
         ...
 
     def first(self) -> Sequence[Plan]:
@@ -89,8 +106,30 @@ class Draw:
     values: Values
 
 
+class Usual:
+    """What a workload does unless it has reasons to do something else."""
+
+    upkeep = 0.1
+
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+
+    def first(self) -> Sequence[Plan]:
+        """Nothing stands there before."""
+        return ()
+
+    def judge(self, history: History) -> Sequence[Finding]:
+        """There is nothing that only this workload knows."""
+        return ()
+
+    def crowd(self) -> tuple[int, int]:
+        """A few clients."""
+        rng = self._draw.random
+        return rng.randint(3, 6), rng.randint(8, 14)
+
+
 def one_by_one(operations: Sequence[Operation]) -> Plan:
-    """A plan that performs its operations in order."""
+    """A plan that performs its operations, all of one timeline, in order."""
     asked = tuple(operations)
 
     async def body(session: Session) -> tuple[Operation, ...]:
@@ -100,7 +139,7 @@ def one_by_one(operations: Sequence[Operation]) -> Plan:
             await session.think()
         return tuple(told)
 
-    return Plan(asked, body)
+    return Plan(asked, body, timeline=timeline_of(asked[0].key).name)
 
 
 async def perform(session: Session, operation: Operation) -> Operation:

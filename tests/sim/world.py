@@ -37,6 +37,10 @@ T = TypeVar("T")
 LINE_S = 0.05
 """How long a server waits for an answer over a line that is cut."""
 
+STARTING = 0.15
+"""Share of the losses that hit a server that is starting. Larger: with many timelines it would not
+come up in bad weather."""
+
 
 class Gone(Exception):
     """The server does not answer any more; whoever waited for it does not know."""
@@ -59,6 +63,7 @@ class Tally:
     asked_again: int = 0
     maintained: int = 0
     inserted_alone: int = 0
+    stale: int = 0
 
 
 class World:
@@ -83,8 +88,8 @@ class World:
         self.full = False
         self.slow_shard: int | None = None
         self._clocks = [WallClock(), WallClock()]
-        self.since = Timestamp(0)
-        """Of the last server: what foreign readers see before it may be gone."""
+        self.since: dict[str, Timestamp] = {}
+        """Of the last server's timelines: what foreign readers see before it may be gone."""
         self._ended = False
         self._linked: set[str] = set()
 
@@ -208,13 +213,15 @@ class World:
         self.note(f"{server.number} {operation}")
         if "stash" in operation:
             await self._fault_of_line(server, operation, before=before)
-        if before and rng.random() < odds.lost_request:
+        # A start makes many calls, and one that fails ends it.
+        share = 1.0 if server.is_started else STARTING
+        if before and rng.random() < odds.lost_request * share:
             if operation == "before stash.transact" and rng.random() < odds.late:
                 self.tally.late += 1
                 raise Late("injected: a late request", rng.random() * 0.05)
             kind = Indeterminate if rng.random() < 0.5 else Determinate
             raise kind(f"injected: a lost request: {operation}")
-        if not before and rng.random() < odds.lost_reply:
+        if not before and rng.random() < odds.lost_reply * share:
             raise Indeterminate(f"injected: a lost reply: {operation}")
 
     async def _fault_of_line(self, server: Server, operation: str, *, before: bool) -> None:
