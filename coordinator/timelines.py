@@ -21,6 +21,7 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
+from coordinator.coordination import RequestRefused
 from coordinator.core.effects import PublishCatalog
 from coordinator.core.messages import (
     CatalogChange,
