@@ -22,7 +22,7 @@ from compute.reference_expressions import Frame, Source, compile_expression
 from sql.emit.duckdb_types import duckdb_type
 from sql.emit.scope import OutsideCall
 from sql.errors import SqlError
-from sql.plan import Aggregate, Call, ColumnId, Const, Plan
+from sql.plan import Aggregate, Call, ColumnId, Const, Expr, Plan
 from sql.types import SqlType, Value
 
 _Column: TypeAlias = "pa.ChunkedArray[pa.Scalar[pa.DataType]]"
@@ -56,7 +56,7 @@ class LocalFunctions:
         self._connection.create_function(
             name,
             _over_lists(call) if isinstance(call, Aggregate) else evaluator(call),
-            [duckdb_type(arg.type) + listed for arg in call.args[: 1 if listed else None]],
+            [duckdb_type(arg.type) + listed for arg in _columns(call)],
             duckdb_type(call.type),
             type=PythonUDFType.ARROW,
             null_handling=FunctionNullHandling.SPECIAL,
@@ -82,18 +82,30 @@ def _over_lists(call: Aggregate) -> Callable[..., _Array]:
     """The aggregate as a function of lists of values."""
     fold = folder(call)
     assert fold is not None, "the reference evaluator has every aggregate"
-    type_, nulls = call.args[0].type, call.function.nulls
-    rest = [arg.value for arg in call.args[1:] if isinstance(arg, Const)]
+    columns, nulls = _columns(call), call.function.nulls
+    rest = [arg.value for arg in call.args[len(columns) :] if isinstance(arg, Const)]
 
-    def over_lists(array: _Column) -> _Array:
+    def over_lists(*arrays: _Column) -> _Array:
+        lists = [_lists(array, arg.type) for array, arg in zip(arrays, columns, strict=True)]
         with _passing():
             found = [
-                fold([(value, *rest) for value in values if nulls or value is not None])
-                for values in _lists(array, type_)
+                fold(
+                    [
+                        (*values, *rest)
+                        for values in zip(*group, strict=True)
+                        if nulls or values[0] is not None
+                    ]
+                )
+                for group in zip(*lists, strict=True)
             ]
             return to_array(found, call.type)
 
-    return _described(over_lists, 1)
+    return _described(over_lists, len(columns))
+
+
+def _columns(call: OutsideCall) -> Sequence[Expr]:
+    """The arguments that are columns, or lists of values of an aggregate."""
+    return call.args if isinstance(call, Call) else call.args[: len(call.function.args)]
 
 
 def _lists(array: _Column, type_: SqlType) -> Iterator[Sequence[Value]]:

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 from compute import reference_numbers as numbers
 from compute.reference_json_making import json_agg, json_object_agg, jsonb_agg, jsonb_object_agg
 from compute.reference_ordering import ordering_key
+from compute.reference_statistics import STATISTICS
 from sql.errors import SqlError
 from sql.plan import Aggregate
 from sql.types import SqlType, Value
@@ -28,6 +29,8 @@ def folder(call: Aggregate) -> Folder | None:
     name, type_ = call.function.name, call.type
     if name == "count":
         return len
+    if call.function.id in STATISTICS:
+        return STATISTICS[call.function.id](call)
     if name in _JSON:
         return _or_null(_JSON[name](call))
     maker = _MAKERS.get(name)

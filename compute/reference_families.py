@@ -7,6 +7,7 @@ from typing import Final
 
 from compute.reference_bytes import BYTE_FUNCTIONS, BYTE_NAMES
 from compute.reference_intervals import FORMAT_FUNCTIONS, FORMAT_NAMES
+from compute.reference_mathematics import MATHEMATICS, MATHEMATICS_MAKERS
 from compute.reference_numbers import Function, Maker, numeric_result
 from compute.reference_regex import REGEX_FUNCTIONS, REGEX_NAMES
 from compute.reference_strings import STRING_FUNCTIONS, STRING_MAKERS, STRING_NAMES
@@ -18,9 +19,10 @@ _FUNCTIONS: Final[dict[str, Function]] = {
     **STRING_FUNCTIONS,
     **BYTE_FUNCTIONS,
     **FORMAT_FUNCTIONS,
+    **MATHEMATICS,
 }
 _NAMES: Final[dict[str, Function]] = {**REGEX_NAMES, **STRING_NAMES, **BYTE_NAMES, **FORMAT_NAMES}
-_MAKERS: Final[dict[str, Maker]] = {**STRING_MAKERS}
+_MAKERS: Final[dict[str, Maker]] = {**STRING_MAKERS, **MATHEMATICS_MAKERS}
 
 
 def family_function(row: Row) -> Maker | None:

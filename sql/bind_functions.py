@@ -18,6 +18,7 @@ from sql.bind_calls import (
     polymorphic_shapes,
 )
 from sql.bind_folding import folded
+from sql.bind_ordered_sets import check_within, keys_within, sorted_nodes
 from sql.bind_rewrites import rewritten
 from sql.bind_sets import returns_set, set_call
 from sql.bind_windows import window_call
@@ -97,8 +98,8 @@ def _no_exact(name: str, exprs: Sequence[Expr]) -> bool:
 
 def _check_forms(node: Node, name: str) -> None:
     place = at(node.location)
-    if node.agg_within_group:
-        raise not_supported("WITHIN GROUP", place)
+    if not node.agg_star:
+        check_within(node, name)
     if node.func_variadic:
         raise not_supported("VARIADIC", place)
     for arg in node.args or ():
@@ -216,8 +217,10 @@ def _aggregate(binding: Binding, scope: Scope, node: Node, name: str) -> Expr:
     """An aggregate: registered with the query level it belongs to, where it is a column
     (check_agglevels).
     """
-    nodes = node.args or ()
+    nodes = (*sorted_nodes(node), *(node.args or ()))
     exprs, filter_, order = _aggregate_parts(binding, scope, node)
+    if node.agg_within_group:
+        exprs = [*(key.expr for key in order), *exprs]
     choice = _aggregate_choice(node, name, exprs)
     level = _level(scope, [*exprs, *(key.expr for key in order)], filter_)
     _check_level(level, node)
@@ -227,6 +230,7 @@ def _aggregate(binding: Binding, scope: Scope, node: Node, name: str) -> Expr:
     if row.numeric is not None:
         args, type_, exact = numeric_call(binding, row, args, choice.result)
     args = (*args, *zone_arguments(binding, row))
+    order = keys_within(node, args, order)
     distinct = bool(node.agg_distinct)
     for arg, part in zip(args if distinct else (), nodes, strict=False):
         check_equality(arg.type, position(part))

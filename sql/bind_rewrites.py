@@ -9,10 +9,13 @@ from pglast.enums import SQLValueFunctionOp
 from sql.errors import SqlError, not_supported
 from sql.syntax import Node, at, is_a, strings
 
-_NAMED: Final[Mapping[str, Sequence[str]]] = {
-    "make_interval": ("years", "months", "weeks", "days", "hours", "mins", "secs"),
+_NAMED: Final[Mapping[str, Mapping[str, int]]] = {
+    "make_interval": dict.fromkeys(
+        ("years", "months", "weeks", "days", "hours", "mins", "secs"), 0
+    ),
+    "random_normal": {"mean": 0, "stddev": 1},
 }
-"""Functions whose arguments have names and are all 0 unless they are given."""
+"""Functions whose arguments have names and defaults."""
 
 
 def rewritten(node: Node) -> Node:
@@ -44,7 +47,8 @@ def _with_args(node: Node, args: Sequence[Node]) -> Node:
 
 
 def _positional(name: str, args: Sequence[Node]) -> list[Node]:
-    names = _NAMED[name]
+    defaults = _NAMED[name]
+    names = tuple(defaults)
     found: dict[str, Node] = {}
     for index, arg in enumerate(args):
         named = is_a(arg, ast.NamedArgExpr)
@@ -55,4 +59,7 @@ def _positional(name: str, args: Sequence[Node]) -> list[Node]:
             message = "positional argument cannot follow named argument"
             raise SqlError("42601", message)
         found[key] = arg.arg if named else arg
-    return [found.get(key, ast.A_Const(val=ast.Integer(ival=0))) for key in names]
+    return [
+        found.get(key, ast.A_Const(val=ast.Integer(ival=default)))
+        for key, default in defaults.items()
+    ]

@@ -135,11 +135,11 @@ def rows_of(file: str) -> Sequence[Function]:
 # --- loading -----------------------------------------------------------------------------------
 
 FILES: Final = (
-    "operators.txt", "functions.txt", "aggregates.txt", "windows.txt", "sets.txt", "casts.txt",
-    "arrays.txt", "patterns.txt", "texts.txt", "formats.txt",
-    "json.txt", "catalog_functions.txt",
+    "operators.txt", "functions.txt", "aggregates.txt", "windows.txt", "sets.txt",
+    "casts.txt", "arrays.txt", "patterns.txt", "texts.txt", "formats.txt", "json.txt",
+    "catalog_functions.txt", )  # fmt: skip _TEMPLATE: Final = re.compile(r"
+    (spark|duckdb|rewrite|): ", "mathematics.txt", "statistics.txt",
 )  # fmt: skip
-_TEMPLATE: Final = re.compile(r" (spark|duckdb|rewrite|): ")
 _DIRECTORY: Final = Path(__file__).parent / "data"
 _VOLATILITIES: Final = frozenset({"stable", "volatile"})
 _CONTEXTS: Final = {context.value: context for context in CastContext}

@@ -21,7 +21,7 @@ Not here: where the casts go (`sql/bind_calls.py`), arithmetic itself (the engin
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final, TypeAlias
 
@@ -227,6 +227,17 @@ def _inexact(_operands: Sequence[Operand]) -> Outcome:
     return Outcome(NUMERIC, exact=False)
 
 
+def _multiple(operands: Sequence[Operand]) -> Outcome:
+    scale = max(_scale(operand.type) for operand in operands)
+    trim = any(operand.type.trim for operand in operands)
+    return Outcome(bounded(NUMERIC_PRECISION_MAX, scale, trim=trim), exact=_all_exact(operands))
+
+
+def _trimmed(operands: Sequence[Operand]) -> Outcome:
+    first = operands[0]
+    return Outcome(replace(first.type.bare(), trim=True), exact=first.exact)
+
+
 def _default(_operands: Sequence[Operand]) -> Outcome:
     return Outcome(NUMERIC)
 
@@ -276,6 +287,8 @@ RULES: Final[dict[str, Rule]] = {
     "sign": _sign,
     "sum": _sum,  # of numeric or int8: (38, scale)
     "inexact": _inexact,  # avg, stddev, sqrt, exp, ln, log, power: (38,18), rounded
+    "multiple": _multiple,  # lcm: as many digits before the point as there are
+    "trim": _trimmed,  # trim_scale: the type of the argument, without zeros at the end
     "default": _default,  # (38,18), exact
     "integer": _integer,  # (38,0): div, factorial ..
     "extract": _extracted,  # extract(..): the scale of the field

@@ -41,7 +41,7 @@ def aggregate(call: Aggregate, scope: Scope, over: str = "") -> str:
     if template.startswith("@"):
         text = _SPECIALS[template[1:]](call, scope, parts)
     else:
-        inside = template.replace("{0}", scope.emit(call.args[0])) if call.args else template
+        inside = _filled(template, call, scope) if call.args else template
         text = _with(inside, parts)
     return f"cast({text} as {duckdb_type(call.type)})"
 
@@ -50,6 +50,16 @@ def _with(text: str, parts: _Parts) -> str:
     """`f(x)` as `f(distinct x) filter (where ..)`."""
     name, _, rest = text.partition("(")
     return f"{name}({parts.distinct}{rest}{parts.filter}"
+
+def _filter(call: Aggregate, scope: Scope) -> str:
+    return "" if call.filter is None else f" filter (where {scope.emit(call.filter)})"
+
+
+def _filled(template: str, call: Aggregate, scope: Scope) -> str:
+    for index, arg in enumerate(call.args):
+        template = template.replace(f"{{{index}}}", scope.emit(arg))
+    return template
+
 
 
 def _sum(call: Aggregate, scope: Scope, parts: _Parts) -> str:
@@ -145,6 +155,25 @@ def order_by(keys: Sequence[SortKey], scope: Scope) -> str:
     return ", ".join(_sort_key(key, scope) for key in keys)
 
 
+def _lists(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+    """By the reference evaluator, of lists of the values of all arguments, in one order."""
+    if call.distinct:
+        raise unsupported(f"DISTINCT in {call.function.name}")
+    order = order_by(call.order, scope)
+    ordered = f" order by {order}" if order else ""
+    args = call.args[: len(call.function.args)]
+    lists = [f"list({scope.emit(arg)}{ordered}){parts.filter}" for arg in args]
+    return reference_over(call, lists, scope)
+
+
+def _any_value(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+    if call.distinct:
+        # DISTINCT sorts in PostgreSQL, so that it is the least one.
+        raise unsupported("any_value with DISTINCT")
+    x = scope.emit(call.args[0])
+    return _with(f"any_value({x})", parts)
+
+
 def _sort_key(key: SortKey, scope: Scope) -> str:
     if not native(key.expr.type):
         raise unsupported(f"ordering by a value of type {display(key.expr.type)}")
@@ -160,7 +189,9 @@ _SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, _Parts], str]]] = {
     "average": _average,
     "json_agg": _json_agg,
     "deviation": _deviation,
+    "any_value": _any_value,
     "float_total": _float_total,
     "reference": _reference,
     "string_agg": _string_agg,
 }
+    "lists": _lists,

@@ -136,7 +136,8 @@ class Statement:
         plain = replace(call, args=columns)
         if isinstance(plain, Aggregate):
             # An aggregate's zone is part of the function.
-            args = (*columns[:1], *call.args[len(call.function.args) :])
+            count = len(call.function.args)
+            args = (*columns[:count], *call.args[count:])
             plain = replace(plain, args=args, distinct=False, filter=None, order=())
         name = f"ref_{blake2b(repr(plain).encode(), digest_size=10).hexdigest()}"
         self.calls[name] = plain

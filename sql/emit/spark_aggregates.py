@@ -39,9 +39,15 @@ def aggregate(call: Aggregate, scope: Scope, over: str = "") -> str:
     if template.startswith("@"):
         text = _SPECIALS[template[1:]](call, scope, parts)
     else:
-        inside = template.replace("{0}", scope.emit(call.args[0])) if call.args else template
+        inside = _filled(template, call, scope) if call.args else template
         text = _with(inside, parts)
     return f"cast({text} as {spark_type(call.type)})"
+
+
+def _filled(template: str, call: Aggregate, scope: Scope) -> str:
+    for index, arg in enumerate(call.args):
+        template = template.replace(f"{{{index}}}", scope.emit(arg))
+    return template
 
 
 def _with(text: str, parts: _Parts) -> str:
@@ -144,6 +150,14 @@ def _sorted_values(
     return f"transform({found}, v -> v.x)"
 
 
+def _any_value(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+    if call.distinct:
+        # DISTINCT sorts in PostgreSQL, so that it is the least one.
+        raise unsupported("any_value with DISTINCT")
+    x = scope.emit(call.args[0])
+    return _with(f"any_value({x}, true)", parts)
+
+
 def order_by(keys: Sequence[SortKey], scope: Scope) -> str:
     """ORDER BY keys with their NULL order."""
     return ", ".join(_sort_key(key, scope) for key in keys)
@@ -172,3 +186,5 @@ _SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, _Parts], str]]] = {
     "float_total": _float_total,
     "string_agg": _string_agg,
 }
+    "interval_extreme": _interval_extreme,
+    "any_value": _any_value,

@@ -10,7 +10,14 @@ from pathlib import Path
 from sql.functions import FILES, Function, FunctionKind, rows_of
 
 _FIRST = ("operators.txt", "functions.txt", "aggregates.txt", "casts.txt")
-ELSEWHERE = ("arrays.txt", "json.txt", "sets.txt", "windows.txt", "catalog_functions.txt")
+ELSEWHERE = (
+    "arrays.txt",
+    "json.txt",
+    "times.txt",
+    "sets.txt",
+    "windows.txt",
+    "catalog_functions.txt",
+)
 """Their cases are statements, in `tests/types` and `tests/sqldiff`."""
 FAMILIES = {
     "postgresql": _FIRST,
@@ -291,13 +298,46 @@ def _operators(row: Function) -> Iterator[str]:
             yield f"({literal(types[0], a)} {row.name} {literal(types[1], b)})"
 
 
+def _within(row: Function) -> Iterator[str]:
+    type_ = {"anyelement": "text"}.get(row.args[0], row.args[0])
+    values = SAMPLES[type_]
+    direct = ("0.5", "0", "1", "0.3", "null::float8", "1.5") if len(row.args) == 2 else ("",)
+    for index, argument in enumerate(direct):
+        chosen = [values[(index + at) % len(values)] for at in range(5 - index % 3)]
+        rows = ", ".join(f"({literal(type_, value)})" for value in [*chosen, chosen[0]])
+        for order in ("x", "x desc"):
+            call = f"{row.name}({argument}) within group (order by {order})"
+            yield f"(select {call} from (values {rows}) v(x))"
+        yield f"(select {call} filter (where x is null) from (values {rows}) v(x))"
+
+
+def _two_floats(row: Function) -> Iterator[str]:
+    values = [value for value in SAMPLES["float8"] if value not in ("1e308", "1e-310")]
+    for index, size in enumerate((4, 3, 2, 1, 0, 5)):
+        chosen = [
+            (values[(index + at) % len(values)], values[(index * 2 + at * 3 + 1) % len(values)])
+            for at in range(size)
+        ]
+        rows = ", ".join(
+            f"({literal('float8', y)}, {literal('float8', x)})" for y, x in [*chosen, (NULL, "1")]
+        )
+        yield f"(select {row.name}(y, x) from (values {rows}) v(y, x))"
+        yield f"(select {row.name}(y, x) filter (where y < 3) from (values {rows}) v(y, x))"
+
+
 def _aggregates(row: Function) -> Iterator[str]:
+    if row.within:
+        yield from _within(row)
+        return
+    if row.args == ("float8", "float8"):
+        yield from _two_floats(row)
+        return
     if not row.args:
         yield "(select count(*) from (values (1), (null)) v(x))"
         yield "(select count(*) from (values (1), (null)) v(x) where x > 5)"
         yield "(select count(*) filter (where x is null) from (values (1), (null)) v(x))"
         return
-    type_ = "int4" if row.args[0] == "any" else row.args[0]
+    type_ = "int4" if row.args[0].startswith("any") else row.args[0]
     # PostgreSQL's avg(float8) fails when the squares overflow that only stddev needs; ours does
     # not.
     values = [value for value in SAMPLES[type_] if value not in ("1e308", "3e38")]

@@ -110,7 +110,7 @@ def check(engine: str, family: str, wrong: Iterable[str], refused: Iterable[str]
     assert not listed, f"{len(listed)} wrong:\n" + "\n".join(listed[:60])
     path = TESTDATA / f"refused_{engine}_{family}.txt"
     if REWRITE or os.environ.get("REFUSALS") == "1":
-        path.write_text("\n".join(sorted(refused)) + "\n", encoding="utf-8")
+        path.write_text("".join(f"{line}\n" for line in sorted(refused)), encoding="utf-8")
     assert sorted(refused) == path.read_text(encoding="utf-8").splitlines()
 
 
