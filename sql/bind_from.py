@@ -11,6 +11,7 @@ from pglast.enums import JoinType
 
 from sql.bind_calls import operator
 from sql.bind_sets import from_function
+from sql.bind_samples import check_sample, sampled
 from sql.binding import Binding
 from sql.catalog import Table
 from sql.coerce import implicit, select_common_type, to_boolean, to_common_type
@@ -34,6 +35,7 @@ from sql.plan import (
 from sql.scope import Item, Scope, check_conflicts
 from sql.syntax import Node, at, is_a, strings, unsupported
 from sql.system_catalogs import PG_CATALOG, is_refused
+from sql.traverse import is_volatile_plan
 from sql.types import BOOL, INT8, TEXT
 
 if TYPE_CHECKING:
@@ -70,8 +72,7 @@ def from_item(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[It
     """One entry of FROM."""
     binder = _ITEMS.get(type(node))
     if binder is None:
-        what = "TABLESAMPLE" if is_a(node, ast.RangeTableSample) else "this FROM item"
-        raise unsupported(what, node)
+        raise unsupported("this FROM item", node)
     return binder(binding, scope, node)
 
 
@@ -171,6 +172,12 @@ def _cte(
             binding.origins[fresh.id] = binding.origins[column.id]
         if column.id in binding.inexact:
             binding.inexact.add(fresh.id)
+    if cte.shared is None and is_volatile_plan(cte.plan):
+        cte.volatile_uses += 1
+        if cte.volatile_uses > 1:
+            # Two plans of it would answer in two ways.
+            what = "reading a WITH query with a volatile function twice in a statement that writes"
+            raise not_supported(what, at(node.location))
     wrapped: Plan = Project(cte.plan, made, tuple([_ref(column) for column in columns]))
     if cte.shared is not None:
         wrapped = CteScan(cte.shared, node.relname, made)
@@ -180,6 +187,15 @@ def _cte(
     if node.alias is not None:
         named = _renamed(named, node.alias, name)
     return wrapped, [Item(name, named)]
+
+
+def _sample(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]:
+    plan, items = _table(binding, scope, node.relation)
+    if not isinstance(plan, Scan):
+        message = "TABLESAMPLE clause can only be applied to tables and materialized views"
+        raise SqlError("0A000", message, at(node.relation.location))
+    check_sample(node)
+    return sampled(binding, scope, node, plan), items
 
 
 def _subselect(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]:
@@ -335,5 +351,6 @@ _ITEMS: Final[dict[type, Callable[[Binding, Scope, Node], tuple[Plan, list[Item]
     ast.RangeVar: _table,
     ast.RangeSubselect: _subselect,
     ast.RangeFunction: from_function,
+    ast.RangeTableSample: _sample,
     ast.JoinExpr: _join,
 }

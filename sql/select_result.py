@@ -35,6 +35,9 @@ class SelectResult:
     shared: CteId | None = None
     """The rows that a use of this WITH query scans; None: a use is its plan."""
 
+    volatile_uses: int = 0
+    """How often it was read, if it is volatile and not shared."""
+
     def settle(self, binding: Binding) -> None:
         """Make what is still unknown text (resolveTargetListUnknowns)."""
         for index in tuple(self.unknown):

@@ -1,10 +1,11 @@
 """Set-returning functions as DuckDB SQL: lists, unnested side by side."""
 
-from sql.emit.duckdb_types import duckdb_type, error, unsupported
+from sql.emit.duckdb_types import array, duckdb_type, error, unsupported
 from sql.emit.scope import Scope
 from sql.emit.select_parts import Select
+from sql.emit.series import constants, decimal_series
 from sql.plan import SetCall, SetScan
-from sql.types import Interval
+from sql.types import Interval, array_of
 
 _ZERO = "step size cannot equal zero"
 
@@ -48,13 +49,15 @@ def _list(call: SetCall, scope: Scope) -> str:
     match call.function.duckdb:
         case "@series":
             return _series(call, scope)
+        case "@decimals":
+            return array(constants(decimal_series(call, scope), call, scope), array_of(call.type))
         case "@times":
             return _times(call, scope)
         case "@unnest":
             return scope.emit(call.args[0])
         case "@subscripts":
-            array, dimension = (scope.emit(arg) for arg in call.args)
-            return f"case when {dimension} = 1 then range(1, len({array}) + 1) end"
+            items, dimension = (scope.emit(arg) for arg in call.args)
+            return f"case when {dimension} = 1 then range(1, len({items}) + 1) end"
         case _:
             raise unsupported(f"the set-returning function {call.function.id}")
 

@@ -63,6 +63,7 @@ from sql.plan_depth import check_depth
 from sql.renumbering import free_columns, has_subquery
 from sql.types import Value
 
+_ONE_ROW = Values((), ((),))
 _INT_MAX = 2_147_483_647
 _UNION_ROWS_MAX = 16
 """Rows of VALUES written as a union; longer ones become an inline table, which may hold no
@@ -243,6 +244,8 @@ def _parts(predicate: Expr) -> Sequence[Expr]:
 
 
 def _join(plan: Join, scope: Scope) -> Select:
+    if plan.kind is JoinKind.CROSS and plan.left == _ONE_ROW:
+        return _select(plan.right, scope)
     left = _side(plan.left, scope)
     right_scope = within(left, scope) if plan.lateral else scope
     right = _select(plan.right, right_scope)

@@ -2,8 +2,10 @@
 
 from sql.emit.scope import Scope
 from sql.emit.select_parts import Select
-from sql.emit.spark_types import error, spark_type, unsupported
+from sql.emit.series import constants, decimal_series
+from sql.emit.spark_types import array, error, spark_type, unsupported
 from sql.plan import SetCall, SetScan
+from sql.types import array_of
 
 
 def set_scan(plan: SetScan, scope: Scope) -> Select:
@@ -62,12 +64,14 @@ def _array(call: SetCall, scope: Scope) -> str:
             return (
                 f"case {zero} when {some} then sequence({start}, {stop}, {step}) else {empty} end"
             )
+        case "@decimals":
+            return array(constants(decimal_series(call, scope), call, scope), array_of(call.type))
         case "@unnest":
             return args[0]
         case "@subscripts":
-            array, dimension = args
+            items, dimension = args
             empty = "cast(array() as array<int>)"
-            fits = f"{dimension} = 1 and size({array}) > 0"
-            return f"case when {fits} then sequence(1, size({array})) else {empty} end"
+            fits = f"{dimension} = 1 and size({items}) > 0"
+            return f"case when {fits} then sequence(1, size({items})) else {empty} end"
         case _:
             raise unsupported(f"the set-returning function {call.function.id}")
