@@ -11,8 +11,8 @@ A line of a data file is
 where the signature is `name(type, ..)`, `type operator type`, `operator type` or `source::target`;
 names, operators and types may be lists (`int2,int4 +,- int8`), which stand for every combination.
 Words are the fields of `Function`: `nonstrict`, `variadic`, `stable`, `volatile`, `zone`,
-`aggregate`, `window`, `set`, `nulls`, `implicit`, `assignment`, `explicit`, `numeric=rule`, and
-`internal`: known by its id only. A result `first` is the type of the first argument, an argument
+`aggregate`, `within`, `window`, `set`, `nulls`, `implicit`, `assignment`, `explicit`,
+`numeric=rule`, and `internal`: known by its id only. A result `first` is the type of the first argument, an argument
 `same` too; a cast's is its target. A template `@reference` of DuckDB has the reference evaluator
 compute the function, row by row. `{op}` in a template is the operator, `{name}` the name. A line
 that begins with blanks continues the line before; `#` in the first column begins a comment.
@@ -71,9 +71,10 @@ class Function:
     template, with `{0}`, `{1}` … for arguments, or None; `@name` names a function of `sql/emit/`.
     `numeric`:
     name of the rule in `sql/numeric.py` that gives precision and scale of a numeric result, or
-    None. `zone`: see F3. `nulls`: an aggregate that sees NULLs. `rewrite`: the expression that
-    stands for a call, `$1`, `$2` .. for its arguments; it runs on every engine that has what it
-    uses.
+    None. `zone`: see F3. `nulls`: an aggregate that sees NULLs.
+    `within`: one that has WITHIN GROUP (ORDER BY ..), whose keys come before the other arguments.
+    `rewrite`: the expression that stands for a call, `$1`, `$2` .. for its arguments; it runs on
+    every engine that has what it uses.
     """
 
     id: str
@@ -92,6 +93,7 @@ class Function:
     nulls: bool = False
     internal: bool = False
     rewrite: str | None = None
+    within: bool = False
 
 
 def functions(name: str) -> Sequence[Function]:
@@ -135,11 +137,11 @@ def rows_of(file: str) -> Sequence[Function]:
 # --- loading -----------------------------------------------------------------------------------
 
 FILES: Final = (
-    "operators.txt", "functions.txt", "aggregates.txt", "windows.txt", "sets.txt",
-    "casts.txt", "arrays.txt", "patterns.txt", "texts.txt", "formats.txt", "json.txt",
-    "catalog_functions.txt", )  # fmt: skip _TEMPLATE: Final = re.compile(r"
-    (spark|duckdb|rewrite|): ", "mathematics.txt", "statistics.txt",
+    "operators.txt", "functions.txt", "aggregates.txt", "windows.txt", "sets.txt", "casts.txt",
+    "arrays.txt", "patterns.txt", "texts.txt", "formats.txt", "mathematics.txt", "statistics.txt",
+    "json.txt", "catalog_functions.txt",
 )  # fmt: skip
+_TEMPLATE: Final = re.compile(r" (spark|duckdb|rewrite|): ")
 _DIRECTORY: Final = Path(__file__).parent / "data"
 _VOLATILITIES: Final = frozenset({"stable", "volatile"})
 _CONTEXTS: Final = {context.value: context for context in CastContext}
@@ -148,7 +150,7 @@ _CALLED: Final = {
 }
 _NONSTRICT: Final = frozenset({"nonstrict", "aggregate", "window"})
 _FLAGS: Final = frozenset(
-    {"nonstrict", "variadic", "zone", "aggregate", "window", "set", "nulls", "internal"}
+    {"nonstrict", "variadic", "zone", "aggregate", "window", "set", "nulls", "internal", "within"}
 )
 
 
@@ -223,6 +225,7 @@ def _options(words: frozenset[str], line: str) -> dict[str, object]:
         "zone": "zone" in words,
         "nulls": "nulls" in words,
         "internal": "internal" in words,
+        "within": "within" in words,
     }
     for word in words - _FLAGS:
         if word in _VOLATILITIES:
