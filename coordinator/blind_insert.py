@@ -94,6 +94,8 @@ def _compiled(prepared: Prepared, in_process: InProcess) -> _Insert | None:
     table, source = modify.table, modify.source
     if modify.tables or modify.returning is not None or table.keys or table.checks:
         return None
+    if prepared.supplied or prepared.filled or any(c.generated for c in table.columns):
+        return None
     if modify.conflict is not None:
         return None
     if table.timeline != SYSTEM_TIMELINE.name or prepared.rebind or prepared.uses_now:

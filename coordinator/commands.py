@@ -165,6 +165,9 @@ class Commands:
                 self._statements.clear()
                 await self.portals.close_all()
                 self._variables.reset("all")
+                self._transaction.sequences.discard()
+            case "sequences":
+                self._transaction.sequences.discard()
             case "deallocate all":
                 self._statements.clear()
             case "deallocate":
@@ -176,7 +179,7 @@ class Commands:
                 if not await self.portals.close(discard.name or ""):
                     raise wrong.undefined_cursor(discard.name or "")
             case _:
-                pass  # plans, sequences, temp, unlisten: nothing is kept of them
+                pass  # plans, temp, unlisten: nothing is kept of them
 
     async def end_implicit(self) -> None:
         """Sync, the end of a string: commit what no block holds (C1)."""

@@ -23,6 +23,7 @@ from coordinator.core.messages import (
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from sql.catalog import SYSTEM_TIMELINE, Catalog, LookUp, Table
+from sql.catalog_objects import SequenceDefinition
 from sql.errors import SqlError
 from storage.batch import DataFile, RowEncoder, ShardView, WriteBatch
 from storage.known_rows import OldRows
@@ -202,6 +203,14 @@ class Coordination(Protocol):
         rest on. `rows` become the table's by `encoder`; `nbytes` is about their size. Raises
         RequestRefused.
         """
+        ...
+
+    async def next_values(self, sequence: SequenceDefinition, count: int) -> Sequence[int]:
+        """So many values that nobody else ever gets. Raises 2200H."""
+        ...
+
+    async def set_value(self, sequence: SequenceDefinition, value: int, *, called: bool) -> None:
+        """Let a sequence stand at a value; `called`: it was handed out. Raises 22003."""
         ...
 
     async def commit(self, txn: TransactionId) -> Timestamp:

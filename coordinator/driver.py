@@ -89,7 +89,9 @@ from coordinator.errors import admin_shutdown, storage_failure
 from coordinator.examining import Examining
 from coordinator.leadership import Leadership
 from coordinator.maintaining import Maintaining, RunBlocking
+from coordinator.sequences import SequenceValues
 from sql.catalog import SYSTEM_TIMELINE, Catalog, LookUp, Table
+from sql.catalog_objects import SequenceDefinition
 from storage.batch import DataFile, RowEncoder, ShardView, WriteBatch
 from storage.clock import Clock
 from storage.errors import StorageError
@@ -166,6 +168,7 @@ class Driver:
             damaged,
             keeps_catalog=core.timeline == SYSTEM_TIMELINE,
         )
+        self._sequences = SequenceValues(stash, epoch)
         self.on_catalog: Callable[[PublishCatalog], None] = _nobody
 
     @property
@@ -476,6 +479,20 @@ class Driver:
             Committed,
         )
         return reply.ts
+
+    async def next_values(self, sequence: SequenceDefinition, count: int) -> Sequence[int]:
+        """See Coordination."""
+        try:
+            return await self._sequences.take(sequence, count)
+        except StorageError as error:
+            raise storage_failure(error) from error
+
+    async def set_value(self, sequence: SequenceDefinition, value: int, *, called: bool) -> None:
+        """See Coordination."""
+        try:
+            await self._sequences.set(sequence, value, called=called)
+        except StorageError as error:
+            raise storage_failure(error) from error
 
     async def commit(self, txn: TransactionId) -> Timestamp:
         """See Coordination."""

@@ -53,7 +53,8 @@ async def _rewritten(
     async for rows in run_plan(execution, rewrite, inputs):
         if rows.num_rows:
             claims.take(rows.column(0), rows.column(1))
-            await sink.add(rows.columns[2:])
+            batch = pa.RecordBatch.from_arrays(list(rows.columns[2:]), schema=sink.schema)
+            await sink.take(await sink.fill(batch))
     return await sink.finish(claims.rows)
 
 

@@ -159,10 +159,12 @@ async def _add(
     defaults: _Defaults,
 ) -> None:
     for batch in batches:
-        columns = _completed(copy, batch, defaults)
+        whole = pa.RecordBatch.from_arrays(_completed(copy, batch, defaults), schema=sink.schema)
+        whole = await sink.fill(whole)
         if copy.where is None:
-            await sink.add(columns)
+            await sink.take(whole)
             continue
+        columns = whole.columns
         rows = made_batch(columns, batch.num_rows)
         for start in range(0, rows.num_rows, IN_PROCESS_ROWS_MAX):
             piece = pa.Table.from_batches([rows.slice(start, IN_PROCESS_ROWS_MAX)])

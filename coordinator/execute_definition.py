@@ -1,14 +1,17 @@
 """DDL: changes of the catalog, buffered in the transaction."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 from coordinator.core.messages import (
     CatalogChange,
+    PutObject,
     PutReadHold,
     PutSchema,
     PutTable,
     PutTimeline,
+    RemoveObject,
     RemoveReadHold,
     RemoveSchema,
     RemoveTable,
@@ -19,23 +22,27 @@ from coordinator.execution import Done, Execution
 from coordinator.pgwire.messages import Severity
 from coordinator.time_value import time_value
 from sql.catalog import ReadHold, Table
+from sql.catalog_objects import CatalogObject, SequenceDefinition
 from sql.errors import SqlError
 from sql.statements import (
     AdvanceTimeline,
     AlterTable,
+    ChangeObjects,
     CreateReadHold,
     CreateSchema,
+    CreateSequence,
     CreateTable,
     CreateTimeline,
     DropReadHold,
     DropSchema,
     DropTable,
     DropTimeline,
+    Redefinition,
 )
 
 Definition: TypeAlias = (
     CreateTable | DropTable | CreateSchema | DropSchema | AlterTable | CreateTimeline
-    | DropTimeline | CreateReadHold | DropReadHold
+    | DropTimeline | CreateReadHold | DropReadHold | CreateSequence | ChangeObjects
 )  # fmt: skip
 
 
@@ -44,10 +51,14 @@ async def execute_definition(execution: Execution, statement: Definition, tag: s
     execution.transaction.check_writable(tag)
     changes = await _changes(execution, statement)
     if changes:
-        execution.transaction.changed_catalog = True
-        execution.transaction.wrote = True
-        execution.services.coordination.change_catalog(execution.transaction.id, changes)
+        _buffer(execution, changes)
     return Done(tag)
+
+
+def _buffer(execution: Execution, changes: list[CatalogChange]) -> None:
+    execution.transaction.changed_catalog = True
+    execution.transaction.wrote = True
+    execution.services.coordination.change_catalog(execution.transaction.id, changes)
 
 
 def execute_advance(execution: Execution, statement: AdvanceTimeline, tag: str) -> Done:
@@ -65,11 +76,19 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
             _skipping(execution, "42P07", f'relation "{statement.name}" already exists')
             return []
         case CreateTable():
-            return [PutTable(await _created_table(execution, statement))]
+            return await _created_table(execution, statement)
+        case CreateSequence(exists=True, sequence=sequence):
+            _skipping(execution, "42P07", f'relation "{sequence.name}" already exists')
+            return []
+        case CreateSequence(sequence=sequence):
+            oid, state = await execution.services.coordination.new_table_id()
+            return [PutObject(replace(sequence, oid=oid, state=str(state)))]
+        case ChangeObjects():
+            return await _objects(execution, statement)
         case DropTable():
             for name in statement.missing:
                 _skipping(execution, "00000", f'table "{name}" does not exist')
-            return [RemoveTable(table) for table in statement.tables]
+            return _dropped(execution, statement.tables)
         case CreateSchema(exists=True):
             _skipping(execution, "42P06", f'schema "{statement.name}" already exists')
             return []
@@ -85,9 +104,9 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
             return await _read_holds(execution, statement)
 
 
-async def _created_table(execution: Execution, statement: CreateTable) -> Table:
+async def _created_table(execution: Execution, statement: CreateTable) -> list[CatalogChange]:
     oid, shard = await execution.services.coordination.new_table_id()
-    return Table(
+    table = Table(
         oid,
         statement.schema,
         statement.name,
@@ -98,6 +117,55 @@ async def _created_table(execution: Execution, statement: CreateTable) -> Table:
         keys=statement.keys,
         checks=statement.checks,
     )
+    table, sequences = await _with_sequences(execution, table, statement.sequences)
+    return [PutTable(table), *sequences]
+
+
+async def _with_sequences(
+    execution: Execution, table: Table, wanted: Sequence[tuple[int, SequenceDefinition]]
+) -> tuple[Table, list[CatalogChange]]:
+    """A table whose serial and identity columns have sequences, and these."""
+    columns = list(table.columns)
+    made: list[CatalogChange] = []
+    for ordinal, bare in wanted:
+        oid, state = await execution.services.coordination.new_table_id()
+        field = columns[ordinal].field
+        made.append(
+            PutObject(replace(bare, oid=oid, state=str(state), owner=table.oid, owner_field=field))
+        )
+        columns[ordinal] = replace(columns[ordinal], sequence=oid)
+    return replace(table, columns=tuple(columns)), made
+
+
+def _dropped(execution: Execution, tables: Sequence[Table]) -> list[CatalogChange]:
+    """Tables go with the sequences that belong to their columns."""
+    oids = {table.oid for table in tables}
+    owned = [s for s in execution.catalog().sequences() if s.owner in oids]
+    return [*(RemoveTable(table) for table in tables), *(RemoveObject(s) for s in owned)]
+
+
+async def _objects(execution: Execution, statement: ChangeObjects) -> list[CatalogChange]:
+    for sqlstate, text, detail in statement.notices:
+        execution.notice(SqlError(sqlstate, text, detail=detail), Severity.NOTICE)
+    changes: list[CatalogChange] = [PutTable(change.after) for change in statement.tables]
+    changes += [RemoveTable(table) for table in statement.dropped_tables]
+    changes += [RemoveObject(thing) for thing in statement.dropped]
+    for thing in statement.objects:
+        changes.append(PutObject(await _begun(execution, thing, statement.fresh)))
+    return changes
+
+
+async def _begun(
+    execution: Execution, thing: CatalogObject, fresh: frozenset[int]
+) -> CatalogObject:
+    """A sequence that begins anew has another state, which stands at its restart value."""
+    if thing.oid not in fresh or not isinstance(thing, SequenceDefinition):
+        return thing
+    value = int(thing.state.removeprefix("@"))
+    _, state = await execution.services.coordination.new_table_id()
+    begun = replace(thing, state=str(state))
+    await execution.services.coordination.set_value(begun, value, called=False)
+    return begun
 
 
 async def _altered(execution: Execution, statement: AlterTable) -> list[CatalogChange]:
@@ -107,16 +175,55 @@ async def _altered(execution: Execution, statement: AlterTable) -> list[CatalogC
         execution.notice(SqlError(sqlstate, text), Severity.NOTICE)
     if statement.rewrite is not None or statement.validations:
         (change,) = statement.tables
+        change, sequences = await _with_own(execution, change, statement)
+        if sequences:
+            _buffer(execution, sequences)
         await redefine(execution, change, statement.rewrite)
         await validate(execution, change.after, statement.validations)
         return []
-    changes: list[CatalogChange] = []
+    changes: list[CatalogChange] = _orphans(execution, statement)
     if statement.new_schema is not None:
         changes.append(PutSchema(statement.new_schema))
     changes += [PutTable(redefined.after) for redefined in statement.tables]
     if statement.old_schema is not None:
         changes.append(RemoveSchema(statement.old_schema))
     return changes
+
+
+async def _with_own(
+    execution: Execution, change: Redefinition, statement: AlterTable
+) -> tuple[Redefinition, list[CatalogChange]]:
+    """The change with the sequences of its new columns; those of columns that went go."""
+    after, made = await _with_sequences(execution, change.after, statement.sequences)
+    for ordinal, _ in statement.sequences:
+        created = after.columns[ordinal].sequence
+        (sequence,) = [
+            c.object for c in made if isinstance(c, PutObject) and c.object.oid == created
+        ]
+        assert isinstance(sequence, SequenceDefinition), "it was made as one"
+        execution.filled = {
+            **execution.filled,
+            after.oid: {**execution.filled.get(after.oid, {}), ordinal: sequence},
+        }
+    return replace(change, after=after), made + _orphans(execution, statement)
+
+
+def _orphans(execution: Execution, statement: AlterTable) -> list[CatalogChange]:
+    """The sequences that belong to columns that are no more."""
+    gone: list[CatalogChange] = []
+    for change in statement.tables:
+        names = {column.name for column in change.after.columns}
+        for sequence in execution.catalog().sequences():
+            if sequence.owner != change.before.oid:
+                continue
+            owners = [
+                column.name
+                for column in change.before.columns
+                if column.sequence == sequence.oid or column.field == sequence.owner_field
+            ]
+            if owners and not names.intersection(owners):
+                gone.append(RemoveObject(sequence))
+    return gone
 
 
 async def _timelines(
@@ -159,7 +266,7 @@ def _dropped_schemas(execution: Execution, statement: DropSchema) -> list[Catalo
     elif statement.tables:
         detail = "\n".join(f"drop cascades to table {_listed(t)}" for t in statement.tables)
         _cascade(execution, f"drop cascades to {len(statement.tables)} other objects", detail)
-    tables: list[CatalogChange] = [RemoveTable(table) for table in statement.tables]
+    tables = _dropped(execution, statement.tables)
     return tables + [RemoveSchema(name) for name in statement.names]
 
 

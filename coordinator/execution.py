@@ -28,7 +28,8 @@ from coordinator.relation_rows import relation_view
 from coordinator.transaction import SessionTransaction
 from coordinator.variables import Variables
 from sql.binding import BindContext
-from sql.catalog import Table
+from sql.catalog import Catalog, Table
+from sql.catalog_objects import SequenceDefinition
 from sql.errors import SqlError
 from sql.plan import Plan, RelationId
 from sql.statements import OutputColumn
@@ -126,6 +127,15 @@ class Execution:
     parameters: Sequence[Value] = ()
     bind_context: Callable[[], BindContext] | None = None
     """What the statement was bound in, for expressions that its tables keep."""
+    filled: Mapping[int, Mapping[int, SequenceDefinition]] = field(
+        default_factory=dict[int, Mapping[int, SequenceDefinition]]
+    )
+    """Columns, by their table's oid, that get values of sequences when rows are written."""
+
+    def catalog(self) -> Catalog:
+        """What the statement was bound to."""
+        assert self.bind_context is not None, "a definition knows what it is bound in"
+        return self.bind_context().catalog
 
     def run(self, plan: Plan, inputs: Mapping[RelationId, ShardView]) -> Run:
         """The plan with this statement's parameters."""

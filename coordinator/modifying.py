@@ -94,8 +94,9 @@ class _Part:
         """Take a batch of the source plan's output; its shape is that of `sql/statements.py`."""
         match self._modify.kind:
             case ModifyKind.INSERT if self._upserts is not None:
-                await self._upsert(self._upserts, batch)
+                await self._upsert(self._upserts, await self._sink.fill(batch))
             case ModifyKind.INSERT:
+                batch = await self._sink.fill(batch)
                 same = batch.schema is self._sink.schema or batch.schema.equals(self._sink.schema)
                 rows = await (self._sink.take(batch) if same else self._sink.add(batch.columns))
                 self._affected += rows.num_rows

@@ -1,6 +1,6 @@
-"""What a table demands of new rows: NOT NULL and CHECK, as PostgreSQL would find the first breach.
+"""What a table makes of new rows and demands of them: values of its own, NOT NULL, CHECK.
 
-    rows of a statement ─▶ RowRules.check ─▶ 23502, 23514   every writer calls it (`row_sink.py`)
+    rows of a statement ─▶ complete ─▶ check ─▶ 23502, 23514   every writer calls it (`row_sink.py`)
 
 INVARIANTS
   L1  no row reaches a transaction that breaks a rule of the table as the statement was bound.
@@ -10,7 +10,7 @@ INVARIANTS
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Final
 
 import pyarrow as pa
@@ -21,8 +21,11 @@ from compute.executor import Executor, Run
 from coordinator.execution import Execution
 from coordinator.row_text import failing_row
 from sql.bind import bind_with_context
+from sql.bind_generated import generated_plan
+from sql.binding import Binding
 from sql.catalog import Check, Table
 from sql.catalog import Column as TableColumn
+from sql.catalog_objects import SequenceDefinition
 from sql.column_expressions import NEW_ROWS, check_plan
 from sql.errors import SqlError
 from sql.plan import Plan, RelationId
@@ -64,7 +67,11 @@ def check_violation(table: Table, check: Check, row: pa.RecordBatch) -> SqlError
 class RowRules:
     """The rules of one table, for one statement."""
 
-    def __init__(self, execution: Execution, table: Table) -> None:
+    def __init__(self, execution: Execution, table: Table, *, checked: bool = True) -> None:
+        self._checked = checked
+        self._filled = execution.filled.get(table.oid, {})
+        self._generated: Plan | None = None
+        self._makes_own = any(column.generated is not None for column in table.columns)
         self._execution = execution
         self._table = table
         self._required = [at for at, column in enumerate(table.columns) if column.not_null]
@@ -72,8 +79,48 @@ class RowRules:
         self._checks = sorted(table.checks, key=lambda check: check.name.encode())
         self._plan: Plan | None = None
 
+    async def fill(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """New rows with the next values of sequences, one for each row."""
+        for ordinal, sequence in self._filled.items():
+            batch = await self._with_values(batch, ordinal, sequence)
+        return batch
+
+    async def complete(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows, new or replaced, with their generated columns."""
+        return await self._with_generated(batch) if self._makes_own else batch
+
+    async def _with_values(
+        self, batch: pa.RecordBatch, ordinal: int, sequence: SequenceDefinition
+    ) -> pa.RecordBatch:
+        if not batch.num_rows:
+            return batch
+        coordination = self._execution.services.coordination
+        values = await coordination.next_values(sequence, batch.num_rows)
+        self._execution.transaction.sequences.took(sequence, values[-1])
+        array = pa.array(values, batch.schema.field(ordinal).type)
+        columns = [array if at == ordinal else column for at, column in enumerate(batch.columns)]
+        return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+    async def _with_generated(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if self._generated is None:
+            self._generated = self._bind(lambda binding: generated_plan(binding, self._table))
+        pieces = [
+            await self._run(self._generated, batch.slice(start, PIECE_ROWS))
+            for start in range(0, batch.num_rows, PIECE_ROWS)
+        ]
+        if not pieces:
+            return batch
+        made = pa.concat_tables(pieces).combine_chunks()
+        columns = [
+            column.combine_chunks() if self._table.columns[at].generated is not None else before
+            for at, (column, before) in enumerate(zip(made.columns, batch.columns, strict=True))
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
     async def check(self, batch: pa.RecordBatch) -> None:
         """Raises 23502 or 23514 for the first row that breaks a rule (L2)."""
+        if not self._checked:
+            return
         first: int | None = None
         for ordinal in self._required:
             column = batch.column(ordinal)
@@ -108,12 +155,7 @@ class RowRules:
 
     async def _first(self, plan: Plan, piece: pa.RecordBatch) -> tuple[Check, int] | None:
         """The first constraint that the first bad row breaks, and its row."""
-        in_process = self._execution.services.in_process
-        run = self._execution.run(plan, _input(self._table, piece))
-        if in_process.can_run(plan):
-            verdicts = in_process.evaluate(run)
-        else:
-            verdicts = await _collected(self._execution.services.engine, run)
+        verdicts = await self._run(plan, piece)
         broken = [
             (column.index(pa.scalar(False)).as_py(), check)
             for check, column in zip(self._checks, verdicts.columns, strict=True)
@@ -123,21 +165,22 @@ class RowRules:
             return None
         return next((check, row) for row, check in broken if row == min(rows))
 
+    async def _run(self, plan: Plan, piece: pa.RecordBatch) -> pa.Table:
+        in_process = self._execution.services.in_process
+        run = self._execution.run(plan, _input(self._table, piece))
+        if in_process.can_run(plan):
+            return in_process.evaluate(run)
+        return await _collected(self._execution.services.engine, run)
+
     def _bound(self) -> Plan:
         if self._plan is None:
-            context = self._execution.bind_context
-            assert context is not None, "a statement that writes knows what it is bound in"
-            self._plan = bind_with_context(
-                context(), lambda binding: check_plan(binding, self._table, self._checks)
-            )
+            self._plan = self._bind(lambda binding: check_plan(binding, self._table, self._checks))
         return self._plan
 
-
-class NoRules:
-    """For rows that are looked at later."""
-
-    async def check(self, _batch: pa.RecordBatch) -> None:
-        """Nothing is wrong yet."""
+    def _bind(self, make: Callable[[Binding], Plan]) -> Plan:
+        context = self._execution.bind_context
+        assert context is not None, "a statement that writes knows what it is bound in"
+        return bind_with_context(context(), make)
 
 
 def _input(table: Table, batch: pa.RecordBatch) -> dict[RelationId, ShardView]:

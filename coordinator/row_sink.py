@@ -19,7 +19,7 @@ from pyroaring import BitMap64
 from compute.arrow import table_schema
 from coordinator.execution import Execution, Spooler
 from coordinator.pgwire.kernels import Column
-from coordinator.row_rules import NoRules, RowRules
+from coordinator.row_rules import RowRules
 from sql.catalog import Table
 from sql.errors import SqlError
 from storage.batch import DataFile, WriteBatch, bytes_of
@@ -55,7 +55,7 @@ class RowSink:
         spool: Callable[[ShardId, pa.Schema], Spooler],
         *,
         inline_bytes_max: int,
-        rules: RowRules | NoRules,
+        rules: RowRules,
     ) -> None:
         self._table = table
         self._rules = rules
@@ -80,7 +80,7 @@ class RowSink:
             table,
             services.spool,
             inline_bytes_max=services.limits.inline_bytes_max,
-            rules=RowRules(execution, table) if checked else NoRules(),
+            rules=RowRules(execution, table, checked=checked),
         )
 
     @property
@@ -88,12 +88,17 @@ class RowSink:
         """What the table stores."""
         return self._schema
 
+    async def fill(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """New rows, before anything is done with them, with values of sequences."""
+        return await self._rules.fill(batch)
+
     async def add(self, arrays: Sequence[Column]) -> pa.RecordBatch:
         """Take rows, one array per column of the table. Returns them as the table's batch."""
         return await self.take(pa.RecordBatch.from_arrays(list(arrays), schema=self._schema))
 
     async def take(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Take rows that have the table's schema already. Returns them."""
+        batch = await self._rules.complete(batch)
         await self._rules.check(batch)
         self.rows += batch.num_rows
         if self._key_ordinals:

@@ -30,6 +30,7 @@ from coordinator.execute_explain_timestamp import execute_explain_timestamp
 from coordinator.execute_maintenance import execute_maintenance
 from coordinator.execute_modify import execute_compound, execute_modify, tables_of
 from coordinator.execute_query import execute_query
+from coordinator.execute_sequence import SETVAL_COLUMNS, execute_set_sequence, supply
 from coordinator.execute_setting import (
     execute_control,
     execute_set,
@@ -50,11 +51,13 @@ from sql.statements import (
     AdvanceTimeline,
     AlterTable,
     Bound,
+    ChangeObjects,
     Compound,
     CopyIn,
     CopyOut,
     CreateReadHold,
     CreateSchema,
+    CreateSequence,
     CreateTable,
     CreateTableAs,
     CreateTimeline,
@@ -72,6 +75,7 @@ from sql.statements import (
     Prepared,
     Query,
     ResetVariable,
+    SetSequence,
     SetVariable,
     ShowVariable,
     TransactionControl,
@@ -96,6 +100,7 @@ _WITHOUT_CATALOG: Final = frozenset(
 _WRITING: Final = (
     Modify, Compound, CreateTableAs, Truncate, CreateTable, DropTable, CreateSchema, DropSchema,
     AlterTable, CreateTimeline, DropTimeline, AdvanceTimeline, CreateReadHold, DropReadHold,
+    CreateSequence, ChangeObjects,
 )  # fmt: skip
 
 
@@ -237,6 +242,8 @@ class StatementRunner:
                 return show_columns(self._variables, bound)
             case Explain() | ExplainTimestamp():
                 return EXPLAIN_COLUMNS
+            case SetSequence():
+                return SETVAL_COLUMNS
             case _:
                 return None
 
@@ -334,6 +341,8 @@ class StatementRunner:
             prepared = self._bind(request.statement, snapshot.catalog, request.declared, ts=ts)
         self._check_promise(request, prepared.bound)
         execution.bind_context = partial(self._context, snapshot.catalog, ts=snapshot.ts)
+        if prepared.supplied or prepared.filled or execution.filled:
+            await supply(execution, prepared)
         if as_of is None:
             self._look_up(prepared, alone=alone)
         return await self._execute(prepared, execution, as_of, alone=alone), prepared.bound
@@ -433,8 +442,11 @@ class StatementRunner:
             case (
                 CreateTable() | DropTable() | CreateSchema() | DropSchema() | AlterTable()
                 | CreateTimeline() | DropTimeline() | CreateReadHold() | DropReadHold()
+                | CreateSequence() | ChangeObjects()
             ) as definition:  # fmt: skip
                 return await execute_definition(execution, definition, prepared.tag)
+            case SetSequence() as setting_value:
+                return await execute_set_sequence(execution, setting_value)
             case AdvanceTimeline() as advance:
                 return execute_advance(execution, advance, prepared.tag)
             case Maintenance() as maintenance:

@@ -39,6 +39,7 @@ from coordinator.core.snapshots import too_stale
 from coordinator.driver import Driver
 from coordinator.timeline_parts import Begun, Part, begin_part, definitions, mixed
 from sql.catalog import SYSTEM_TIMELINE, Catalog, LookUp, Table, Timeline
+from sql.catalog_objects import SequenceDefinition
 from sql.errors import SqlError
 from storage.batch import DataFile, RowEncoder, ShardView, WriteBatch
 from storage.errors import Fatal, StorageError
@@ -400,6 +401,14 @@ class Timelines:
             self._let_go(txn)
         for driver in self.lines:
             driver.disconnected(owner)
+
+    async def next_values(self, sequence: SequenceDefinition, count: int) -> Sequence[int]:
+        """See Coordination."""
+        return await self._system.next_values(sequence, count)
+
+    async def set_value(self, sequence: SequenceDefinition, value: int, *, called: bool) -> None:
+        """See Coordination."""
+        await self._system.set_value(sequence, value, called=called)
 
     async def new_table_id(self) -> tuple[int, ShardId]:
         """See Coordination."""

@@ -26,6 +26,7 @@ from coordinator.coordination import Coordination, RequestRefused
 from coordinator.core.messages import ConnectionId, Isolation, Snapshot, TransactionId
 from coordinator.isolation import level_of, snapshot_id, snapshot_named, unknown_snapshot
 from coordinator.pgwire.messages import TransactionStatus
+from coordinator.sequences import SessionSequences
 from coordinator.session_errors import failed_transaction, read_only_transaction
 from coordinator.variables import Modes, Variables, VariablesMark
 from sql.catalog import SYSTEM_TIMELINE, LookUp, Table
@@ -72,6 +73,7 @@ class SessionTransaction:
         self._now = 0
         self._savepoints: list[_Savepoint] = []
         self._changed_catalog = False
+        self.sequences = SessionSequences()
         self.serial = 0
         self.rolled_back_to = 0
         self.ends = 0

@@ -20,6 +20,7 @@ from sql.bind_create_as import create_table_as, select_into
 from sql.bind_definitions import create_schema, create_table, drop
 from sql.bind_expressions import expression
 from sql.bind_insert import insert
+from sql.bind_locking import check_locked
 from sql.bind_merge import merge
 from sql.bind_own import (
     advance_timeline,
@@ -32,9 +33,10 @@ from sql.bind_own import (
     vacuum,
 )
 from sql.bind_parts import with_parts
-from sql.bind_locking import check_locked
 from sql.bind_queries import SelectResult, bind_query
+from sql.bind_sequence_definitions import alter_sequence, create_sequence, set_sequence
 from sql.bind_session import discard, set_variable, show, transaction
+from sql.bind_supplied import numbered
 from sql.bind_time import time_expression
 from sql.bind_truncate import truncate
 from sql.bind_update import delete, update
@@ -57,11 +59,13 @@ from sql.statements import (
     AdvanceTimeline,
     AlterTable,
     Bound,
+    ChangeObjects,
     Compound,
     CopyIn,
     CopyOut,
     CreateReadHold,
     CreateSchema,
+    CreateSequence,
     CreateTable,
     CreateTableAs,
     CreateTimeline,
@@ -80,6 +84,7 @@ from sql.statements import (
     Prepared,
     Query,
     ResetVariable,
+    SetSequence,
     SetVariable,
     ShowVariable,
     TransactionControl,
@@ -137,13 +142,18 @@ def _prepared(
 ) -> Prepared:
     binding = Binding(context, expression, bind_query, list(parameters))
     bound = _bound(binding, node, statement)
+    types = binding.parameter_types()
+    if binding.supplied:
+        bound = numbered(bound, len(types))
     return Prepared(
         bound,
-        binding.parameter_types(),
+        types,
         _tag(bound),
         binding.uses_now,
         binding.uses_session,
         frozenset(binding.look_ups),
+        tuple(binding.supplied),
+        binding.filled,
     )
 
 
@@ -192,8 +202,8 @@ def _begin_as_of(node: Node, statement: Statement) -> TransactionControl:
     return control
 
 
-def _select(binding: Binding, node: Node) -> Query | CreateTableAs:
-    return select_into(binding, node) or _query(binding, node)
+def _select(binding: Binding, node: Node) -> Query | CreateTableAs | SetSequence:
+    return select_into(binding, node) or set_sequence(binding, node) or _query(binding, node)
 
 
 def _query(binding: Binding, node: Node, statement: Statement | None = None) -> Query:
@@ -263,7 +273,6 @@ _STATEMENTS: Final[dict[type, str]] = {
     ast.ViewStmt: "CREATE VIEW",
     ast.IndexStmt: "CREATE INDEX",
     ast.CreateFunctionStmt: "CREATE FUNCTION",
-    ast.CreateSeqStmt: "CREATE SEQUENCE",
     ast.CreateRoleStmt: "CREATE ROLE",
     ast.GrantStmt: "GRANT",
     ast.LockStmt: "LOCK",
@@ -290,6 +299,8 @@ _BINDERS: Final[dict[type, Binder]] = {
     ast.CopyStmt: copy,
     ast.CreateStmt: create_table,
     ast.CreateSchemaStmt: create_schema,
+    ast.CreateSeqStmt: create_sequence,
+    ast.AlterSeqStmt: alter_sequence,
     ast.DropStmt: drop,
     ast.ExplainStmt: _explain,
     ast.TransactionStmt: lambda _, node: transaction(node),
@@ -338,6 +349,8 @@ _TAGS: Final[dict[type, str]] = {
     SetVariable: "SET",
     ShowVariable: "SHOW",
     ResetVariable: "RESET",
+    CreateSequence: "CREATE SEQUENCE",
+    SetSequence: "SELECT",
     Explain: "EXPLAIN",
     ExplainTimestamp: "EXPLAIN",
     CreateTimeline: "CREATE TIMELINE",
@@ -373,7 +386,7 @@ def _tag(bound: Bound) -> str:
             return _tag(bound.main)
         case Discard():
             return _DISCARD_TAGS.get(bound.what, f"DISCARD {bound.what.upper()}")
-        case AlterTable():
+        case AlterTable() | ChangeObjects():
             return bound.tag
         case Maintenance():
             return bound.kind.value

@@ -10,22 +10,31 @@ from pglast.enums import ObjectType
 from sql.bind_alter_columns import alter_columns, check_column_name
 from sql.bind_checks import constraint_names
 from sql.bind_definitions import SYSTEM_SCHEMAS, check_schema_name
+from sql.bind_sequence_definitions import renamed_sequence
 from sql.binding import Binding
 from sql.catalog import Table
 from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema, undefined_table
 from sql.look_up import check_database, look_up, refuse_system_change, schema_exists
-from sql.statements import AlterTable, Redefinition
+from sql.statements import AlterTable, ChangeObjects, Redefinition
 from sql.syntax import Node
 from sql.table_changes import with_name
 
 
-def rename(binding: Binding, node: Node) -> AlterTable:
+def rename(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     """ALTER TABLE .. RENAME TO, ALTER SCHEMA .. RENAME TO; other kinds are 0A000."""
     match node.renameType:
         case ObjectType.OBJECT_TABLE:
             return _rename_table(binding, node)
         case ObjectType.OBJECT_SCHEMA:
             return _rename_schema(binding, node)
+        case ObjectType.OBJECT_SEQUENCE:
+            return renamed_sequence(
+                binding,
+                node.relation,
+                node.newname,
+                missing_ok=node.missing_ok,
+                tag="ALTER SEQUENCE",
+            )
         case ObjectType.OBJECT_COLUMN:
             return _rename_column(binding, node)
         case ObjectType.OBJECT_TABCONSTRAINT:

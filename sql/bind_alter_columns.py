@@ -17,22 +17,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pglast.enums import AlterTableType, ConstrType
+from pglast.enums import AlterTableType, ConstrType, DropBehavior
 
 from sql.bind_checks import CheckNode, bind_checks
-from sql.bind_definitions import column_of, history_option
+from sql.bind_columns import Parts, column_default, column_of, refuse_type
+from sql.bind_definitions import history_option
 from sql.bind_from import scan, table_item
+from sql.bind_generated import with_generated
 from sql.bind_keys import KEY_KINDS, KeyNode, bind_keys
 from sql.binding import Binding
 from sql.catalog import Column, Key, Table
+from sql.catalog_objects import INT_BOUNDS, SequenceDefinition
 from sql.coerce import ASSIGNMENT, coerce, stored
 from sql.column_expressions import (
     bound_check,
     bound_default,
     check_scope,
-    default_value,
-    defined_default,
     expression_of,
+    row_default,
 )
 from sql.errors import SqlError, mismatch, not_supported
 from sql.names import type_of
@@ -41,6 +43,7 @@ from sql.scope import Scope
 from sql.statements import AlterTable, Redefinition
 from sql.syntax import Node, at
 from sql.table_changes import (
+    generated_from,
     with_column,
     with_definition,
     with_other_values,
@@ -78,6 +81,7 @@ class Altering:
     checks: list[str] = field(default_factory=list[str])
     keys: list[KeyNode] = field(default_factory=list[KeyNode])
     new_checks: list[CheckNode] = field(default_factory=list[CheckNode])
+    sequences: dict[str, SequenceDefinition] = field(default_factory=dict[str, SequenceDefinition])
     notices: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
     def ordinal(self, name: str) -> int:
@@ -116,6 +120,10 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
         (Redefinition(table, after),),
         notices=tuple(work.notices),
         rewrite=_rewrite(work) if work.rewrites else None,
+        sequences=tuple(
+            (next(at for at, c in enumerate(after.columns) if c.name == name), sequence)
+            for name, sequence in work.sequences.items()
+        ),
         validations=validations(binding, after, work.required, work.checks, _new_keys(work)),
     )
 
@@ -145,8 +153,6 @@ def _rewrite(work: Altering) -> Plan:
 
 def _add_column(work: Altering, command: Node) -> None:
     node = command.def_
-    keys: list[KeyNode] = []
-    checks: list[CheckNode] = []
     if any(column.name == node.colname for column in work.table.columns):
         message = f'column "{node.colname}" of relation "{work.table.name}" already exists'
         if not command.missing_ok:
@@ -154,16 +160,22 @@ def _add_column(work: Altering, command: Node) -> None:
         work.notices.append(("42701", f"{message}, skipping"))
         return
     check_column_name(node.colname)
-    column = column_of(work.binding, work.table.name, node, keys, checks)
+    parts = Parts(work.table.schema, work.table.name, taken=[*work.sequences.values()])
+    column = column_of(work.binding, node, parts)
     work.table = with_column(work.table, column)
-    value = default_value(work.binding, column)
+    work.sequences |= parts.sequences
+    if column.name in parts.generated:
+        columns = with_generated(work.binding, work.table, parts.generated)
+        work.table = replace(work.table, columns=columns)
+    makes_own = column.name in parts.sequences or column.name in parts.generated
+    value = Const(None, column.type) if makes_own else row_default(work.binding, work.table, -1)
     work.values.append(value)
-    if not (isinstance(value, Const) and value.value is None):
+    if makes_own or column.sequence or not (isinstance(value, Const) and value.value is None):
         work.rewrites = True
     if column.not_null:
         work.required.append(column.name)
-    work.keys += keys
-    work.new_checks += checks
+    work.keys += parts.keys
+    work.new_checks += parts.checks
 
 
 def check_column_name(name: str) -> None:
@@ -181,6 +193,27 @@ def _drop_column(work: Altering, command: Node) -> None:
             raise
         work.notices.append(("00000", f"{error.message}, skipping"))
         return
+    table = work.table
+    depending = generated_from(table, command.name)
+    if depending and command.behavior != DropBehavior.DROP_CASCADE:
+        told = [
+            f"column {column.name} of table {table.name} depends on column {command.name} "
+            f"of table {table.name}"
+            for column in depending
+        ]
+        message = (
+            f"cannot drop column {command.name} of table {table.name} because other objects "
+            "depend on it"
+        )
+        hint = "Use DROP ... CASCADE to drop the dependent objects too."
+        raise SqlError("2BP01", message, detail="\n".join(told), hint=hint)
+    for column in depending:
+        text = f"drop cascades to column {column.name} of table {table.name}"
+        work.notices.append(("00000", text))
+        place = work.ordinal(column.name)
+        work.table = without_column(work.table, place)
+        del work.values[place]
+    ordinal = work.ordinal(command.name)
     if len(work.table.columns) == 1:
         raise not_supported("a table without columns", None)
     work.table = without_column(work.table, ordinal)
@@ -189,9 +222,25 @@ def _drop_column(work: Altering, command: Node) -> None:
 
 def _set_default(work: Altering, command: Node) -> None:
     column = work.column(command.name)
-    bare = replace(column, has_default=False, default=None, expression=None)
+    if column.identity:
+        message = f'column "{column.name}" of relation "{work.table.name}" is an identity column'
+        hint = (
+            None
+            if command.def_ is not None
+            else "Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead."
+        )
+        raise SqlError("42601", message, hint=hint)
+    if column.generated is not None:
+        message = f'column "{column.name}" of relation "{work.table.name}" is a generated column'
+        hint = (
+            "Use ALTER TABLE ... ALTER COLUMN ... SET EXPRESSION instead."
+            if command.def_ is not None
+            else "Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead."
+        )
+        raise SqlError("42601", message, hint=hint)
+    bare = replace(column, has_default=False, default=None, expression=None, sequence=0)
     if command.def_ is not None:
-        bare = defined_default(work.binding, bare, command.def_)
+        bare = column_default(work.binding, bare, command.def_)
     work.define(command.name, lambda _: bare)
 
 
@@ -215,7 +264,9 @@ def _alter_type(work: Altering, command: Node) -> None:
     if node.collClause is not None:
         raise not_supported("COLLATE", at(node.collClause.location))
     type_ = type_of(node.typeName)
-    column_of(work.binding, work.table.name, _plain(node, column.name), [], [])
+    refuse_type(node, type_)
+    if column.identity or column.generated is not None or column.sequence:
+        _refuse_typed(column, type_, node)
     value = _converted(work, column, type_, node.raw_default, ordinal)
     altered = _with_default_of(work, column, type_)
     if node.raw_default is None and _keeps_values(column.type, type_):
@@ -227,9 +278,12 @@ def _alter_type(work: Altering, command: Node) -> None:
     _recheck(work, column.name)
 
 
-def _plain(node: Node, name: str) -> Node:
-    """The definition of a column of that type and nothing else: whether it may be stored."""
-    return type(node)(colname=name, typeName=node.typeName, location=node.location)
+def _refuse_typed(column: Column, type_: SqlType, node: Node) -> None:
+    """What a column that makes its own values cannot become."""
+    if column.identity and type_.name not in INT_BOUNDS:
+        raise SqlError("22023", "identity column type must be smallint, integer, or bigint")
+    if column.generated is not None:
+        raise not_supported("another type of a generated column", at(node.typeName.location))
 
 
 def _keeps_values(old: SqlType, new: SqlType) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pglast import ast
 from pglast.enums import SubLinkType
 
+from sql.bind_overriding import check_assigned
 from sql.binding import Binding
 from sql.catalog import Column, Table
 from sql.coerce import ASSIGNMENT, coerce, float_literal, stored
@@ -116,6 +117,7 @@ def assignments(
         if target.indirection:
             raise not_supported("assigning to a part of a column", at(target.location))
         column = table.columns[ordinal]
+        check_assigned(column, default=expr is None)
         done = (
             default_value(binding, column)
             if expr is None

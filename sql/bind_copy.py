@@ -11,7 +11,7 @@ from sql.bind_from import find_table, scan, table_item
 from sql.bind_queries import bind_query
 from sql.binding import Binding
 from sql.catalog import Table
-from sql.column_expressions import NEW_ROWS, default_value, parts
+from sql.column_expressions import NEW_ROWS, parts, row_default
 from sql.errors import SqlError, not_supported
 from sql.look_up import refuse_system_write
 from sql.plan import ColumnRef, Filter, Plan, Project, Values
@@ -96,11 +96,12 @@ def _ordinals(table: Table, node: Node) -> tuple[int, ...]:
 
 def _defaults(binding: Binding, table: Table, given: Sequence[int]) -> Values | None:
     """A row of what the columns get that the data does not have."""
-    missing = [column for at, column in enumerate(table.columns) if at not in given]
+    missing = [at for at in range(len(table.columns)) if at not in given]
     if not missing:
         return None
-    made = tuple([binding.new_column(column.name, column.type) for column in missing])
-    return Values(made, (tuple([default_value(binding, column) for column in missing]),))
+    columns = [table.columns[at] for at in missing]
+    made = tuple([binding.new_column(column.name, column.type) for column in columns])
+    return Values(made, (tuple([row_default(binding, table, at) for at in missing]),))
 
 
 def _copied(binding: Binding, node: Node) -> Query:

@@ -8,15 +8,21 @@ from pglast import ast
 from pglast.enums import ConstrType, DropBehavior, ObjectType, OnCommitAction
 
 from sql.bind_checks import CheckNode, bind_checks
+from sql.bind_columns import CONSTRAINTS, Parts, column_of
+from sql.bind_generated import with_generated
 from sql.bind_keys import KEY_KINDS, KeyNode, bind_keys
 from sql.binding import Binding
 from sql.catalog import SYSTEM_TIMELINE, Column, Table
-from sql.column_expressions import defined_default
 from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema
 from sql.interval_input import parse_interval
-from sql.look_up import check_database, look_up, refuse_system_change, schema_exists
-from sql.names import type_of
-from sql.statements import CreateSchema, CreateTable, DropSchema, DropTable
+from sql.look_up import (
+    check_database,
+    look_up,
+    refuse_system_change,
+    relation_exists,
+    schema_exists,
+)
+from sql.statements import ChangeObjects, CreateSchema, CreateTable, DropSchema, DropTable
 from sql.syntax import Node, at, is_a, strings
 from sql.system_relations import SYSTEM_SCHEMA
 
@@ -30,14 +36,6 @@ _DAY_US: Final = 86_400_000_000
 _DAYS_PER_MONTH: Final = 30
 _HISTORY_US_MAX: Final = 100 * 366 * _DAY_US
 """A hundred years: longer than anybody keeps a table, and far from the ends of int8."""
-
-_CONSTRAINTS: Final = {
-    ConstrType.CONSTR_FOREIGN: "FOREIGN KEY",
-    ConstrType.CONSTR_EXCLUSION: "EXCLUDE",
-    ConstrType.CONSTR_IDENTITY: "GENERATED AS IDENTITY",
-    ConstrType.CONSTR_GENERATED: "a generated column",
-}
-
 
 # --- CREATE ------------------------------------------------------------------------------------
 
@@ -53,36 +51,50 @@ def create_table(
     relation = node.relation
     _refuse_table_forms(node)
     history_us = history_option(node.options or ())
-    schema = _creation_schema(binding, relation)
-    exists = look_up(binding, relation.relname, schema=schema, decides=True) is not None
+    schema = creation_schema(binding, relation)
+    exists = relation_exists(binding, schema, relation.relname)
     if exists and not node.if_not_exists:
         raise duplicate_table(relation.relname)
     columns = list(columns)
-    keys: list[KeyNode] = []
-    checks: list[CheckNode] = []
+    parts = Parts(schema, relation.relname)
     for element in node.tableElts or ():
         if is_a(element, ast.Constraint):
-            if element.contype in KEY_KINDS:
-                keys.append(KeyNode(element))
-                continue
-            if element.contype == ConstrType.CONSTR_CHECK:
-                checks.append(CheckNode(element))
-                continue
-            what = _CONSTRAINTS.get(element.contype, "this constraint")
-            raise not_supported(what, at(element.location))
+            _table_constraint(element, parts)
+            continue
         if not is_a(element, ast.ColumnDef):
             raise not_supported("LIKE in CREATE TABLE", at(element.relation.location))
-        columns.append(column_of(binding, relation.relname, element, keys, checks))
+        columns.append(column_of(binding, element, parts))
     if not columns:
         # Neither Parquet nor Arrow's stream can say how many rows of nothing there are.
         raise not_supported("a table without columns", at(relation.location))
     _check_names(columns)
-    bound, found = bind_keys(binding.context.catalog, schema, relation.relname, columns, keys)
+    bound, found = bind_keys(binding.context.catalog, schema, relation.relname, columns, parts.keys)
     bare = Table(0, schema, relation.relname, "", bound, keys=found)
-    checked = bind_checks(binding, bare, checks)
+    bare = replace(bare, columns=with_generated(binding, bare, parts.generated))
+    checked = bind_checks(binding, bare, parts.checks)
+    places = {column.name: place for place, column in enumerate(bare.columns)}
     return CreateTable(
-        schema, relation.relname, bound, exists, timeline, history_us, found, checked
+        schema,
+        relation.relname,
+        bare.columns,
+        exists,
+        timeline,
+        history_us,
+        found,
+        checked,
+        tuple((places[name], sequence) for name, sequence in parts.sequences.items()),
     )
+
+
+def _table_constraint(element: Node, parts: Parts) -> None:
+    """A constraint that stands beside the columns."""
+    match element.contype:
+        case kind if kind in KEY_KINDS:
+            parts.keys.append(KeyNode(element))
+        case ConstrType.CONSTR_CHECK:
+            parts.checks.append(CheckNode(element))
+        case kind:
+            raise not_supported(CONSTRAINTS.get(kind, "this constraint"), at(element.location))
 
 
 def _refuse_table_forms(node: Node) -> None:
@@ -134,7 +146,8 @@ def _history(option: Node) -> int:
     return micros
 
 
-def _creation_schema(binding: Binding, relation: Node) -> str:
+def creation_schema(binding: Binding, relation: Node) -> str:
+    """The schema that a new relation comes to. Raises 3F000, 42501."""
     context, place = binding.context, at(relation.location)
     check_database(binding, relation)
     schema: str | None = relation.schemaname
@@ -165,59 +178,6 @@ def _check_names(columns: Sequence[Column]) -> None:
         seen.add(column.name)
 
 
-def column_of(
-    binding: Binding, table: str, node: Node, keys: list[KeyNode], checks: list[CheckNode]
-) -> Column:
-    """A column; constraints that stand at it are added to `keys` and `checks`."""
-    type_ = type_of(node.typeName)
-    if type_.name in ("interval", "name", "oid"):
-        raise not_supported(f"a column of type {type_.name}", at(node.typeName.location))
-    for used, what in ((node.compression, "COMPRESSION"), (node.storage_name, "STORAGE")):
-        if used:
-            raise not_supported(what, at(node.location))
-    not_null: bool | None = None
-    default: Column | None = None
-    bare = Column(node.colname, type_)
-    for constraint in node.constraints or ():
-        place = at(constraint.location)
-        match constraint.contype:
-            case ConstrType.CONSTR_NULL | ConstrType.CONSTR_NOTNULL:
-                wanted = constraint.contype == ConstrType.CONSTR_NOTNULL
-                if not_null is not None and not_null is not wanted:
-                    message = (
-                        f'conflicting NULL/NOT NULL declarations for column "{node.colname}" '
-                        f'of table "{table}"'
-                    )
-                    raise SqlError("42601", message, place)
-                not_null = wanted
-            case ConstrType.CONSTR_DEFAULT:
-                if default is not None:
-                    message = (
-                        f'multiple default values specified for column "{node.colname}" '
-                        f'of table "{table}"'
-                    )
-                    raise SqlError("42601", message, place)
-                default = defined_default(binding, bare, constraint.raw_expr)
-            case kind if kind in KEY_KINDS:
-                keys.append(KeyNode(constraint, node.colname))
-            case ConstrType.CONSTR_CHECK:
-                checks.append(CheckNode(constraint, node.colname))
-            case kind:
-                raise not_supported(_CONSTRAINTS.get(kind, "this constraint"), place)
-    if not_null is False and any(key.primary and key.column == node.colname for key in keys):
-        message = (
-            f'conflicting NULL/NOT NULL declarations for column "{node.colname}" of table "{table}"'
-        )
-        raise SqlError("42601", message, at(_last_null(node).location))
-    return replace(bare if default is None else default, not_null=bool(not_null))
-
-
-def _last_null(node: Node) -> Node:
-    """The later one of NULL and PRIMARY KEY."""
-    kinds = (ConstrType.CONSTR_NULL, ConstrType.CONSTR_PRIMARY)
-    return [item for item in node.constraints if item.contype in kinds][-1]
-
-
 def create_schema(binding: Binding, node: Node) -> CreateSchema:
     """CREATE SCHEMA [IF NOT EXISTS]."""
     if node.schemaElts:
@@ -244,13 +204,17 @@ def check_schema_name(name: str) -> None:
 # --- DROP --------------------------------------------------------------------------------------
 
 
-def drop(binding: Binding, node: Node) -> DropTable | DropSchema:
+def drop(binding: Binding, node: Node) -> DropTable | DropSchema | ChangeObjects:
     """DROP TABLE or DROP SCHEMA; other kinds are 0A000."""
     match node.removeType:
         case ObjectType.OBJECT_TABLE:
             return _drop_tables(binding, node)
         case ObjectType.OBJECT_SCHEMA:
             return _drop_schemas(binding, node)
+        case ObjectType.OBJECT_SEQUENCE:
+            from sql.bind_sequence_definitions import drop_sequences
+
+            return drop_sequences(binding, node)
         case kind:
             what = kind.name.removeprefix("OBJECT_").replace("_", " ")
             raise not_supported(f"DROP {what}", None)

@@ -20,6 +20,8 @@ from sql.bind_calls import (
 from sql.bind_folding import folded
 from sql.bind_ordered_sets import check_within, keys_within, sorted_nodes
 from sql.bind_rewrites import rewritten
+from sql.bind_sequences import CALLS as SEQUENCE_CALLS
+from sql.bind_sequences import sequence_call
 from sql.bind_sets import returns_set, set_call
 from sql.bind_windows import window_call
 from sql.binding import BindContext, Binding
@@ -64,6 +66,8 @@ def function_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     if node.over is not None:
         return window_call(binding, scope, node)
     _check_forms(node, name)
+    if name in SEQUENCE_CALLS:
+        return sequence_call(binding, scope, node)
     if not node.args and not node.agg_star and name in _SESSION:
         binding.uses_now = binding.uses_now or name in _CLOCK
         binding.uses_session = True

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pglast.enums import OnConflictAction
 
 from sql.bind_assignment import (
+    DEFAULT,
     assigned,
     assigned_value,
     check_width,
@@ -14,11 +15,12 @@ from sql.bind_assignment import (
 )
 from sql.bind_conflict import on_conflict
 from sql.bind_from import find_table
+from sql.bind_overriding import takes_value
 from sql.bind_queries import SelectResult, bind_query, bind_with
 from sql.bind_returning import Rows, returning, tables_read
 from sql.binding import Binding
 from sql.catalog import Column, Table
-from sql.column_expressions import default_value
+from sql.column_expressions import default_value, row_default
 from sql.errors import SqlError, not_supported
 from sql.look_up import refuse_system_write
 from sql.plan import ColumnRef, Expr, Plan, Project, Values
@@ -34,12 +36,11 @@ def insert(binding: Binding, node: Node, known: Mapping[str, SelectResult] | Non
     scope = Scope(ctes=dict(known or {}))
     if node.withClause is not None:
         bind_with(binding, scope, node.withClause)
-    if node.override is not None and int(node.override) != 0:
-        raise not_supported("OVERRIDING", None)
     table = find_table(binding, node.relation)
     refuse_system_write(table)
     targets = insert_columns(table, node.cols)
     select = node.selectStmt
+    binding.makes_rows = True
     if select is None:
         source: Plan = one_row(binding, table, {})
     elif select.valuesLists and not (
@@ -47,7 +48,10 @@ def insert(binding: Binding, node: Node, known: Mapping[str, SelectResult] | Non
     ):
         source = _values(binding, scope, table, targets, select.valuesLists, node)
     else:
+        binding.makes_rows = False
         source = _select(binding, scope, table, targets, select, node)
+    binding.makes_rows = False
+    _check_filled(binding, table)
     source = pruned(source)
     conflict = _conflict(binding, scope, table, node)
     rows = Rows(ModifyKind.INSERT, old=conflict is not None and conflict.update is not None)
@@ -63,6 +67,13 @@ def insert(binding: Binding, node: Node, known: Mapping[str, SelectResult] | Non
         returning_tables=returned.tables,
         conflict=conflict,
     )
+
+
+def _check_filled(binding: Binding, table: Table) -> None:
+    """Values of sequences are filled in by table: of two parts it would not be known whose."""
+    if table.oid in binding.inserted and table.oid in binding.filled:
+        raise not_supported("several INSERTs into one table with a sequence in one statement")
+    binding.inserted.add(table.oid)
 
 
 def _conflict(binding: Binding, scope: Scope, table: Table, node: Node) -> Conflict | None:
@@ -91,13 +102,14 @@ def _values(
     constants = {
         ordinal: default_value(binding, column)
         for ordinal, column in enumerate(columns)
-        if column.expression is None
+        if column.expression is None and not (column.sequence or column.identity)
     }
     rows: list[tuple[Expr, ...]] = []
     for row in lists:
         given = {
             targets[index]: assigned_value(binding, scope, item, columns[targets[index]])
             for index, item in enumerate(row)
+            if takes_value(columns[targets[index]], node.override, default=type(item) is DEFAULT)
         }
         # Defaults that are computed are computed for each row.
         values = [
@@ -129,20 +141,25 @@ def _select(
 ) -> Plan:
     result = bind_query(binding, select, Scope(ctes=dict(scope.ctes)))
     check_width(node.cols, targets, result.nodes)
-    return stored_rows(binding, table, targets, result)
+    return stored_rows(binding, table, targets, result, node.override)
 
 
 def stored_rows(
-    binding: Binding, table: Table, targets: Sequence[int], result: SelectResult
+    binding: Binding,
+    table: Table,
+    targets: Sequence[int],
+    result: SelectResult,
+    override: Node = None,
 ) -> Plan:
     """The rows of a query as a table stores them, defaults filled in."""
     given = {
         ordinal: _selected(binding, result, index, table.columns[ordinal])
         for index, ordinal in enumerate(targets[: len(result.columns)])
+        if takes_value(table.columns[ordinal], override, default=False)
     }
     exprs = [
-        given.get(ordinal) or default_value(binding, column)
-        for ordinal, column in enumerate(table.columns)
+        given.get(ordinal) or row_default(binding, table, ordinal)
+        for ordinal in range(len(table.columns))
     ]
     made = tuple([binding.new_column(column.name, column.type) for column in table.columns])
     return Project(result.plan, made, tuple(exprs))

@@ -46,7 +46,7 @@ def bind_keys(
         place = at([node for node in nodes if node.primary][1].node.location)
         message = f'multiple primary keys for table "{table}" are not allowed'
         raise SqlError("42P16", message, place)
-    taken = {table, *_relations(catalog, schema)}
+    taken = {table, *relation_names(catalog, schema)}
     # Names that were given are taken before any is made up.
     for node in ordered:
         given = node.node.conname
@@ -75,9 +75,13 @@ def bind_keys(
     return tuple(bound), tuple(keys)
 
 
-def _relations(catalog: Catalog, schema: str) -> set[str]:
+def relation_names(catalog: Catalog, schema: str) -> set[str]:
+    """Names of a schema that no new relation may have."""
+    things = {thing.name for thing in catalog.objects.values() if thing.schema == schema}
     here = [table for (where, _), table in catalog.tables.items() if where == schema]
-    return {table.name for table in here} | {key.name for table in here for key in table.keys}
+    return (
+        things | {table.name for table in here} | {key.name for table in here for key in table.keys}
+    )
 
 
 def _key(columns: Sequence[Column], key: KeyNode) -> Key:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from sql.catalog import Catalog, LookUp, Table
+from sql.catalog_objects import SequenceDefinition
 from sql.errors import SqlError
 from sql.plan import ColumnId, ColumnRef, CteId, Expr, Param, PlanColumn
 from sql.syntax import at
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from sql.syntax import Node
 
 PARAMETERS_MAX: Final = 65_535
+
+SUPPLIED_BASE: Final = 1 << 20
+"""Parameters above it are supplied by the session; they are numbered at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,18 @@ class Binding:
     """The recursions whose steps are being bound."""
     substitutes: list[tuple[Expr, ...]] = field(default_factory=list[tuple[Expr, ...]])
     """What $1, $2 .. are in an expression that stands for a call (`stand_ins.py`)."""
+    supplied: list[tuple[str, SequenceDefinition | None]] = field(
+        default_factory=list[tuple[str, SequenceDefinition | None]]
+    )
+    """What the session finds before the statement runs: nextval, currval, lastval."""
+    filled: dict[int, dict[int, SequenceDefinition]] = field(
+        default_factory=dict[int, dict[int, SequenceDefinition]]
+    )
+    """Columns of tables, by oid, that get the next values of sequences when rows are written."""
+    inserted: set[int] = field(default_factory=set[int])
+    """Tables, by oid, that the statement inserts into."""
+    makes_rows: bool = False
+    """Rows are being bound one by one: a default is of one row."""
     parameter_places: dict[int, int] = field(default_factory=dict[int, int])
 
     def expression(self, scope: "Scope", node: "Node") -> Expr:

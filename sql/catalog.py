@@ -4,10 +4,11 @@ The coordinator keeps the versions (`coordinator/core/catalog.py`); this module 
 schema, a table and a column are, and how a name is found along the search path.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from sql.catalog_objects import RELATION, CatalogObject, SequenceDefinition
 from sql.types import SqlType, Value
 
 
@@ -30,6 +31,13 @@ class Column:
     so that it matters."""
     stored: str = ""
     """The name of its field in files and batches, if that is not the column's own."""
+
+    sequence: int = 0
+    """The oid of the sequence whose next value is its default, 0: none."""
+    identity: str = ""
+    """`always` or `by default`, if it is GENERATED AS IDENTITY."""
+    generated: str | None = None
+    """The text of GENERATED ALWAYS AS (..) STORED."""
 
     @property
     def field(self) -> str:
@@ -135,6 +143,22 @@ class Catalog:
         default_factory=lambda: {SYSTEM_TIMELINE.name: SYSTEM_TIMELINE}
     )
     read_holds: Mapping[str, ReadHold] = field(default_factory=dict[str, ReadHold])
+    objects: Mapping[tuple[str, str, str], CatalogObject] = field(
+        default_factory=dict[tuple[str, str, str], CatalogObject]
+    )
+    """By space of names, schema and name."""
+
+    def relation(self, schema: str, name: str) -> CatalogObject | None:
+        """A sequence, view or index by its name."""
+        return self.objects.get((RELATION, schema, name)) if self.objects else None
+
+    def sequences(self) -> Iterator[SequenceDefinition]:
+        """All sequences."""
+        return (found for found in self.objects.values() if found.kind == "sequence")
+
+    def sequence_by_oid(self, oid: int) -> SequenceDefinition | None:
+        """The sequence with this oid."""
+        return next((found for found in self.sequences() if found.oid == oid), None)
 
     def find(self, name: str, *, schema: str | None, search_path: Sequence[str]) -> Table | None:
         """The table by qualified name, or the first of that name along the search path."""

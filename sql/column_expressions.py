@@ -19,14 +19,16 @@ from pglast import ast, parser
 from pglast.stream import RawStream
 
 from sql.bind_from import scan, table_item
-from sql.binding import Binding
-from sql.catalog import Check, Column, Table
+from sql.binding import SUPPLIED_BASE, Binding
+from sql.catalog import Check, Column, LookUp, Table
+from sql.catalog_objects import SequenceDefinition
 from sql.coerce import ASSIGNMENT, coerce, stored, to_boolean
-from sql.errors import SqlError, mismatch
-from sql.plan import Const, Expr, Plan, Project
+from sql.errors import SqlError, mismatch, not_supported
+from sql.functions import cast
+from sql.plan import Call, Const, Expr, Param, Plan, Project, Scan
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a, unsupported
-from sql.types import BOOL, SqlType, display
+from sql.types import BOOL, INT8, SqlType, display
 
 NEW_ROWS = "new"
 """The relation of rows that a statement makes."""
@@ -81,16 +83,55 @@ def column_names(node: Node) -> tuple[str, ...]:
 
 
 def default_value(binding: Binding, column: Column) -> Expr:
-    """What a column gets that is given no value. Every use is an expression of its own."""
+    """What a column gets that is given no value. Every use is an expression of its own.
+
+    A column that is generated has no value before all others are known. 0A000 for the next value
+    of a sequence where rows are not bound one by one; `row_default` has it filled in.
+    """
+    if column.sequence or column.identity:
+        return _next_value(binding, column)
     if column.expression is None:
         return Const(column.default if column.has_default else None, column.type)
     node = expression_of(column.expression)
-    return _unplaced(partial(bound_default, binding, column, node))
+    return unplaced(partial(bound_default, binding, column, node))
+
+
+def row_default(binding: Binding, table: Table, ordinal: int) -> Expr:
+    """The same for each row of a query or of COPY; sequences give values when rows are written."""
+    column = table.columns[ordinal]
+    sequence = _sequence_of(binding, column)
+    if sequence is None:
+        return default_value(binding, column)
+    binding.filled.setdefault(table.oid, {})[ordinal] = sequence
+    return Const(None, column.type)
+
+
+def _sequence_of(binding: Binding, column: Column) -> SequenceDefinition | None:
+    if not column.sequence:
+        return None
+    found = binding.context.catalog.sequence_by_oid(column.sequence)
+    assert found is not None, "a sequence that a column uses is not dropped"
+    binding.look_ups.add(LookUp(found.schema, found.name, found.oid))
+    return found
+
+
+def _next_value(binding: Binding, column: Column) -> Expr:
+    sequence = _sequence_of(binding, column)
+    assert sequence is not None, "an identity column has a sequence"
+    if not binding.makes_rows:
+        raise not_supported(f'the default of column "{column.name}" here')
+    binding.supplied.append(("nextval", sequence))
+    value = Param(SUPPLIED_BASE + len(binding.supplied), INT8)
+    if column.type.name == "int8":
+        return value
+    narrowed = cast("int8", column.type.name)
+    assert narrowed is not None, "integers have casts to each other"
+    return Call(narrowed, (value,), column.type)
 
 
 def bound_default(binding: Binding, column: Column, node: Node) -> Expr:
     """A DEFAULT as its column stores it. Raises what PostgreSQL does at its definition."""
-    _refuse_subqueries(node, "DEFAULT expression")
+    refuse_subqueries(node, "DEFAULT expression")
     expr = binding.expression(Scope(clause="DEFAULT"), node)
     done = coerce(binding, expr, node, column.type, ASSIGNMENT)
     if done is None:
@@ -119,7 +160,7 @@ def defined_default(binding: Binding, column: Column, node: Node) -> Column:
 
 def check_scope(
     binding: Binding, table: Table, relation: str | None = NEW_ROWS
-) -> tuple[Plan, Scope]:
+) -> tuple[Scan, Scope]:
     """Rows of `new`, or the table's own, and the names that a constraint of it may use."""
     scanned = scan(binding, table, relation=relation)
     items = [table_item(scanned, table, None)]
@@ -128,7 +169,7 @@ def check_scope(
 
 def bound_check(binding: Binding, scope: Scope, node: Node) -> Expr:
     """The condition of a CHECK."""
-    _refuse_subqueries(node, "check constraint")
+    refuse_subqueries(node, "check constraint")
     return to_boolean(binding, binding.expression(scope, node), node, "CHECK")
 
 
@@ -136,19 +177,21 @@ def check_plan(binding: Binding, table: Table, checks: Sequence[Check]) -> Plan:
     """Rows of `new` as one boolean a constraint: false where it is violated."""
     scanned, scope = check_scope(binding, table)
     nodes = [expression_of(check.expression) for check in checks]
-    exprs = tuple([_unplaced(partial(bound_check, binding, scope, node)) for node in nodes])
+    exprs = tuple([unplaced(partial(bound_check, binding, scope, node)) for node in nodes])
     made = tuple([binding.new_column(check.name, BOOL) for check in checks])
     return Project(scanned, made, exprs)
 
 
-def _refuse_subqueries(node: Node, where: str) -> None:
+def refuse_subqueries(node: Node, where: str) -> None:
+    """0A000 for a subquery where none may be."""
     found = [part for part in parts(node) if is_a(part, ast.SubLink)]
     if found:
         place = min(part.location for part in found)
         raise SqlError("0A000", f"cannot use subquery in {where}", at(place))
 
 
-def _unplaced(bind: Callable[[], Expr]) -> Expr:
+def unplaced(bind: Callable[[], Expr]) -> Expr:
+    """What is bound from kept text: its errors have no place (X2)."""
     try:
         return bind()
     except SqlError as error:

@@ -14,6 +14,7 @@ INVARIANTS
 
 from sql.binding import Binding
 from sql.catalog import WHOLE_CATALOG, LookUp, Table
+from sql.catalog_objects import SequenceDefinition
 from sql.errors import SqlError
 from sql.syntax import Node, at
 from sql.system_catalogs import PG_CATALOG, system_catalog
@@ -46,6 +47,31 @@ def _system_catalog(binding: Binding, name: str, schema: str | None) -> Table | 
     if table is not None:
         binding.look_ups.add(WHOLE_CATALOG)
     return table
+
+
+def look_up_sequence(
+    binding: Binding, name: str, *, schema: str | None
+) -> SequenceDefinition | None:
+    """The sequence of that name, or None. 42809 if something else is called so."""
+    for candidate in binding.context.search_path if schema is None else (schema,):
+        table = binding.context.catalog.tables.get((candidate, name))
+        found = binding.context.catalog.relation(candidate, name)
+        if isinstance(found, SequenceDefinition):
+            binding.look_ups.add(LookUp(candidate, name, found.oid))
+            return found
+        if table is not None or found is not None:
+            raise SqlError("42809", f'"{name}" is not a sequence')
+        binding.look_ups.add(LookUp(candidate, name, None))
+    return None
+
+
+def relation_exists(binding: Binding, schema: str, name: str) -> bool:
+    """Whether a table, sequence, view or index is called so; the statement rests on the answer."""
+    catalog = binding.context.catalog
+    table, thing = catalog.tables.get((schema, name)), catalog.relation(schema, name)
+    oid = table.oid if table is not None else None if thing is None else thing.oid
+    binding.look_ups.add(LookUp(schema, name, oid))
+    return oid is not None
 
 
 def schema_exists(binding: Binding, name: str) -> bool:

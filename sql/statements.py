@@ -19,6 +19,7 @@ from enum import IntEnum, StrEnum
 from typing import TypeAlias
 
 from sql.catalog import SYSTEM_TIMELINE, Check, Column, Key, LookUp, Table, Timeline
+from sql.catalog_objects import CatalogObject, SequenceDefinition
 from sql.plan import Expr, Plan, RelationId, Values
 from sql.types import SqlType
 
@@ -180,6 +181,8 @@ class CreateTable:
     history_us: int | None = None
     keys: tuple[Key, ...] = ()
     checks: tuple[Check, ...] = ()
+    sequences: tuple[tuple[int, SequenceDefinition], ...] = ()
+    """Those of serial and identity columns, by ordinal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +202,47 @@ class Truncate:
     """TRUNCATE; each table once."""
 
     tables: tuple[Table, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Redefinition:
+    """A table before and after."""
+
+    before: Table
+    after: Table
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSequence:
+    """The session gives it its oid and state. `exists`: IF NOT EXISTS found one; notice only."""
+
+    sequence: SequenceDefinition
+    exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeObjects:
+    """DDL whose changes are known when it is bound. `fresh`: sequences that begin anew. `notices`:
+    SQLSTATE, text, detail.
+    """
+
+    tag: str
+    objects: tuple[CatalogObject, ...] = ()
+    dropped: tuple[CatalogObject, ...] = ()
+    tables: tuple[Redefinition, ...] = ()
+    dropped_tables: tuple[Table, ...] = ()
+    fresh: frozenset[int] = frozenset()
+    notices: tuple[tuple[str, str, str | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SetSequence:
+    """setval() as the only column of a query, whose rows are the value and whether it counts as
+    handed out.
+    """
+
+    sequence: SequenceDefinition
+    query: Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,14 +268,6 @@ class DropSchema:
     names: tuple[str, ...]
     tables: tuple[Table, ...] = ()
     missing: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Redefinition:
-    """A table before and after."""
-
-    before: Table
-    after: Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +301,8 @@ class AlterTable:
     missing: str | None = None
     tag: str = "ALTER TABLE"
     rewrite: Plan | None = None
+    sequences: tuple[tuple[int, SequenceDefinition], ...] = ()
+    """Those of new serial and identity columns, by ordinal in the table after."""
     validations: tuple[Validation, ...] = ()
     notices: tuple[tuple[str, str], ...] = ()
 
@@ -416,10 +454,11 @@ class Empty:
 
 
 Bound: TypeAlias = (
-    Query | Modify | Compound | CopyIn | CopyOut | CreateTable | DropTable | CreateSchema
-    | DropSchema | AlterTable | CreateTimeline | DropTimeline | AdvanceTimeline | CreateReadHold | DropReadHold
-    | ExplainTimestamp | Maintenance | CreateTableAs | Truncate
-    | TransactionControl | SetVariable | ShowVariable | ResetVariable | Discard | Explain | Empty
+    CreateSequence | ChangeObjects | SetSequence | Query | Modify | Compound | CopyIn | CopyOut
+    | CreateTable | DropTable | CreateSchema | DropSchema | AlterTable | CreateTimeline
+    | DropTimeline | AdvanceTimeline | CreateReadHold | DropReadHold | ExplainTimestamp
+    | Maintenance | CreateTableAs | Truncate | TransactionControl | SetVariable | ShowVariable
+    | ResetVariable | Discard | Explain | Empty
 )  # fmt: skip
 
 
@@ -437,3 +476,9 @@ class Prepared:
     """It names sessions' state (user, settings, pid): bind again when that changes."""
     look_ups: frozenset[LookUp] = frozenset()
     """Names that its meaning rests on, apart from the definitions of the tables that it uses."""
+    supplied: tuple[tuple[str, SequenceDefinition | None], ...] = ()
+    """Values of sequences that the session finds before it runs: parameters after the client's."""
+    filled: Mapping[int, Mapping[int, SequenceDefinition]] = field(
+        default_factory=dict[int, Mapping[int, SequenceDefinition]]
+    )
+    """Columns, by their table's oid, that get values of sequences when rows are written."""

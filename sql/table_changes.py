@@ -72,7 +72,24 @@ def with_name(table: Table, ordinal: int, name: str) -> Table:
         replace(check, expression=_renamed(check.expression, column.name, name))
         for check in table.checks
     )
-    return replace(_with(table, ordinal, replace(column, name=name)), checks=checks)
+    table = replace(_with(table, ordinal, replace(column, name=name)), checks=checks)
+    columns = tuple(
+        other
+        if other.generated is None
+        else replace(other, generated=_renamed(other.generated, column.name, name))
+        for other in table.columns
+    )
+    return replace(table, columns=columns)
+
+
+def generated_from(table: Table, name: str) -> Sequence[Column]:
+    """The generated columns that are computed from a column."""
+    return [
+        column
+        for column in table.columns
+        if column.generated is not None
+        and name in column_names(expression_of(column.generated))
+    ]
 
 
 def names_in(check: Check) -> Sequence[str]:

@@ -19,16 +19,19 @@ from typing import Final
 from coordinator.core.catalog_records import decode_change, encode_change
 from coordinator.core.messages import (
     CatalogChange,
+    PutObject,
     PutReadHold,
     PutSchema,
     PutTable,
     PutTimeline,
+    RemoveObject,
     RemoveReadHold,
     RemoveSchema,
     RemoveTable,
     RemoveTimeline,
 )
 from sql.catalog import WHOLE_CATALOG, Catalog, LookUp, ReadHold, Table, Timeline
+from sql.catalog_objects import RELATION, CatalogObject
 from storage.stash import Delete, Put, Write
 from storage.types import Timestamp
 
@@ -47,10 +50,21 @@ def apply_changes(
     schemas = set(catalog.schemas)
     timelines = dict(catalog.timelines)
     holds = dict(catalog.read_holds)
+    objects = dict(catalog.objects)
     for change in changes:
         match change:
             case PutTable(table=table):
+                if (RELATION, table.schema, table.name) in objects:
+                    raise Stale(f'relation "{table.name}" already exists')
                 _put_table(tables, schemas, timelines, table, replayed=replayed)
+            case PutObject(object=thing):
+                if thing.schema not in schemas:
+                    raise Stale(f'schema "{thing.schema}" was changed by a concurrent transaction')
+                if thing.space == RELATION and (thing.schema, thing.name) in tables:
+                    raise Stale(f'relation "{thing.name}" already exists')
+                _put_object(objects, thing, replayed=replayed)
+            case RemoveObject(object=thing):
+                _remove_object(objects, thing)
             case RemoveTable(table=table):
                 _remove_table(tables, table)
             case PutSchema(name=name):
@@ -58,7 +72,8 @@ def apply_changes(
                     raise Stale(f'schema "{name}" already exists')
                 schemas.add(name)
             case RemoveSchema(name=name):
-                if name not in schemas or any(schema == name for schema, _ in tables):
+                used = {schema for schema, _ in tables} | {schema for _, schema, _ in objects}
+                if name not in schemas or name in used:
                     raise Stale(f'schema "{name}" was changed by a concurrent transaction')
                 schemas.remove(name)
             case PutTimeline(timeline=timeline):
@@ -76,7 +91,38 @@ def apply_changes(
             case RemoveReadHold(name=name):
                 if holds.pop(name, None) is None:
                     raise Stale(f'read hold "{name}" was dropped by a concurrent transaction')
-    return Catalog(version, frozenset(schemas), tables, timelines, holds)
+    return Catalog(version, frozenset(schemas), tables, timelines, holds, objects)
+
+
+def _put_object(
+    objects: dict[tuple[str, str, str], CatalogObject], thing: CatalogObject, *, replayed: bool
+) -> None:
+    """As `_put_table`: a new one has a free name, another version comes from the one before."""
+    key = (thing.space, thing.schema, thing.name)
+    known = objects.get(key)
+    if known is not None and known.oid != thing.oid:
+        raise Stale(f'"{thing.name}" already exists')
+    if thing.version > 0:
+        if known is None:
+            key_before = next((k for k, other in objects.items() if other.oid == thing.oid), key)
+        else:
+            key_before = key
+        before = objects.pop(key_before, None)
+        if before is None and replayed:
+            pass  # the versions before are compacted away (K4)
+        elif before is None or before.version != thing.version - 1:
+            raise Stale(f'"{thing.name}" was changed by a concurrent transaction')
+    objects[key] = thing
+
+
+def _remove_object(
+    objects: dict[tuple[str, str, str], CatalogObject], thing: CatalogObject
+) -> None:
+    key = (thing.space, thing.schema, thing.name)
+    known = objects.get(key)
+    if known is None or (known.oid, known.version) != (thing.oid, thing.version):
+        raise Stale(f'"{thing.name}" was changed by a concurrent transaction')
+    del objects[key]
 
 
 def _remove_timeline(
@@ -143,7 +189,10 @@ def resolve(catalog: Catalog, name: LookUp) -> int | None:
     if name.name is None:
         return 0 if name.schema in catalog.schemas else None
     table = catalog.tables.get((name.schema, name.name))
-    return None if table is None else table.oid
+    if table is None:
+        thing = catalog.relation(name.schema, name.name)
+        return None if thing is None else thing.oid
+    return table.oid
 
 
 def encode_changes(ts: Timestamp, changes: Iterable[CatalogChange]) -> tuple[Put, ...]:
@@ -190,6 +239,7 @@ def _making(catalog: Catalog) -> list[CatalogChange]:
         *(PutTimeline(t) for name, t in catalog.timelines.items() if name not in empty.timelines),
         *(PutTable(table) for table in sorted(catalog.tables.values(), key=lambda t: t.oid)),
         *(PutReadHold(hold) for hold in catalog.read_holds.values()),
+        *(PutObject(thing) for thing in sorted(catalog.objects.values(), key=lambda o: o.oid)),
     ]
     made = apply_changes(empty, changes, version=catalog.version, replayed=True)
     assert made == catalog, "K4: a compacted history makes the same catalog"

@@ -9,15 +9,18 @@ from typing import TypeAlias, cast
 
 from coordinator.core.messages import (
     CatalogChange,
+    PutObject,
     PutReadHold,
     PutSchema,
     PutTable,
     PutTimeline,
+    RemoveObject,
     RemoveReadHold,
     RemoveSchema,
     RemoveTable,
     RemoveTimeline,
 )
+from coordinator.core.object_records import decode_object, encode_object
 from sql.catalog import SYSTEM_TIMELINE, Check, Column, Key, ReadHold, Table, Timeline
 from sql.types import Interval, SqlType, Value
 
@@ -31,6 +34,10 @@ def encode_change(change: CatalogChange) -> dict[str, Json]:
             return {"put_table": _encode_table(table)}
         case RemoveTable(table=table):
             return {"remove_table": _encode_table(table)}
+        case PutObject(object=thing):
+            return {"put_object": encode_object(thing)}
+        case RemoveObject(object=thing):
+            return {"remove_object": encode_object(thing)}
         case PutSchema(name=name):
             return {"put_schema": name}
         case RemoveSchema(name=name):
@@ -54,6 +61,10 @@ def decode_change(record: Mapping[str, Json]) -> CatalogChange:
             return PutTable(_decode_table(_object(body)))
         case "remove_table":
             return RemoveTable(_decode_table(_object(body)))
+        case "put_object":
+            return PutObject(decode_object(_object(body)))
+        case "remove_object":
+            return RemoveObject(decode_object(_object(body)))
         case "put_schema":
             return PutSchema(_text(body))
         case "remove_schema":
@@ -145,6 +156,9 @@ def _encode_column(column: Column) -> dict[str, Json]:
         "expression": column.expression,
         "number": column.number,
         "stored": column.stored,
+        "sequence": column.sequence,
+        "identity": column.identity,
+        "generated": column.generated,
     }
 
 
@@ -161,6 +175,9 @@ def _decode_column(record: Mapping[str, Json]) -> Column:
         expression=_optional_text(record.get("expression")),
         number=_integer(record.get("number", 0)),
         stored=_text(record.get("stored", "")),
+        sequence=_integer(record.get("sequence", 0)),
+        identity=_text(record.get("identity", "")),
+        generated=_optional_text(record.get("generated")),
     )
 
 

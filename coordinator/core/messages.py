@@ -26,6 +26,7 @@ from coordinator.core.completions import (
 )
 from coordinator.core.predicates import ReadPredicate
 from sql.catalog import Catalog, LookUp, ReadHold, Table, Timeline
+from sql.catalog_objects import CatalogObject
 from storage.batch import DataFile, RowEncoder, ShardView, WriteBatch
 from storage.known_rows import OldRows
 from storage.types import ShardId, Timestamp
@@ -108,9 +109,23 @@ class RemoveReadHold:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class PutObject:
+    """Create a sequence, view, index or type, or replace its definition, its name included."""
+
+    object: CatalogObject
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveObject:
+    """Drop it."""
+
+    object: CatalogObject
+
+
 CatalogChange: TypeAlias = (
-    PutTable | RemoveTable | PutSchema | RemoveSchema | PutTimeline | RemoveTimeline | PutReadHold
-    | RemoveReadHold
+    PutObject | RemoveObject | PutTable | RemoveTable | PutSchema | RemoveSchema | PutTimeline
+    | RemoveTimeline | PutReadHold | RemoveReadHold
 )  # fmt: skip
 
 

@@ -1,0 +1,59 @@
+"""Values of sequences for a statement: supplied before it runs, and setval() as a statement.
+
+INVARIANTS
+  V1  a value that a statement takes is gone, whatever becomes of the statement; one that starts
+      again by itself takes new ones.
+"""
+
+import pyarrow as pa
+
+from coordinator.execute_query import start_query
+from coordinator.execution import Execution, Rows, counted, held
+from coordinator.pgwire.arrow_types import to_array, to_values
+from sql.catalog_objects import SequenceDefinition
+from sql.statements import OutputColumn, Prepared, SetSequence
+from sql.types import BOOL, INT8
+
+SETVAL_COLUMNS = (OutputColumn("setval", INT8),)
+
+
+async def supply(execution: Execution, prepared: Prepared) -> None:
+    """Give the statement its supplied parameters, behind the client's."""
+    execution.filled = prepared.filled
+    own = execution.parameters[: len(prepared.parameters)]
+    values = [await _value(execution, kind, sequence) for kind, sequence in prepared.supplied]
+    execution.parameters = (*own, *values)
+
+
+async def _value(execution: Execution, kind: str, sequence: SequenceDefinition | None) -> int:
+    known = execution.transaction.sequences
+    if sequence is None:
+        return known.newest()
+    if kind == "currval":
+        return known.current(sequence)
+    execution.transaction.check_writable("nextval()")
+    (value,) = await execution.services.coordination.next_values(sequence, 1)
+    known.took(sequence, value)
+    return value
+
+
+async def execute_set_sequence(execution: Execution, statement: SetSequence) -> Rows:
+    """SELECT setval(..): once for each row of the query."""
+    execution.transaction.check_writable("setval()")
+    done: list[int] = []
+    batches = await start_query(execution, statement.query, as_of=None)
+    found = [batch async for batch in batches]
+    for batch in found:
+        values = to_values(batch.column(0), INT8)
+        called = to_values(batch.column(1), BOOL)
+        for value, is_called in zip(values, called, strict=True):
+            if value is None or is_called is None:
+                continue
+            await execution.services.coordination.set_value(
+                statement.sequence, int(str(value)), called=bool(is_called)
+            )
+            if is_called:
+                execution.transaction.sequences.took(statement.sequence, int(str(value)))
+            done.append(int(str(value)))
+    rows = pa.table({"setval": to_array(done, INT8)})
+    return Rows(SETVAL_COLUMNS, held(rows), counted("SELECT"))

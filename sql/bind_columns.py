@@ -1,0 +1,206 @@
+"""A column of CREATE TABLE or ADD COLUMN, and what its definition brings along.
+
+ColumnDef ─▶ Column, and in Parts: keys, checks, the sequences of serial and identity columns
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pglast.enums import ConstrType
+
+from sql.bind_checks import CheckNode
+from sql.bind_keys import KEY_KINDS, KeyNode, joined_name, relation_names
+from sql.bind_sequences import plain_nextval, sequence_of
+from sql.binding import Binding
+from sql.catalog import Column
+from sql.catalog_objects import INT_BOUNDS, SequenceDefinition
+from sql.column_expressions import defined_default, text_of
+from sql.errors import SqlError, not_supported
+from sql.names import type_of
+from sql.syntax import Node, at, strings
+from sql.types import INT2, INT4, INT8, SqlType
+
+CONSTRAINTS: Final = {
+    ConstrType.CONSTR_FOREIGN: "FOREIGN KEY",
+    ConstrType.CONSTR_EXCLUSION: "EXCLUDE",
+}
+"""What is refused by its name."""
+
+_SERIALS: Final = {
+    "serial": INT4, "serial4": INT4, "bigserial": INT8, "serial8": INT8, "smallserial": INT2,
+    "serial2": INT2,
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Parts:
+    """What stands at columns and is not of them alone."""
+
+    schema: str
+    table: str
+    keys: list[KeyNode] = field(default_factory=list[KeyNode])
+    checks: list[CheckNode] = field(default_factory=list[CheckNode])
+    taken: list[SequenceDefinition] = field(default_factory=list[SequenceDefinition])
+    """Sequences that the same statement makes for other columns."""
+    sequences: dict[str, SequenceDefinition] = field(default_factory=dict[str, SequenceDefinition])
+    """By the name of their column; the session gives them oids."""
+    generated: dict[str, Node] = field(default_factory=dict[str, Node])
+    """Expressions of generated columns, to be bound when all columns are known."""
+
+
+@dataclass(slots=True)
+class _Making:
+    column: Column
+    not_null: bool | None = None
+    defaulted: bool = False
+
+
+def column_of(binding: Binding, node: Node, found: Parts) -> Column:
+    """A column; what stands at it is added to `found`."""
+    serial = _SERIALS.get(strings(node.typeName.names)[-1]) if node.typeName is not None else None
+    type_ = type_of(node.typeName) if serial is None else serial
+    refuse_type(node, type_)
+    for used, what in ((node.compression, "COMPRESSION"), (node.storage_name, "STORAGE")):
+        if used:
+            raise not_supported(what, at(node.location))
+    making = _Making(Column(node.colname, type_))
+    if serial is not None:
+        if node.typeName.arrayBounds:
+            raise SqlError(
+                "0A000", "array of serial is not implemented", at(node.typeName.location)
+            )
+        _add_sequence(binding, making, found, (), identity="")
+        making.not_null, making.defaulted = True, True
+    for constraint in node.constraints or ():
+        _constraint(binding, making, node, constraint, found)
+    key = any(key.primary and key.column == node.colname for key in found.keys)
+    if making.not_null is False and (key or making.column.identity):
+        raise _conflicting(node, found, at(_last_null(node).location))
+    return replace(making.column, not_null=bool(making.not_null))
+
+
+def refuse_type(node: Node, type_: SqlType) -> None:
+    """0A000 for a type that no table stores."""
+    if type_.name in ("interval", "name", "oid"):
+        raise not_supported(f"a column of type {type_.name}", at(node.typeName.location))
+
+
+def _conflicting(node: Node, found: Parts, place: int | None) -> SqlError:
+    message = (
+        f'conflicting NULL/NOT NULL declarations for column "{node.colname}" '
+        f'of table "{found.table}"'
+    )
+    return SqlError("42601", message, place)
+
+
+def _constraint(
+    binding: Binding, making: _Making, node: Node, constraint: Node, found: Parts
+) -> None:
+    place = at(constraint.location)
+    match constraint.contype:
+        case ConstrType.CONSTR_NULL | ConstrType.CONSTR_NOTNULL:
+            wanted = constraint.contype == ConstrType.CONSTR_NOTNULL
+            if making.not_null is not None and making.not_null is not wanted:
+                raise _conflicting(node, found, place)
+            making.not_null = wanted
+        case ConstrType.CONSTR_DEFAULT:
+            _once(making, node, found, place)
+            making.column = column_default(binding, making.column, constraint.raw_expr)
+        case ConstrType.CONSTR_IDENTITY:
+            _identity(binding, making, node, constraint, found)
+        case ConstrType.CONSTR_GENERATED:
+            if constraint.generated_kind == "v":
+                raise not_supported("a virtual generated column", place)
+            if making.defaulted:
+                what = "identity" if making.column.identity else "default"
+                message = (
+                    f"both {what} and generation expression specified for column "
+                    f'"{node.colname}" of table "{found.table}"'
+                )
+                raise SqlError("42601", message, place)
+            making.defaulted = True
+            found.generated[node.colname] = constraint.raw_expr
+        case kind if kind in KEY_KINDS:
+            found.keys.append(KeyNode(constraint, node.colname))
+        case ConstrType.CONSTR_CHECK:
+            found.checks.append(CheckNode(constraint, node.colname))
+        case kind:
+            raise not_supported(CONSTRAINTS.get(kind, "this constraint"), place)
+
+
+def _once(making: _Making, node: Node, found: Parts, place: int | None) -> None:
+    if node.colname in found.generated:
+        what = "both default and generation expression specified"
+    elif making.column.identity:
+        what = "both default and identity specified"
+    else:
+        what = "multiple default values specified"
+    if making.defaulted:
+        message = f'{what} for column "{node.colname}" of table "{found.table}"'
+        raise SqlError(
+            "42601",
+            message,
+            None if node.colname in found.sequences and not making.column.identity else place,
+        )
+    making.defaulted = True
+
+
+def _identity(
+    binding: Binding, making: _Making, node: Node, constraint: Node, found: Parts
+) -> None:
+    place = at(constraint.location)
+    if making.column.identity:
+        message = (
+            f'multiple identity specifications for column "{node.colname}" of table "{found.table}"'
+        )
+        raise SqlError("42601", message, place)
+    if making.defaulted:
+        message = (
+            f'both default and identity specified for column "{node.colname}" '
+            f'of table "{found.table}"'
+        )
+        raise SqlError("42601", message, place)
+    if making.not_null is False:
+        raise _conflicting(node, found, place)
+    if making.column.type.name not in INT_BOUNDS:
+        raise SqlError("22023", "identity column type must be smallint, integer, or bigint")
+    kind = "always" if constraint.generated_when == "a" else "by default"
+    _add_sequence(binding, making, found, constraint.options or (), identity=kind)
+    making.not_null, making.defaulted = True, True
+
+
+def _add_sequence(
+    binding: Binding, making: _Making, found: Parts, options: Collection[Node], *, identity: str
+) -> None:
+    column = making.column
+    taken = {found.table, *relation_names(binding.context.catalog, found.schema)}
+    taken |= {other.name for other in (*found.taken, *found.sequences.values())}
+    name, number = joined_name(found.table, column.name, "seq"), 0
+    while name in taken:
+        number += 1
+        name = joined_name(found.table, column.name, f"seq{number}")
+    bare = SequenceDefinition(0, found.schema, name, "", type=column.type.name)
+    made = sequence_of(binding, bare, tuple(options), created=True)
+    found.sequences[column.name] = replace(made, identity=bool(identity), owner_field=column.field)
+    making.column = replace(column, has_default=not identity, identity=identity)
+
+
+def column_default(binding: Binding, column: Column, node: Node) -> Column:
+    """The column with this DEFAULT."""
+    bare = replace(column, has_default=False, default=None, expression=None, sequence=0)
+    sequence = plain_nextval(binding, node)
+    if sequence is not None and column.type.name in INT_BOUNDS:
+        return replace(bare, has_default=True, sequence=sequence.oid)
+    return defined_default(binding, bare, node)
+
+
+def generated_text(node: Node) -> str:
+    """The text of a generated column's expression."""
+    return text_of(node)
+
+
+def _last_null(node: Node) -> Node:
+    """The later one of NULL and PRIMARY KEY."""
+    kinds = (ConstrType.CONSTR_NULL, ConstrType.CONSTR_PRIMARY, ConstrType.CONSTR_IDENTITY)
+    return [item for item in node.constraints if item.contype in kinds][-1]

@@ -1,0 +1,98 @@
+"""GENERATED ALWAYS AS (..) STORED: bound when all columns are known, computed for every row.
+
+INVARIANTS
+  G1  the expression is over ordinary columns of its row, and immutable: whoever reads the row later
+      would compute the same.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from sql.binding import Binding
+from sql.catalog import Column, Table
+from sql.coerce import ASSIGNMENT, coerce, stored
+from sql.column_expressions import (
+    check_scope,
+    column_names,
+    expression_of,
+    refuse_subqueries,
+    text_of,
+    unplaced,
+)
+from sql.errors import SqlError, mismatch
+from sql.plan import Call, ColumnRef, Expr, Plan, Project
+from sql.scope import Scope
+from sql.syntax import Node, position
+from sql.table_changes import unqualified
+from sql.traverse import children
+from sql.types import SqlType, display
+
+_PLAIN: Final = frozenset({"text", "varchar", "bpchar", "int2", "int4", "int8", "numeric", "uuid"})
+
+
+def with_generated(binding: Binding, table: Table, nodes: Mapping[str, Node]) -> tuple[Column, ...]:
+    """The table's columns, with the expressions of those that are generated."""
+    made: list[Column] = []
+    for column in table.columns:
+        node = nodes.get(column.name)
+        if node is None:
+            made.append(column)
+            continue
+        for name in column_names(node):
+            if name in nodes:
+                message = f'cannot use generated column "{name}" in column generation expression'
+                detail = "A generated column cannot reference another generated column."
+                raise SqlError("42P17", message, position(node), detail=detail)
+        _check(binding, table, column, node)
+        made.append(replace(column, generated=unqualified(text_of(node))))
+    return tuple(made)
+
+
+def _check(binding: Binding, table: Table, column: Column, node: Node) -> None:
+    refuse_subqueries(node, "column generation expression")
+    _, scope = check_scope(binding, table)
+    scope.clause = "column generation expressions"
+    moved = binding.uses_now, binding.uses_session
+    binding.uses_now = binding.uses_session = False
+    expr = _value(binding, scope, column, node)
+    moving = binding.uses_now or binding.uses_session
+    binding.uses_now, binding.uses_session = moved
+    if moving or _is_mutable(expr):
+        raise SqlError("42P17", "generation expression is not immutable")
+
+
+def _value(binding: Binding, scope: Scope, column: Column, node: Node) -> Expr:
+    expr = binding.expression(scope, node)
+    done = coerce(binding, expr, node, column.type, ASSIGNMENT)
+    if done is None:
+        shown, wanted = (display(SqlType(name)) for name in (expr.type.name, column.type.name))
+        message = (
+            f'column "{column.name}" is of type {wanted} but default expression is of type {shown}'
+        )
+        raise mismatch(message, hint="You will need to rewrite or cast the expression.")
+    return stored(binding, done, column.type)
+
+
+def _is_mutable(expr: Expr) -> bool:
+    if isinstance(expr, Call):
+        # What `text || any` makes of these is the same everywhere.
+        plain = expr.function.name == "||" and all(a.type.name in _PLAIN for a in expr.args)
+        if expr.function.zone or (expr.function.volatility != "immutable" and not plain):
+            return True
+    return any(_is_mutable(part) for part in children(expr))
+
+
+def generated_plan(binding: Binding, table: Table) -> Plan:
+    """Rows of `new` with their generated columns computed: all columns of the table."""
+    scanned, scope = check_scope(binding, table)
+    exprs: list[Expr] = []
+    for made, column in zip(scanned.columns, table.columns, strict=True):
+        if column.generated is None:
+            exprs.append(ColumnRef(made.id, made.type))
+        else:
+            node = expression_of(column.generated)
+            exprs.append(unplaced(partial(_value, binding, scope, column, node)))
+    new = tuple([binding.new_column(column.name, column.type) for column in table.columns])
+    return Project(scanned, new, tuple(exprs))

@@ -1,0 +1,55 @@
+"""What a catalog has besides tables: sequences, views, indexes, types; values, like itself.
+
+INVARIANTS
+  O1  an object's oid is its own for ever; another definition has a version one higher.
+  O2  sequences, views, indexes and tables of a schema have different names; so have its types.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Final, TypeAlias
+
+RELATION: Final = "relation"
+TYPE: Final = "type"
+
+INT_BOUNDS: Final = {
+    "int2": (-(1 << 15), (1 << 15) - 1),
+    "int4": (-(1 << 31), (1 << 31) - 1),
+    "int8": (-(1 << 63), (1 << 63) - 1),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceDefinition:
+    """A sequence. Where it stands is not here: `state` names what the stash knows of that, and is
+    another one after RESTART. `owner`: the oid of the table of the column it belongs to, 0: none;
+    `owner_field`: that column's field.
+    """
+
+    kind: ClassVar[str] = "sequence"
+    space: ClassVar[str] = RELATION
+
+    oid: int
+    schema: str
+    name: str
+    state: str
+    type: str = "int8"
+    start: int = 1
+    increment: int = 1
+    least: int = 1
+    greatest: int = (1 << 63) - 1
+    cache: int = 1
+    cycle: bool = False
+    owner: int = 0
+    owner_field: str = ""
+    identity: bool = False
+    version: int = 0
+
+    @property
+    def qualified(self) -> str:
+        """Schema and name, for messages."""
+        return f"{self.schema}.{self.name}"
+
+
+CatalogObject: TypeAlias = SequenceDefinition
+
+KINDS: Final[dict[str, type[CatalogObject]]] = {SequenceDefinition.kind: SequenceDefinition}
