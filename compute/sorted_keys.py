@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from compute.key_predicates import NewKeys
 from storage.known_rows import KnownRows
 
-KEYS_MAX: Final = 1_000
-"""Keys that are looked up one by one; for more, all rows are compared."""
+TEXTS_MAX: Final = 1_000
+"""Texts that are looked up one by one, in Python; for more, all rows are compared."""
 
 ROWS_MIN: Final = 1_000
 """Files with fewer rows are compared whole."""
@@ -43,7 +43,9 @@ class SortedKeys:
     def among(self, keys: NewKeys) -> list[int]:
         """The rows that have one of the keys (O1)."""
         ordered = self._sorted
-        if ordered is None or not keys.is_small or keys.count > KEYS_MAX:
+        if ordered is None or not keys.is_small:
+            return keys.among(self.rows)
+        if isinstance(ordered, _Texts) and keys.count > TEXTS_MAX:
             return keys.among(self.rows)
         wanted = list({values[self._column] for values in keys.values})
         if None in wanted:

@@ -78,11 +78,13 @@ class StatementWork:
         """Pin what these plans read, all of one moment (U1); it enters the read set."""
         execution = self._execution
         system = [table for reading in readings for table in reading.tables if is_system(table)]
-        self.views.update(await execution.views(list(dict.fromkeys(system))))
+        if system:
+            self.views.update(await execution.views(list(dict.fromkeys(system))))
         pairs = [
             (table, predicate)
             for reading in readings
             for tables in [[table for table in reading.tables if not is_system(table)]]
+            if tables
             for table, predicate in zip(
                 tables, read_predicates(reading.plan, tables, execution.parameters), strict=True
             )

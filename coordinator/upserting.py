@@ -84,6 +84,24 @@ class _Batch:
     updates: list[pa.Table] = field(default_factory=list[pa.Table])
 
 
+@dataclass(slots=True)
+class _Waiting:
+    """Rows to be updated, by the proposed row, that no other row depends on yet."""
+
+    rows: dict[int, Place] = field(default_factory=dict[int, Place])
+    places: set[Place] = field(default_factory=set[Place])
+
+    def add(self, row: int, place: Place) -> None:
+        """One more."""
+        self.rows[row] = place
+        self.places.add(place)
+
+    def clear(self) -> None:
+        """They are done."""
+        self.rows.clear()
+        self.places.clear()
+
+
 class Upserts:
     """The rows of one INSERT .. ON CONFLICT."""
 
@@ -106,8 +124,7 @@ class Upserts:
         # PostgreSQL looks at a row's own rules before it looks for conflicts.
         await self._rules.check(rows)
         batch = await self._found(pa.Table.from_batches([rows]))
-        # Rows to be updated, by the proposed row, that no other row depends on yet.
-        waiting: dict[int, Place] = {}
+        waiting = _Waiting()
         for row in range(rows.num_rows):
             if not self._decide(batch, row, waiting, claims):
                 await self._update(batch, waiting, claims)
@@ -153,7 +170,7 @@ class Upserts:
 
     # --- deciding -------------------------------------------------------------------------------
 
-    def _decide(self, batch: _Batch, row: int, waiting: dict[int, Place], claims: Claims) -> bool:
+    def _decide(self, batch: _Batch, row: int, waiting: _Waiting, claims: Claims) -> bool:
         """Decide about a row; False: it depends on updates that wait."""
         keys = [keys[row] for keys in batch.keys]
         updates = self._conflict.update is not None
@@ -169,11 +186,11 @@ class Upserts:
                 continue
             if not updates:
                 return True
-            if place in waiting.values() or (waiting and self._moves_keys):
+            if place in waiting.places or (waiting.rows and self._moves_keys):
                 return False
-            waiting[row] = place
+            waiting.add(row, place)
             return True
-        if waiting and self._moves_keys:
+        if waiting.rows and self._moves_keys:
             return False
         batch.inserted.append(row)
         self._made(keys)
@@ -184,13 +201,13 @@ class Upserts:
             if key is not None:
                 arbiter.made.add(key)
 
-    async def _update(self, batch: _Batch, waiting: dict[int, Place], claims: Claims) -> None:
+    async def _update(self, batch: _Batch, waiting: _Waiting, claims: Claims) -> None:
         """Run the update for all rows that wait for it."""
         plan = self._conflict.update
-        if not waiting or plan is None:
+        if not waiting.rows or plan is None:
             return
-        rows = list(waiting)
-        old = batch.old.take(pa.array([batch.old_row[place] for place in waiting.values()]))
+        rows = list(waiting.rows)
+        old = batch.old.take(pa.array([batch.old_row[place] for place in waiting.rows.values()]))
         proposed = batch.rows.take(pa.array(rows))
         pairs = made_table([pa.array(rows, pa.int64()), *old.columns, *proposed.columns])
         inputs = self._work.inputs(self._conflict.tables)
@@ -200,16 +217,16 @@ class Upserts:
             self._updated(batch, pa.Table.from_batches(batches), waiting, claims)
         waiting.clear()
 
-    def _updated(
-        self, batch: _Batch, answer: pa.Table, waiting: Mapping[int, Place], claims: Claims
-    ) -> None:
+    def _updated(self, batch: _Batch, answer: pa.Table, waiting: _Waiting, claims: Claims) -> None:
         done = answer.take(pc.sort_indices(answer.column(0)))
         made = done.select(range(1, done.num_columns))
         numbers: list[int] = done.column(0).to_numpy().tolist()
         for row in numbers:
-            assert claims.claim(*waiting[row]), "V2: a row that is claimed is not updated again"
+            assert claims.claim(*waiting.rows[row]), (
+                "V2: a row that is claimed is not updated again"
+            )
             batch.updated.append(row)
-            batch.replaced.append(batch.old_row[waiting[row]])
+            batch.replaced.append(batch.old_row[waiting.rows[row]])
         batch.updates.append(made)
         keys = [row_keys(a.key, made.select(list(a.key.columns))) for a in self._arbiters]
         for row in range(made.num_rows):

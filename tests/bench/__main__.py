@@ -32,6 +32,7 @@ def main() -> None:
         copy_rows=arguments.rows,
         commits=arguments.commits,
         tables=arguments.tables,
+        keyed_rows=arguments.keyed_rows,
     )
     options = ("--spark-master", arguments.spark_master)
     ours: list[Figures] = []
@@ -69,7 +70,7 @@ def _finish(ours: Figures, theirs: Figures, arguments: dict[str, object]) -> Non
 
 def _memory(server: Meridian, workload: str) -> Figures:
     """Peak resident memory of the server process since it started, without its JVM."""
-    if workload != "copy":
+    if workload not in ("copy", "bulk"):
         return {}
     status = Path(f"/proc/{server.pid}/status").read_text()
     [line] = [line for line in status.splitlines() if line.startswith("VmHWM:")]
@@ -87,6 +88,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=1_000_000, help="of the COPY")
     parser.add_argument("--commits", type=int, default=10_000, help="before age is measured")
     parser.add_argument("--tables", type=int, default=1_000)
+    parser.add_argument("--keyed-rows", type=int, default=1_000_000, help="of the keyed table")
     parser.add_argument("--spark-master", default="local[*]", help="as of `meridian serve`")
     arguments = parser.parse_args()
     arguments.only = arguments.only.split(",")

@@ -17,5 +17,6 @@ class Size:
     copy_rows: int
     commits: int
     tables: int
+    keyed_rows: int = 1_000_000
     protocols: tuple[str, ...] = ("prepared", "simple")
     clients: tuple[int, ...] = (1, 8, 64)

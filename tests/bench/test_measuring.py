@@ -48,7 +48,9 @@ def peer() -> Iterator[str]:
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_workload(name: str, peer: str, tmp_path: Path) -> None:
-    size = Size(seconds=1, reads=2, copy_rows=10_000, commits=64, tables=3, clients=(1, 2))
+    size = Size(
+        seconds=1, reads=2, copy_rows=10_000, commits=64, tables=3, keyed_rows=2_000, clients=(1, 2)
+    )
     figures = WORKLOADS[name](peer, size)
     assert figures
     assert all(value > 0 for value in figures.values())

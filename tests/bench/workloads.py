@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import psycopg
 
+from tests.bench.keyed import bulk, keyed
 from tests.bench.pgbench import percentile, run_script
 from tests.bench.sizes import Figures, Size
 from tests.bench.transactions import counters, side_by_side, tpc_b, two_tables
@@ -125,6 +126,8 @@ WORKLOADS: Mapping[str, Callable[[str, Size], Figures]] = {
     "counters": counters,
     "tpcb": tpc_b,
     "mixed": side_by_side,
+    "keyed": keyed,
+    "bulk": bulk,
 }
 
 
