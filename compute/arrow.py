@@ -34,9 +34,16 @@ _SIMPLE: Final[dict[str, pa.DataType]] = {
     "jsonb": pa.string(),
     "bytea": pa.binary(),
     "date": pa.date32(),
+    "time": pa.int64(),
     "timestamp": pa.timestamp("us"),
     "timestamptz": pa.timestamp("us", tz="UTC"),
-    "interval": pa.month_day_nano_interval(),
+    "interval": pa.struct(
+        [
+            pa.field("months", pa.int32()),
+            pa.field("days", pa.int32()),
+            pa.field("micros", pa.int64()),
+        ]
+    ),
     "void": pa.null(),
 }
 

@@ -67,6 +67,9 @@ def duckdb_type(type_: pa.DataType) -> str:
     """The type of a stored column."""
     if pa.types.is_decimal128(type_):
         return f"decimal({type_.precision},{type_.scale})"
+    if isinstance(type_, pa.StructType):
+        fields = ", ".join(f"{field.name} {duckdb_type(field.type)}" for field in type_)
+        return f"struct({fields})"
     if isinstance(type_, pa.ListType):
         return f"{duckdb_type(type_.value_type)}[]"
     name = _TYPES.get(type_)

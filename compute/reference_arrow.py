@@ -24,7 +24,7 @@ def to_values(column: "pa.ChunkedArray[pa.Scalar[pa.DataType]]", type_: SqlType)
             return _list(column.cast(arrow_type(type_)).cast(pa.int64()))
         case "interval":
             return [
-                None if item is None else Interval(item.months, item.days, item.nanoseconds // 1000)
+                None if item is None else Interval(item["months"], item["days"], item["micros"])
                 for item in _list(column)
             ]
         case _ if (element := type_.element) is not None:
@@ -57,7 +57,7 @@ def to_array(values: Sequence[Value], type_: SqlType) -> "pa.Array[pa.Scalar[pa.
         case "timestamp" | "timestamptz":
             return pa.array(values, pa.int64()).cast(target)
         case "interval":
-            return pa.array([_nanos(value) for value in values], target)
+            return pa.array([_fields(value) for value in values], target)
         case "numeric":
             return pa.array([_plain(value) for value in values], target)
         case _ if (element := type_.element) is not None:
@@ -85,14 +85,14 @@ _CONVERTED: Final = frozenset({"numeric", "interval", "_numeric", "_interval"})
 def _converted(value: Value) -> object:
     if isinstance(value, tuple):
         return [_converted(item) for item in value]
-    return _plain(value) if isinstance(value, Decimal) else _nanos(value)
+    return _plain(value) if isinstance(value, Decimal) else _fields(value)
 
 
-def _nanos(value: Value) -> tuple[int, int, int] | None:
+def _fields(value: Value) -> tuple[int, int, int] | None:
     if value is None:
         return None
     assert isinstance(value, Interval), "an interval"
-    return value.months, value.days, value.micros * 1000
+    return value.months, value.days, value.micros
 
 
 def _plain(value: Value) -> Decimal | None:

@@ -19,6 +19,7 @@ from compute import reference_numbers as numbers
 from compute import reference_regex as regex
 from compute import reference_text as text
 from compute import reference_times as times
+from compute.reference_clocks import CLOCK_FUNCTIONS
 from compute.reference_families import family_function
 from compute.reference_json import JSON_FUNCTIONS
 from compute.reference_numbers import Function, Maker
@@ -62,8 +63,8 @@ def makers() -> dict[str, Maker]:
 def _maker(row: table.Function) -> Maker | None:
     if row.id in _ARRAY_MAPS:
         return _map_array
-    if row.id in JSON_FUNCTIONS:
-        return JSON_FUNCTIONS[row.id]
+    if row.id in _OWN:
+        return _OWN[row.id]
     if row.kind is FunctionKind.CAST:
         return _cast(row)
     by_id = _BY_ID.get(row.id)
@@ -80,6 +81,8 @@ def _maker(row: table.Function) -> Maker | None:
     return numbers.numeric_result(named) if row.result == "numeric" else plain(named)
 
 
+_OWN: Final[dict[str, Maker]] = {**JSON_FUNCTIONS, **CLOCK_FUNCTIONS}
+"""Casts and others whose rule is a function each."""
 _ARRAY_MAPS: Final = frozenset({"anyarray::anyarray", "assign(anyarray)", "narrow(anyarray)"})
 
 

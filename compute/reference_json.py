@@ -15,6 +15,7 @@ from compute.reference_json_making import MAKING
 from compute.reference_json_paths import deleted_path, inserted, replaced
 from compute.reference_numbers import Function, Maker, fit, in_range, to_float4
 from sql.errors import SqlError
+from sql.json_order import sort_key
 from sql.json_text import Tree, canonical, elements, fields, scalar_text, tree, unquoted
 from sql.json_values import is_list
 from sql.plan import Call
@@ -373,6 +374,7 @@ _LOOKING: Final[dict[str, Maker]] = {
         "extract_path_text", _spread(_RAW_PATH_TEXT), _spread(_path_get(text=True)), ",text"
     ),
     "subscript(jsonb,_text)": plain(_path_get(text=False)),
+    "sort_key(jsonb)": plain(sort_key),
 }
 JSON_FUNCTIONS: Final[dict[str, Maker]] = {
     **_LOOKING,

@@ -116,6 +116,8 @@ def relation_schema(schema: pa.Schema, *, identity: bool) -> pa.Schema:
 
 def spark_type(type_: pa.DataType) -> "str | dict[str, object]":
     """The type as Spark's schemas in JSON name it."""
+    if isinstance(type_, pa.StructType):
+        return {"type": "struct", "fields": [_spark_field(field) for field in type_]}
     if isinstance(type_, pa.ListType):
         element = spark_type(type_.value_type)
         return {"type": "array", "elementType": element, "containsNull": True}
@@ -131,11 +133,11 @@ def spark_schema(schema: pa.Schema) -> str:
     """A schema in Spark's JSON. Every field may be NULL: a promise that breaks would give wrong
     rows.
     """
-    fields = [
-        {"name": field.name, "type": spark_type(field.type), "nullable": True, "metadata": {}}
-        for field in schema
-    ]
-    return json.dumps({"type": "struct", "fields": fields})
+    return json.dumps({"type": "struct", "fields": [_spark_field(field) for field in schema]})
+
+
+def _spark_field(field: "pa.Field[pa.DataType]") -> dict[str, object]:
+    return {"name": field.name, "type": spark_type(field.type), "nullable": True, "metadata": {}}
 
 
 ViewKey: TypeAlias = tuple[object, ...]

@@ -47,7 +47,7 @@ from sql.plan import (
 )
 from sql.scope import Scope, find_column, find_item, missing_column, qualified_column
 from sql.syntax import Node, at, is_a, location, position, unsupported, value_function_name
-from sql.types import BOOL, DATE, INT4, INT8, NAME, TEXT, TIMESTAMP, TIMESTAMPTZ, UNKNOWN, SqlType
+from sql.types import BOOL, INT4, INT8, NAME, TEXT, TIMESTAMPTZ, UNKNOWN, SqlType
 
 Binder: TypeAlias = Callable[[Binding, Scope, Node], Expr]
 NULL_NODE: Final = ast.A_Const(isnull=True)
@@ -151,6 +151,8 @@ def _value_function(binding: Binding, _scope: Scope, node: Node) -> Expr:
             return Const(context.now, TIMESTAMPTZ)
         case SQLValueFunctionOp.SVFOP_LOCALTIMESTAMP:
             return _local_now(binding, "timestamp")
+        case SQLValueFunctionOp.SVFOP_LOCALTIME:
+            return _local_now(binding, "time")
         case (
             SQLValueFunctionOp.SVFOP_CURRENT_ROLE
             | SQLValueFunctionOp.SVFOP_CURRENT_USER
@@ -173,8 +175,7 @@ def _local_now(binding: Binding, target: str) -> Expr:
     row = cast("timestamptz", target)
     assert row is not None, "timestamptz casts to date and timestamp"
     zone = Const(binding.context.timezone, TEXT)
-    type_ = DATE if target == "date" else TIMESTAMP
-    return Call(row, (Const(binding.context.now, TIMESTAMPTZ), zone), type_)
+    return Call(row, (Const(binding.context.now, TIMESTAMPTZ), zone), SqlType(target))
 
 
 def _default(_binding: Binding, _scope: Scope, node: Node) -> Expr:

@@ -14,6 +14,7 @@ from pglast.enums import ConstrType
 from sql.catalog import Catalog, Column, Key
 from sql.errors import SqlError, not_supported
 from sql.syntax import Node, at, strings
+from sql.types import SqlType, display
 
 KEY_KINDS: Final = frozenset({ConstrType.CONSTR_PRIMARY, ConstrType.CONSTR_UNIQUE})
 """What this module binds."""
@@ -107,10 +108,24 @@ def _key(columns: Sequence[Column], key: KeyNode) -> Key:
             kind = "primary key" if key.primary else "unique"
             message = f'column "{name}" appears twice in {kind} constraint'
             raise SqlError("42701", message, place)
+        _check_type(columns[ordinal].type, place)
         ordinals.append(ordinal)
     if len(ordinals) > COLUMNS_MAX:
         raise SqlError("54011", f"cannot use more than {COLUMNS_MAX} columns in an index")
     return Key(node.conname or "", tuple(ordinals), key.primary, not node.nulls_not_distinct)
+
+
+def _check_type(type_: SqlType, place: int | None) -> None:
+    """Keys are looked up by equal values: refused where equal values may look otherwise."""
+    if type_.name == "json":
+        message = 'data type json has no default operator class for access method "btree"'
+        hint = (
+            "You must specify an operator class for the index or define a default operator class"
+            " for the data type."
+        )
+        raise SqlError("42704", message, hint=hint)
+    if type_.element is not None or type_.name in ("interval", "jsonb"):
+        raise not_supported(f"a key of type {display(type_)}", place)
 
 
 def _says_the_same(first: Key, second: Key) -> bool:

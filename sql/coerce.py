@@ -221,7 +221,7 @@ def modified(expr: Expr, target: SqlType, context: CastContext) -> Expr:
         folded = _fitted(expr.value, target, context)
         if folded is not None:
             return folded
-    if target.name.removeprefix("_") in ("timestamp", "timestamptz"):
+    if target.name.removeprefix("_") in ("time", "timestamp", "timestamptz"):
         return expr
     return Call(_modifier_row(target.name, context), (expr,), target)
 
@@ -251,7 +251,7 @@ def _fitted(value: Value, target: SqlType, context: CastContext) -> Const | None
     length = target.length
     if isinstance(value, str) and length is not None:
         return _fitted_text(value, length, target, context)
-    return Const(value, target) if target.name in ("timestamp", "timestamptz") else None
+    return Const(value, target) if target.name in ("time", "timestamp", "timestamptz") else None
 
 
 def _fitted_array(value: tuple[Value, ...], target: SqlType, context: CastContext) -> Const | None:

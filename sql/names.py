@@ -19,7 +19,6 @@ from sql.types import (
 
 _FOREIGN: Final = frozenset(
     [
-        "time",
         "timetz",
         "money",
         "xml",
@@ -128,9 +127,9 @@ def _modified(name: str, node: Node) -> SqlType:
             return _with_length(name, modifiers, place)
         case "numeric":
             return _with_precision(modifiers, place)
-        case "timestamp" | "timestamptz" if len(modifiers) == 1 and modifiers[0] >= 6:
+        case "time" | "timestamp" | "timestamptz" if len(modifiers) == 1 and modifiers[0] >= 6:
             return SqlType(name, 6)
-        case "timestamp" | "timestamptz" | "interval":
+        case "time" | "timestamp" | "timestamptz" | "interval":
             raise not_supported(f"a precision of type {name}", place)
         case _:
             message = f'type modifier is not allowed for type "{name}"'

@@ -21,6 +21,7 @@ from functools import partial
 from typing import Final
 
 from sql.array_text import parse_array
+from sql.clock_input import parse_time
 from sql.datetime_input import parse_date, parse_timestamp, parse_timestamptz
 from sql.errors import SqlError, invalid_text, not_supported
 from sql.interval_input import parse_interval
@@ -390,6 +391,7 @@ _PARSERS: Final[Mapping[str, Callable[[str], Value]]] = {
     "json": _parse_json,
     "jsonb": _parse_jsonb,
     "date": parse_date,
+    "time": parse_time,
     "timestamp": parse_timestamp,
     "interval": parse_interval,
 }

@@ -69,6 +69,11 @@ def _format_date(value: Value) -> str:
     return format_date(value)
 
 
+def _format_time(value: Value) -> str:
+    assert isinstance(value, int), "time is an int"
+    return _clock(*divmod(value, MICROS_PER_SECOND))
+
+
 def _format_timestamp(value: Value) -> str:
     assert isinstance(value, int), "timestamp is an int"
     return format_timestamp(value)
@@ -258,6 +263,7 @@ _FORMATTERS: Final[Mapping[str, Callable[[Value], str]]] = {
     "void": lambda _: "",
     "bytea": _format_bytea,
     "date": _format_date,
+    "time": _format_time,
     "timestamp": _format_timestamp,
     "interval": _format_interval,
 }

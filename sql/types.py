@@ -12,9 +12,10 @@
     json                  str, as it was written                 string
     jsonb                 str, canonical (sql/json_text.py)      string
     date                  int, days since 1970-01-01             date32
+    time                  int, microseconds since midnight       int64
     timestamp             int, microseconds since 1970-01-01     timestamp[us]
     timestamptz           int, microseconds since 1970-01-01 UTC timestamp[us, UTC]
-    interval              Interval                               month_day_nano_interval
+    interval              Interval                               struct months, days, micros
     array of any of them  tuple                                  list of the element's type
     NULL of any type      None                                   null
 
@@ -101,12 +102,14 @@ OIDS: Final[dict[str, int]] = {
     "_text": 1009, "_oid": 1028, "_float4": 1021, "_float8": 1022, "_bpchar": 1014,
     "_varchar": 1015, "_date": 1182, "_timestamp": 1115, "_timestamptz": 1185, "_interval": 1187,
     "_numeric": 1231, "_uuid": 2951, "json": 114, "jsonb": 3802, "_json": 199, "_jsonb": 3807,
+    "time": 1083, "_time": 1183,
 }  # fmt: skip
 NAMES_BY_OID: Final[dict[int, str]] = {oid: name for name, oid in OIDS.items()}
 
 SIZES: Final[dict[str, int]] = {
     "bool": 1, "int8": 8, "int2": 2, "int4": 4, "oid": 4, "float4": 4, "float8": 8, "date": 4,
-    "timestamp": 8, "timestamptz": 8, "interval": 16, "uuid": 16, "name": 64, "unknown": -2,
+    "timestamp": 8, "timestamptz": 8, "time": 8, "interval": 16, "uuid": 16, "name": 64,
+    "unknown": -2,
     "void": 4,
 }  # fmt: skip
 
@@ -114,7 +117,7 @@ CATEGORIES: Final[dict[str, str]] = {
     "bool": "B", "bytea": "U", "name": "S", "int8": "N", "int2": "N", "int4": "N", "text": "S",
     "oid": "N", "float4": "N", "float8": "N", "unknown": "X", "bpchar": "S", "varchar": "S",
     "date": "D", "timestamp": "D", "timestamptz": "D", "interval": "T", "numeric": "N", "uuid": "U",
-    "void": "P", "json": "U", "jsonb": "U",
+    "void": "P", "json": "U", "jsonb": "U", "time": "D",
 } | {name: "A" for name in OIDS if name.startswith("_")}  # fmt: skip
 PREFERRED: Final = frozenset({"bool", "text", "oid", "float8", "timestamptz", "interval"})
 
@@ -132,6 +135,7 @@ UUID: Final = SqlType("uuid")
 JSON: Final = SqlType("json")
 JSONB: Final = SqlType("jsonb")
 DATE: Final = SqlType("date")
+TIME: Final = SqlType("time")
 TIMESTAMP: Final = SqlType("timestamp")
 TIMESTAMPTZ: Final = SqlType("timestamptz")
 INTERVAL: Final = SqlType("interval")
@@ -175,7 +179,8 @@ def bpchar(length: int | None = None) -> SqlType:
 DISPLAY_NAMES: Final[dict[str, str]] = {
     "bool": "boolean", "int2": "smallint", "int4": "integer", "int8": "bigint", "float4": "real",
     "float8": "double precision", "varchar": "character varying", "bpchar": "character",
-    "timestamp": "timestamp without time zone", "timestamptz": "timestamp with time zone",
+    "time": "time without time zone", "timestamp": "timestamp without time zone",
+    "timestamptz": "timestamp with time zone",
 }  # fmt: skip
 
 

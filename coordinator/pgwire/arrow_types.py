@@ -11,8 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from coordinator.pgwire.kernels import Column, column_of, decimal_scale, listed, month_day_nano
-from sql.errors import SqlError
+from coordinator.pgwire.kernels import Column, column_of, decimal_scale, listed
 from sql.types import NUMERIC_PRECISION_MAX, NUMERIC_SCALE_DEFAULT, Interval, SqlType, Value
 
 _TYPES: Final[dict[str, pa.DataType]] = {
@@ -21,12 +20,12 @@ _TYPES: Final[dict[str, pa.DataType]] = {
     "varchar": pa.string(), "bpchar": pa.string(), "name": pa.string(), "unknown": pa.string(),
     "uuid": pa.string(), "json": pa.string(), "jsonb": pa.string(),
     "void": pa.string(), "bytea": pa.binary(), "date": pa.date32(),
-    "timestamp": pa.timestamp("us"), "timestamptz": pa.timestamp("us", tz="UTC"),
-    "interval": pa.month_day_nano_interval(),
+    "time": pa.int64(), "timestamp": pa.timestamp("us"), "timestamptz": pa.timestamp("us",
+    tz="UTC"),
+    "interval": pa.struct(
+        [("months", pa.int32()), ("days", pa.int32()), ("micros", pa.int64())]
+    ),
 }  # fmt: skip
-
-_INTERVAL_MICROS_END: Final = 2**63 // 1000
-"""Arrow counts nanoseconds: 292 years of hours, where PostgreSQL has 292,000."""
 
 
 def arrow_type(type_: SqlType) -> pa.DataType:
@@ -63,7 +62,7 @@ def to_values(column: Column, type_: SqlType) -> list[Value]:
         return listed(as_integers(column))
     if type_.name == "interval":
         return [
-            None if one is None else Interval(one[0], one[1], one[2] // 1000)
+            None if one is None else Interval(one["months"], one["days"], one["micros"])
             for one in listed(column)
         ]
     if (element := type_.element) is not None:
@@ -90,7 +89,7 @@ def to_array(values: Sequence[Value], type_: SqlType) -> Column:
         integers = pa.int32() if type_.name == "date" else pa.int64()
         return column_of(values, integers).view(expected)
     if type_.name == "interval":
-        return column_of([_month_day_nano(value) for value in values], expected)
+        return column_of([_fields(value) for value in values], expected)
     if (element := type_.element) is not None:
         return _array_column(values, element)
     return column_of(values, expected)
@@ -108,10 +107,8 @@ def _array_column(values: Sequence[Value], element: SqlType) -> Column:
     )
 
 
-def _month_day_nano(value: Value) -> object:
+def _fields(value: Value) -> tuple[int, int, int] | None:
     if value is None:
         return None
     assert isinstance(value, Interval), "interval is an Interval"
-    if not -_INTERVAL_MICROS_END < value.micros < _INTERVAL_MICROS_END:
-        raise SqlError("22008", "interval out of range")
-    return month_day_nano(value.months, value.days, value.micros * 1000)
+    return value.months, value.days, value.micros

@@ -32,7 +32,7 @@ BinaryColumn = Callable[[Column], Cells]
 
 _LAYOUTS: Final = {
     "bool": ">u1", "int2": ">i2", "int4": ">i4", "int8": ">i8", "oid": ">u4", "float4": ">f4",
-    "float8": ">f8", "date": ">i4", "timestamp": ">i8", "timestamptz": ">i8",
+    "float8": ">f8", "date": ">i4", "time": ">i8", "timestamp": ">i8", "timestamptz": ">i8",
 }  # fmt: skip
 _EPOCHS: Final = {
     "date": DAYS_OF_2000, "timestamp": MICROS_OF_2000, "timestamptz": MICROS_OF_2000,

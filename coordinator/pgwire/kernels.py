@@ -174,11 +174,6 @@ def decimal_scale(type_: pa.DataType) -> int:
     return scale
 
 
-def month_day_nano(months: int, days: int, nanoseconds: int) -> object:
-    """Arrow's interval."""
-    return _pa.MonthDayNano([months, days, nanoseconds])
-
-
 def matching(texts: Column, pattern: str) -> Column:
     """Which texts match the regular expression (RE2)."""
     result: Column = _pc.match_substring_regex(texts, pattern)

@@ -136,6 +136,14 @@ def _decode_date(data: bytes) -> int:
     return days
 
 
+def _decode_time(data: bytes) -> int:
+    _check_length(data, 8)
+    micros = int.from_bytes(data, "big", signed=True)
+    if not 0 <= micros <= MICROS_PER_DAY:
+        raise SqlError("22008", "time out of range")
+    return micros
+
+
 def _decode_timestamp(data: bytes) -> int:
     _check_length(data, 8)
     micros = int.from_bytes(data, "big", signed=True) + MICROS_OF_2000
@@ -197,6 +205,7 @@ _BINARY_DECODERS: Final[Mapping[str, Callable[[bytes], Value]]] = {
     "json": lambda data: parse_text("json", decode_text(data)),
     "jsonb": _decode_jsonb,
     "date": _decode_date,
+    "time": _decode_time,
     "timestamp": _decode_timestamp,
     "timestamptz": _decode_timestamp,
     "interval": _decode_interval,
@@ -284,6 +293,7 @@ _BINARY_ENCODERS: Final[Mapping[str, Callable[[Value], bytes]]] = {
     "json": _encode_json,
     "jsonb": lambda value: _JSONB_VERSION + _encode_json(value),
     "date": _encode_date,
+    "time": _packing("!q"),
     "timestamp": _encode_timestamp,
     "timestamptz": _encode_timestamp,
     "interval": _encode_interval,

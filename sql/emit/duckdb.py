@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from sql.emit.duckdb_aggregates import aggregate, order_by
-from sql.emit.duckdb_arrays import native
+from sql.emit.duckdb_arrays import key
 from sql.emit.duckdb_expressions import expression
 from sql.emit.duckdb_sets import set_scan
 from sql.emit.duckdb_types import ENGINE, array, error, literal
@@ -47,8 +47,7 @@ def _values(rows: Sequence[str], alias: str, columns: Sequence[str]) -> str:
 _DUCKDB: Final = Dialect(
     engine=ENGINE,
     quote='"',
-    intervals=True,
-    compares=native,
+    key=key,
     literal=literal,
     array=array,
     string=lambda name: f"cast(${name} as varchar)",

@@ -6,7 +6,7 @@ INVARIANTS
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sql.emit.duckdb_arrays import native
@@ -34,10 +34,15 @@ def aggregate(call: Aggregate, scope: Scope, over: str = "") -> str:
     template = call.function.duckdb
     if template is None:
         raise unsupported(described(call.function))
+    if call.function.name in ("min", "max"):
+        call = replace(call, distinct=False)
+    if call.distinct and call.function.name == "count":
+        return (
+            f"count(distinct {scope.key(call.args[0], 'DISTINCT of')}){_filter(call, scope)}{over}"
+        )
     if call.distinct and not native(call.args[0].type):
         raise unsupported(f"DISTINCT of values of type {display(call.args[0].type)}")
-    where = "" if call.filter is None else f" filter (where {scope.emit(call.filter)})"
-    parts = _Parts("distinct " if call.distinct else "", where + over)
+    parts = _Parts("distinct " if call.distinct else "", _filter(call, scope) + over)
     if template.startswith("@"):
         text = _SPECIALS[template[1:]](call, scope, parts)
     else:
@@ -45,11 +50,6 @@ def aggregate(call: Aggregate, scope: Scope, over: str = "") -> str:
         text = _with(inside, parts)
     return f"cast({text} as {duckdb_type(call.type)})"
 
-
-def _with(text: str, parts: _Parts) -> str:
-    """`f(x)` as `f(distinct x) filter (where ..)`."""
-    name, _, rest = text.partition("(")
-    return f"{name}({parts.distinct}{rest}{parts.filter}"
 
 def _filter(call: Aggregate, scope: Scope) -> str:
     return "" if call.filter is None else f" filter (where {scope.emit(call.filter)})"
@@ -60,6 +60,11 @@ def _filled(template: str, call: Aggregate, scope: Scope) -> str:
         template = template.replace(f"{{{index}}}", scope.emit(arg))
     return template
 
+
+def _with(text: str, parts: _Parts) -> str:
+    """`f(x)` as `f(distinct x) filter (where ..)`."""
+    name, _, rest = text.partition("(")
+    return f"{name}({parts.distinct}{rest}{parts.filter}"
 
 
 def _sum(call: Aggregate, scope: Scope, parts: _Parts) -> str:
@@ -150,11 +155,6 @@ def _reference(call: Aggregate, scope: Scope, parts: _Parts) -> str:
     return reference_over(call, [values], scope)
 
 
-def order_by(keys: Sequence[SortKey], scope: Scope) -> str:
-    """ORDER BY keys with their NULL order."""
-    return ", ".join(_sort_key(key, scope) for key in keys)
-
-
 def _lists(call: Aggregate, scope: Scope, parts: _Parts) -> str:
     """By the reference evaluator, of lists of the values of all arguments, in one order."""
     if call.distinct:
@@ -174,24 +174,27 @@ def _any_value(call: Aggregate, scope: Scope, parts: _Parts) -> str:
     return _with(f"any_value({x})", parts)
 
 
+def order_by(keys: Sequence[SortKey], scope: Scope) -> str:
+    """ORDER BY keys with their NULL order."""
+    return ", ".join(_sort_key(key, scope) for key in keys)
+
+
 def _sort_key(key: SortKey, scope: Scope) -> str:
-    if not native(key.expr.type):
-        raise unsupported(f"ordering by a value of type {display(key.expr.type)}")
     direction = "desc" if key.descending else "asc"
     nulls = "first" if key.nulls_first else "last"
-    return f"{scope.emit(key.expr)} {direction} nulls {nulls}"
+    return f"{scope.key(key.expr, 'ordering by')} {direction} nulls {nulls}"
 
 
 _SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, _Parts], str]]] = {
     "sum": _sum,
     "array_agg": _array_agg,
     "array_extreme": _array_extreme,
+    "any_value": _any_value,
     "average": _average,
     "json_agg": _json_agg,
     "deviation": _deviation,
-    "any_value": _any_value,
     "float_total": _float_total,
+    "lists": _lists,
     "reference": _reference,
     "string_agg": _string_agg,
 }
-    "lists": _lists,

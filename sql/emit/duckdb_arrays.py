@@ -10,16 +10,17 @@ from collections.abc import Callable
 from typing import Final
 
 from sql.arrays import compared_element, converted_element, element_type
-from sql.emit.duckdb_calls import reference
-from sql.emit.duckdb_types import array, duckdb_type
+from sql.emit.duckdb_calls import call_of, reference, reference_over
+from sql.emit.duckdb_types import array, duckdb_type, interval_key
 from sql.emit.scope import Scope
 from sql.plan import AnyAll, Call, Expr
-from sql.types import SqlType, Value
+from sql.types import BYTEA, SqlType, Value
 
 _NATIVE: Final = frozenset(
     {
         "bool", "int2", "int4", "int8", "oid", "float4", "float8", "numeric", "text", "varchar",
-        "bpchar", "name", "uuid", "bytea", "date", "timestamp", "timestamptz", "unknown", "void",
+        "bpchar", "name", "uuid", "bytea", "date", "time", "timestamp", "timestamptz", "unknown",
+        "void",
     }
 )  # fmt: skip
 """Types that DuckDB compares as PostgreSQL does."""
@@ -53,7 +54,18 @@ _TEMPLATES: Final[dict[str, str]] = {
 
 def native(type_: SqlType) -> bool:
     """Whether DuckDB compares and groups values of the type as PostgreSQL does (A1)."""
-    return (type_.element or type_).name in _NATIVE or type_.name == "interval"
+    return (type_.element or type_).name in _NATIVE
+
+
+def key(text: str, type_: SqlType, scope: Scope) -> str | None:
+    """What DuckDB has to compare instead of a value."""
+    if native(type_):
+        return text
+    if type_.name == "interval":
+        return interval_key(text)
+    if type_.name == "jsonb":
+        return reference_over(call_of("sort_key(jsonb)", (type_,), BYTEA), (text,), scope)
+    return None
 
 
 def _function(call: Call, scope: Scope) -> str:

@@ -84,9 +84,8 @@ def _expression(expr: Expr, scope: Scope) -> str:
         case IsTest():
             return f"({scope.emit(expr.arg)} {expr.test.value})"
         case Distinct():
-            _comparable(expr.left.type)
             negation = "not " if expr.negated else ""
-            left, right = scope.emit(expr.left), scope.emit(expr.right)
+            left, right = (scope.key(side, "comparing") for side in (expr.left, expr.right))
             return f"({left} is {negation}distinct from {right})"
         case Case():
             whens = " ".join(
@@ -99,9 +98,9 @@ def _expression(expr: Expr, scope: Scope) -> str:
             _comparable(expr.type)
             return f"{'greatest' if expr.greatest else 'least'}({_list(expr.args, scope)})"
         case InList():
-            _comparable(expr.arg.type)
             negation = "not " if expr.negated else ""
-            return f"({scope.emit(expr.arg)} {negation}in ({_list(expr.items, scope)}))"
+            items = ", ".join(scope.key(item, "comparing") for item in expr.items)
+            return f"({scope.key(expr.arg, 'comparing')} {negation}in ({items}))"
         case AnyAll():
             return duckdb_arrays.any_all(expr, scope)
         case Subquery():

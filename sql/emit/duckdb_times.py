@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from sql.emit.duckdb_calls import reference, reference_over
-from sql.emit.duckdb_types import error
+from sql.emit.duckdb_types import error, interval_key, span
 from sql.emit.scope import Scope
 from sql.fields import canonical_field
 from sql.plan import Call, Expr
@@ -77,19 +77,29 @@ def _plus_interval(call: Call, scope: Scope) -> str:
     if call.function.zone and not _is_utc(call.args[2], scope):
         return reference(call, scope)
     other = reference_over(call, args, scope)
-    time, span = args[:2]
+    time, interval = args[:2]
     if call.args[0].type.name == "interval":
-        time, span = span, time
+        time, interval = interval, time
     x = f"cast({time} as timestamp)"
     # Far from here the bounds of the two differ.
-    near = f"year({x}) between 1 and 9999 and datepart('year', {span}) between -9000 and 9000"
-    return f"case when {near} then {x} {call.function.name} {span} else {other} end"
+    near = f"year({x}) between 1 and 9999 and ({interval}).months between -108000 and 108000"
+    return f"case when {near} then {x} {call.function.name} {span(interval)} else {other} end"
 
 
 def _minus_time(call: Call, scope: Scope) -> str:
     """Days and time, as PostgreSQL's timestamp subtraction gives them; never months."""
     left, right = (f"cast({scope.emit(arg)} as timestamp)" for arg in call.args)
-    return f"{left} - {right}"
+    micros = f"(epoch_us({left}) - epoch_us({right}))"
+    return (
+        f"case when {micros} is not null then struct_pack(months := cast(0 as integer),"
+        f" days := cast({micros} // 86400000000 as integer),"
+        f" micros := {micros} % 86400000000) end"
+    )
+
+
+def _interval_compare(call: Call, scope: Scope) -> str:
+    left, right = (interval_key(scope.emit(arg)) for arg in call.args)
+    return f"{left} {call.function.name} {right}"
 
 
 # --- fields ------------------------------------------------------------------------------------
@@ -175,6 +185,7 @@ SPECIALS: Final = {
     "session_cast": _session_cast,
     "zoned_compare": _zoned_compare,
     "date_plus": _date_plus,
+    "interval_compare": _interval_compare,
     "plus_interval": _plus_interval,
     "minus_time": _minus_time,
     "date_trunc": _date_trunc,

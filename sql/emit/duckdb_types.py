@@ -4,7 +4,9 @@ INVARIANTS
   L1  a literal's text is made of digits, letters of ours and signs; a string never becomes text:
       it is bound as an argument.
   L2  a literal has exactly the DuckDB type of its SqlType, by an explicit cast.
-  L3  an instant is the engine's TIMESTAMPTZ, and the engine's time zone is UTC.
+  L3  an interval is a struct of months, days and micros, as it is stored: DuckDB's own interval
+      overflows on its way through Arrow. An instant is the engine's TIMESTAMPTZ, and the engine's
+      time zone is UTC.
 """
 
 import math
@@ -25,8 +27,9 @@ _NAMES: Final[dict[str, str]] = {
     "float4": "float", "float8": "double", "text": "varchar", "varchar": "varchar",
     "bpchar": "varchar", "name": "varchar", "unknown": "varchar", "uuid": "varchar",
     "json": "varchar", "jsonb": "varchar",
-    "bytea": "blob", "date": "date", "timestamp": "timestamp", "timestamptz": "timestamptz",
-    "interval": "interval", "void": "varchar",
+    "bytea": "blob", "date": "date", "time": "bigint", "timestamp": "timestamp",
+    "timestamptz": "timestamptz",
+    "interval": "struct(months integer, days integer, micros bigint)", "void": "varchar",
 }  # fmt: skip
 
 
@@ -58,7 +61,7 @@ def literal(value: Value, type_: SqlType) -> str:
         case Interval():
             months, days = _as(value.months, "integer"), _as(value.days, "integer")
             micros = _as(value.micros, "bigint")
-            return f"(to_months({months}) + to_days({days}) + to_microseconds({micros}))"
+            return f"struct_pack(months := {months}, days := {days}, micros := {micros})"
         case _:
             raise AssertionError("L1: a string is bound, not written")
 
@@ -90,6 +93,19 @@ def _float(value: float, name: str) -> str:
 def array(items: Sequence[str], type_: SqlType) -> str:
     """An array of these texts."""
     return f"cast(list_value({', '.join(items)}) as {duckdb_type(type_)})"
+
+
+def span(text: str) -> str:
+    """An interval as DuckDB adds it."""
+    x = f"({text})"
+    return f"(to_months({x}.months) + to_days({x}.days) + to_microseconds({x}.micros))"
+
+
+def interval_key(text: str) -> str:
+    """The length of an interval, by which PostgreSQL compares: a month has 30 days."""
+    x = f"({text})"
+    days = f"(cast({x}.months as hugeint) * 30 + {x}.days)"
+    return f"({days} * 86400000000 + {x}.micros)"
 
 
 def error(sqlstate: str, message: str) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 
 from sql import numeric
 from sql.emit.duckdb_aggregates import aggregate, order_by
-from sql.emit.duckdb_types import duckdb_type, error, unsupported
+from sql.emit.duckdb_types import duckdb_type, error, interval_key, span, unsupported
 from sql.emit.scope import Scope
 from sql.emit.windows import (
     as_aggregate,
@@ -87,15 +87,17 @@ def _offset(call: WindowCall, offset: Expr, frame: Frame, scope: Scope) -> str:
         text = _checked(text, offset, frame)
     if frame.mode is not FrameMode.RANGE:
         return text
+    if call.order[0].expr.type.name == "interval":
+        raise unsupported("RANGE over intervals")
     if offset.type.name == "interval":
-        return text
+        return span(text)
     return f"cast({text} as {_wide_type(call, call.order[0].expr.type)})"
 
 
 def _checked(text: str, offset: Expr, frame: Frame) -> str:
     """A computed offset, with PostgreSQL's errors for NULL and below zero."""
     ranged = frame.mode is FrameMode.RANGE
-    zero = "interval '0 days'" if offset.type.name == "interval" else "0"
+    size = interval_key(text) if offset.type.name == "interval" else text
     below = (
         "invalid preceding or following size in window function"
         if ranged
@@ -104,5 +106,5 @@ def _checked(text: str, offset: Expr, frame: Frame) -> str:
     null = error("22004", "frame starting offset must not be null")
     return (
         f"(case when {text} is null then {null}"
-        f" when {text} < {zero} then {error('22013', below)} else {text} end)"
+        f" when {size} < 0 then {error('22013', below)} else {text} end)"
     )

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from sql.emit.scope import Scope
-from sql.emit.select_parts import Select, check_comparable, derived, numbered, within
+from sql.emit.select_parts import Select, check_comparable, comparable, derived, numbered, within
 from sql.plan import ColumnId, ColumnRef, Expr, GroupBy, PlanColumn, output_columns
 from sql.traverse import column_ids
 
@@ -23,13 +23,18 @@ def group_by(plan: GroupBy, select: Select, scope: Scope) -> Select:
     if not scope.statement.dialect.deep_correlation:
         plan, select = _with_arguments(plan, select, scope)
     keys = plan.keys
-    check_comparable(plan.key_columns, scope.statement, "grouping by")
+    if plan.sets is not None:
+        check_comparable(plan.key_columns, scope.statement, "grouping sets of")
     if plan.sets is not None or any(not isinstance(key, ColumnRef) for key in keys):
         select = _with_keys(plan, select, scope)
         keys = tuple(ColumnRef(column.id, column.type) for column in plan.key_columns)
     inside = within(select, scope)
-    key_texts = [inside.emit(key) for key in keys]
-    outputs = {column.id: text for column, text in zip(plan.key_columns, key_texts, strict=True)}
+    key_texts = [inside.key(key, "grouping by") for key in keys]
+    # Of values that are equal and look otherwise, PostgreSQL shows any one.
+    outputs = {
+        column.id: text if comparable(key.type) else f"first({inside.emit(key)})"
+        for column, key, text in zip(plan.key_columns, keys, key_texts, strict=True)
+    }
     for column, call in zip(plan.aggregate_columns, plan.aggregates, strict=True):
         outputs[column.id] = scope.statement.dialect.aggregate(call, inside)
     if plan.sets is not None:
@@ -41,6 +46,18 @@ def group_by(plan: GroupBy, select: Select, scope: Scope) -> Select:
         count = f"(select count(1) as z from {select.source}) {scope.statement.alias()}"
         return Select(count, {}, outputs={})
     return replace(select, outputs=outputs, group=", ".join(key_texts) or None)
+
+
+def distinct_groups(select: Select, columns: Sequence[PlanColumn], scope: Scope) -> Select:
+    """DISTINCT of values that the engine compares by keys: one row of each group."""
+    inside = within(select, scope)
+    refs = [ColumnRef(column.id, column.type) for column in columns]
+    keys = [inside.key(ref, "DISTINCT of") for ref in refs]
+    outputs = {
+        ref.id: key if comparable(ref.type) else f"first({inside.emit(ref)})"
+        for ref, key in zip(refs, keys, strict=True)
+    }
+    return replace(select, outputs=outputs, group=", ".join(keys))
 
 
 def _with_arguments(plan: GroupBy, select: Select, scope: Scope) -> tuple[GroupBy, Select]:

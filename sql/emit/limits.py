@@ -14,10 +14,7 @@ _BIGINT_MAX: Final = (1 << 63) - 1
 def distinct_on(plan: DistinctOn, select: Select, scope: Scope) -> Select:
     """By row numbers: the first of each key, of a plain SELECT of the input."""
     inside = within(select, scope)
-    for key in plan.keys:
-        if key.type.name == "interval" and not scope.statement.dialect.intervals:
-            raise scope.statement.dialect.unsupported("DISTINCT ON an interval")
-    keys = ", ".join(inside.emit(key) for key in plan.keys)
+    keys = ", ".join(inside.key(key, "DISTINCT ON") for key in plan.keys)
     number = f"row_number() over (partition by {keys} {ordering(plan.order, inside)})"
     names, alias = numbered(select, {"n": number}, output_columns(plan.input), scope)
     return replace(names, where=(f"{alias}.n = 1",))

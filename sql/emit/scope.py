@@ -32,7 +32,7 @@ from sql.plan import (
     SortKey,
     WindowCall,
 )
-from sql.types import SqlType, Value
+from sql.types import SqlType, Value, display
 
 if TYPE_CHECKING:
     from sql.emit.select_parts import Select
@@ -60,9 +60,9 @@ class Dialect:
 
     `array`: an array of elements that are texts already. `quote` stands around names.
     `string`: a bound string, by its argument's name. `values`: rows,
-    an alias and its columns as a relation. `compares`: whether the engine compares values
-    of a type as PostgreSQL does. `intervals`: whether intervals are values like others,
-    which compare, group and leave a query. `error`: an expression that fails, by SQLSTATE and
+    an alias and its columns as a relation. `key`: what the engine has to compare so
+    that values of a type compare as PostgreSQL's; the text itself for most, None if there is
+    nothing. `error`: an expression that fails, by SQLSTATE and
     message. `empty_sets`: whether the grouping set of no keys makes a row of no input.
     `materialized`: the word that has a WITH query run once. `union_recursion`: whether WITH
     RECURSIVE takes UNION. `deep_correlation`: whether a subquery may refer to more than the query
@@ -71,8 +71,7 @@ class Dialect:
 
     engine: str
     quote: str
-    intervals: bool
-    compares: Callable[[SqlType], bool]
+    key: Callable[[str, SqlType, "Scope"], str | None]
     literal: Callable[[Value, SqlType], str]
     array: Callable[[Sequence[str], SqlType], str]
     string: Callable[[str], str]
@@ -187,6 +186,14 @@ class Scope:
         name, id_ = f"e{self.statement.names}", ColumnId(-self.statement.names)
         inside = replace(self, columns={**self.columns, id_: name}, filtering=False)
         return name, ColumnRef(id_, type_), inside
+
+    def key(self, expr: Expr, what: str) -> str:
+        """The text by which values of an expression compare; 0A000 with `what` is done to them."""
+        dialect = self.statement.dialect
+        found = dialect.key(self.emit(expr), expr.type, self)
+        if found is None:
+            raise dialect.unsupported(f"{what} values of type {display(expr.type)}")
+        return found
 
     def emit(self, expr: Expr) -> str:
         """The SQL text of an expression, which never needs parentheses around it."""

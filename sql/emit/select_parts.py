@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from sql.emit.scope import Scope, Statement
 from sql.plan import ColumnId, PlanColumn, SortKey
-from sql.types import display
+from sql.types import SqlType, display
 
 Names: TypeAlias = Mapping[ColumnId, str]
 
@@ -83,16 +83,15 @@ def derived(
 
 def check_comparable(columns: Sequence[PlanColumn], statement: Statement, what: str) -> None:
     """0A000 for values that the engine compares otherwise than PostgreSQL does."""
-    check_intervals(columns, statement, f"{what} an interval")
     for column in columns:
-        if not statement.dialect.compares(column.type) and column.type.name != "interval":
-            raise statement.dialect.unsupported(f"{what} a value of type {display(column.type)}")
+        if not comparable(column.type):
+            shown = display(column.type)
+            raise statement.dialect.unsupported(f"{what} values of type {shown}")
 
 
-def check_intervals(columns: Sequence[PlanColumn], statement: Statement, what: str) -> None:
-    """0A000 for intervals where the engine cannot compare them."""
-    if not statement.dialect.intervals and any(c.type.name == "interval" for c in columns):
-        raise statement.dialect.unsupported(what)
+def comparable(type_: SqlType) -> bool:
+    """Whether an engine compares values of the type as PostgreSQL does, by themselves."""
+    return (type_.element or type_).name not in ("interval", "json", "jsonb")
 
 
 def ordering(keys: Sequence[SortKey], inside: Scope) -> str:

@@ -20,14 +20,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sql.emit.ctes import CTES_BEGIN, cte_scan, recursive, with_query
-from sql.emit.groups import group_by
+from sql.emit.groups import distinct_groups, group_by
 from sql.emit.limits import count, distinct_on, limit_by_number, ranked_input
 from sql.emit.scope import DEPTH_MAX, Dialect, OutsideCall, Scope, Statement, too_complex
 from sql.emit.select_parts import (
     Names,
     Select,
     check_comparable,
-    check_intervals,
+    comparable,
     derived,
     render,
     within,
@@ -100,7 +100,6 @@ def emit_plan(
     check_depth(plan)
     statement = Statement(dialect, relations, parameters)
     columns = output_columns(plan)
-    check_intervals(columns, statement, "an interval as a result")
     text = render(_select(plan, _scope(statement, {})), columns)
     if statement.ctes:
         text = f"{CTES_BEGIN}{', '.join(statement.ctes)} {text}"
@@ -299,7 +298,8 @@ def _window(plan: Window, scope: Scope) -> Select:
 def _distinct(plan: DistinctRows, scope: Scope) -> Select:
     select = _select(plan.input, scope)
     columns = output_columns(plan.input)
-    check_comparable(columns, scope.statement, "DISTINCT of")
+    if not all(comparable(column.type) for column in columns):
+        return distinct_groups(derived(select, columns, scope.statement), columns, scope)
     if not columns:
         # Rows of no columns are all the same: the first one is left.
         return Select(derived(select, columns, scope.statement).source, {}, limit="limit 1")

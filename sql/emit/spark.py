@@ -12,7 +12,7 @@ from typing import Final
 from sql.emit.scope import Dialect
 from sql.emit.selects import EmittedQuery, emit_plan
 from sql.emit.spark_aggregates import aggregate, order_by
-from sql.emit.spark_arrays import native
+from sql.emit.spark_arrays import key
 from sql.emit.spark_expressions import expression
 from sql.emit.spark_sets import set_scan
 from sql.emit.spark_types import array, error, literal
@@ -40,8 +40,7 @@ def _values(rows: Sequence[str], alias: str, columns: Sequence[str]) -> str:
 _SPARK: Final = Dialect(
     engine="spark",
     quote="`",
-    intervals=False,
-    compares=native,
+    key=key,
     literal=literal,
     array=array,
     string=lambda name: f"cast(:{name} as string)",

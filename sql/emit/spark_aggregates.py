@@ -12,7 +12,7 @@ from typing import Final
 from sql.emit.scope import Scope
 from sql.emit.spark_arrays import native, ordered
 from sql.emit.spark_expressions import described
-from sql.emit.spark_types import error, spark_type, unsupported
+from sql.emit.spark_types import error, interval_key, spark_type, unsupported
 from sql.plan import Aggregate, SortKey
 from sql.types import NUMERIC
 
@@ -135,7 +135,7 @@ def _sorted_values(
     fields, cases = [f"'x', {x}"], ""
     for number, key in enumerate(order):
         _check_sortable(key)
-        fields.append(f"'k{number}', {scope.emit(key.expr)}")
+        fields.append(f"'k{number}', {scope.key(key.expr, 'ordering by')}")
         p, q = f"p.k{number}", f"q.k{number}"
         null, less = (-1 if key.nulls_first else 1), (1 if key.descending else -1)
         cases += (
@@ -164,7 +164,7 @@ def order_by(keys: Sequence[SortKey], scope: Scope) -> str:
 
 
 def _check_sortable(key: SortKey) -> None:
-    if not native(key.expr.type):
+    if not native(key.expr.type) and key.expr.type.name != "interval":
         raise unsupported(f"ordering by a value of type {key.expr.type.name}")
 
 
@@ -172,19 +172,25 @@ def _sort_key(key: SortKey, scope: Scope) -> str:
     _check_sortable(key)
     direction = "desc" if key.descending else "asc"
     nulls = "first" if key.nulls_first else "last"
-    text = scope.emit(key.expr)
+    text = scope.key(key.expr, "ordering by")
     if key.expr.type.element is not None:
         text = ordered(text, key.expr.type)
     return f"{text} {direction} nulls {nulls}"
 
 
+def _interval_extreme(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+    x = scope.emit(call.args[0])
+    function = "max_by" if call.function.name == "max" else "min_by"
+    return f"{function}({x}, {interval_key(x)}){parts.filter}"
+
+
 _SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, _Parts], str]]] = {
     "sum": _sum,
     "array_agg": _array_agg,
+    "interval_extreme": _interval_extreme,
+    "any_value": _any_value,
     "average": _average,
     "deviation": _deviation,
     "float_total": _float_total,
     "string_agg": _string_agg,
 }
-    "interval_extreme": _interval_extreme,
-    "any_value": _any_value,

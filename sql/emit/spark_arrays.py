@@ -10,14 +10,15 @@ from typing import Final
 
 from sql.arrays import compared_element, converted_element, element_type
 from sql.emit.scope import Scope
-from sql.emit.spark_types import array, spark_type, unsupported
+from sql.emit.spark_types import array, interval_key, spark_type, unsupported
 from sql.plan import AnyAll, Call, Const, Expr
 from sql.types import SqlType, Value
 
 _NATIVE: Final = frozenset(
     {
         "bool", "int2", "int4", "int8", "oid", "float4", "float8", "numeric", "text", "varchar",
-        "bpchar", "name", "uuid", "bytea", "date", "timestamp", "timestamptz", "unknown", "void",
+        "bpchar", "name", "uuid", "bytea", "date", "time", "timestamp", "timestamptz", "unknown",
+        "void",
     }
 )  # fmt: skip
 """Types that Spark compares as PostgreSQL does."""
@@ -32,8 +33,8 @@ _TEMPLATES: Final[dict[str, str]] = {
     "array_reverse(anyarray)": "reverse({0})",
     "subscript(anyarray,int4)": "case when {1} > 0 then get({0}, {1} - 1) end",
     "slice(anyarray,int4,int4)": (
-        "slice({0}, greatest({1}, 1),"
-        " greatest(cast(least({2}, size({0})) as bigint) - greatest({1}, 1) + 1, 0L))"
+        "case when {1} is not null and {2} is not null then slice({0}, greatest({1}, 1),"
+        " greatest(cast(least({2}, size({0})) as bigint) - greatest({1}, 1) + 1, 0L)) end"
     ),
     "anycompatiblearray || anycompatible": "concat(coalesce({0}, {E}), array({1}))",
     "anycompatible || anycompatiblearray": "concat(array({0}), coalesce({1}, {E}))",
@@ -43,9 +44,18 @@ _TEMPLATES: Final[dict[str, str]] = {
     "array_cat(anycompatiblearray,anycompatiblearray)": "coalesce(concat({0}, {1}), {0}, {1})",
 }
 _COMPARING: Final[dict[str, str]] = {
-    "anyarray @> anyarray": "forall({1}, v -> coalesce(array_contains({0}, v), false))",
-    "anyarray <@ anyarray": "forall({0}, v -> coalesce(array_contains({1}, v), false))",
-    "anyarray && anyarray": "exists({1}, v -> coalesce(array_contains({0}, v), false))",
+    "anyarray @> anyarray": (
+        "case when {0} is not null"
+        " then forall({1}, v -> coalesce(array_contains({0}, v), false)) end"
+    ),
+    "anyarray <@ anyarray": (
+        "case when {1} is not null"
+        " then forall({0}, v -> coalesce(array_contains({1}, v), false)) end"
+    ),
+    "anyarray && anyarray": (
+        "case when {0} is not null"
+        " then exists({1}, v -> coalesce(array_contains({0}, v), false)) end"
+    ),
     "array_remove(anycompatiblearray,anycompatible)": "filter({0}, v -> not (v <=> {1}))",
     "array_replace(anycompatiblearray,anycompatible,anycompatible)": (
         "transform({0}, v -> case when v <=> {1} then {2} else v end)"
@@ -57,6 +67,13 @@ _COMPARING: Final[dict[str, str]] = {
 def native(type_: SqlType) -> bool:
     """Whether Spark compares and groups values of the type as PostgreSQL does (A1)."""
     return (type_.element or type_).name in _NATIVE
+
+
+def key(text: str, type_: SqlType, _scope: Scope) -> str | None:
+    """What Spark has to compare instead of a value."""
+    if native(type_):
+        return text
+    return interval_key(text) if type_.name == "interval" else None
 
 
 def ordered(text: str, type_: SqlType) -> str:

@@ -96,8 +96,8 @@ def _expression(expr: Expr, scope: Scope) -> str:
             return _extreme(expr, inner)
         case InList():
             negation = "not " if expr.negated else ""
-            _comparable(expr.arg.type)
-            return f"({inner.emit(expr.arg)} {negation}in ({_list(expr.items, inner)}))"
+            items = ", ".join(inner.key(item, "comparing") for item in expr.items)
+            return f"({inner.key(expr.arg, 'comparing')} {negation}in ({items}))"
         case AnyAll():
             return spark_arrays.any_all(expr, inner)
         case Subquery():
@@ -126,8 +126,8 @@ def _logical(expr: Logical, scope: Scope) -> str:
 
 
 def _distinct(expr: Distinct, scope: Scope) -> str:
-    _comparable(expr.left.type)
-    same = f"({scope.emit(expr.left)} <=> {scope.emit(expr.right)})"
+    left, right = (scope.key(side, "comparing") for side in (expr.left, expr.right))
+    same = f"({left} <=> {right})"
     return same if expr.negated else f"(not {same})"
 
 

@@ -13,7 +13,7 @@ INVARIANTS
 from typing import Final
 
 from sql.emit.scope import Scope
-from sql.emit.spark_types import ERROR_TAG, error, unsupported
+from sql.emit.spark_types import ERROR_TAG, error, interval_key, unsupported
 from sql.errors import SqlError
 from sql.fields import canonical_field
 from sql.plan import Call, Expr
@@ -150,11 +150,7 @@ def _minus_time(call: Call, scope: Scope) -> str:
 
 
 def _interval_compare(call: Call, scope: Scope) -> str:
-    """By length, a month being 30 days and a day 24 hours."""
-    left, right = (
-        f"(cast(({x}.months * 30L + {x}.days) as decimal(20,0)) * 86400000000BD + {x}.micros)"
-        for x in (scope.emit(arg) for arg in call.args)
-    )
+    left, right = (interval_key(scope.emit(arg)) for arg in call.args)
     return f"{left} {call.function.name} {right}"
 
 

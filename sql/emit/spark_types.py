@@ -25,7 +25,8 @@ _NAMES: Final[dict[str, str]] = {
     "float4": "float", "float8": "double", "text": "string", "varchar": "string",
     "bpchar": "string", "name": "string", "unknown": "string", "uuid": "string",
     "json": "string", "jsonb": "string", "bytea": "binary",
-    "date": "date", "timestamp": "timestamp_ntz", "timestamptz": "timestamp_ltz", "void": "string",
+    "date": "date", "time": "bigint", "timestamp": "timestamp_ntz",
+    "timestamptz": "timestamp_ltz", "void": "string",
     # Spark has two interval types that do not mix; ours has three fields.
     "interval": "struct<months:int,days:int,micros:bigint>",
 }  # fmt: skip
@@ -88,6 +89,13 @@ def _float(value: float, name: str) -> str:
 def array(items: Sequence[str], type_: SqlType) -> str:
     """An array of these texts."""
     return f"cast(array({', '.join(items)}) as {spark_type(type_)})"
+
+
+def interval_key(text: str) -> str:
+    """The length of an interval, by which PostgreSQL compares: a month has 30 days."""
+    x = f"({text})"
+    days = f"cast(({x}.months * 30L + {x}.days) as decimal(20,0))"
+    return f"({days} * 86400000000BD + {x}.micros)"
 
 
 def error(sqlstate: str, message: str) -> str:

@@ -99,7 +99,9 @@ def over(
     """` over (..)`."""
     parts: list[str] = []
     if call.partition:
-        parts.append(f"partition by {', '.join(scope.emit(expr) for expr in call.partition)}")
+        parts.append(
+            f"partition by {', '.join(scope.key(expr, 'PARTITION BY') for expr in call.partition)}"
+        )
     if call.order:
         parts.append(f"order by {order_by(call.order, scope)}")
     if sees_frame(call) and call.frame != Frame():

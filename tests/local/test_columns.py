@@ -8,11 +8,11 @@ from itertools import islice, product
 
 from compute.reference import execute
 from sql.errors import SqlError
-from sql.functions import Function, FunctionKind, all_functions
+from sql.functions import Function, FunctionKind, rows_of
 from sql.plan import Plan, output_columns
 from sql.text_output import format_text
 from tests.emit.recorded import Answer
-from tests.emit.samples import _TEXTS, _WORDS, SAMPLES, literal
+from tests.emit.samples import _TEXTS, _WORDS, FAMILIES, SAMPLES, literal
 from tests.emit.test_rows import plan_of
 from tests.emit.test_spark import close_floats
 from tests.local.engine import Engine
@@ -29,7 +29,7 @@ def samples(row: Function, position: int) -> list[str | None]:
         return list(_WORDS[row.name])
     if row.kind is FunctionKind.OPERATOR and "~" in row.name and position:
         return list(PATTERNS)
-    return list(SAMPLES["text" if type_ in ("any", "anynonarray") else type_])
+    return list(SAMPLES["text" if type_ in ("any", "anynonarray", "anyelement") else type_])
 
 
 def call(row: Function) -> str:
@@ -48,7 +48,9 @@ def rows(row: Function) -> Iterator[str]:
     step = max(1, len(combined) // ROWS_MAX) | 1
     for index in range(min(len(combined), ROWS_MAX)):
         values = combined[index * step % len(combined)]
-        types = ["text" if type_ in ("any", "anynonarray") else type_ for type_ in row.args]
+        types = [
+            "text" if type_ in ("any", "anynonarray", "anyelement") else type_ for type_ in row.args
+        ]
         yield f"({', '.join(map(literal, types, values))})"
 
 
@@ -68,7 +70,7 @@ def shown(value: object, plan: Plan) -> Answer:
 def test_functions_over_columns(engine: Engine) -> None:
     wrong: list[str] = []
     compared = 0
-    for row in all_functions():
+    for row in (row for files in FAMILIES.values() for file in files for row in rows_of(file)):
         if row.kind is FunctionKind.AGGREGATE or row.internal or row.duckdb is None:
             continue
         if not row.args or row.volatility == "volatile" or row.name == "extract":

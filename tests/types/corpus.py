@@ -11,7 +11,9 @@ from decimal import Decimal
 from pathlib import Path
 
 import psycopg
+import pyarrow as pa
 
+from compute.reference_arrow import to_values
 from sql.bind import BindContext, bind
 from sql.catalog import Catalog
 from sql.errors import SqlError
@@ -22,7 +24,7 @@ from sql.text_output import format_text
 from sql.types import SqlType, Value
 
 TESTDATA = Path(__file__).parent / "testdata"
-NAMES = ("arrays", "json")
+NAMES = ("arrays", "intervals", "json", "times")
 Rows = Sequence[Sequence[Value]]
 Engine = Callable[[Plan], Awaitable[Rows]]
 
@@ -102,6 +104,19 @@ async def ours(sql: str, engine: Engine) -> tuple[Answer, list[SqlType]]:
         for row in rows
     ]
     return Answer(" ".join(type_.name for type_ in types), texts), types
+
+
+async def rows_of_batches(plan: Plan, batches: AsyncIterator[pa.RecordBatch]) -> Rows:
+    """What an engine streams, as rows of values."""
+    types = [column.type for column in output_columns(plan)]
+    rows: list[tuple[Value, ...]] = []
+    async for batch in batches:
+        columns = [
+            to_values(pa.chunked_array([at]), type_)
+            for at, type_ in zip(batch.columns, types, strict=True)
+        ]
+        rows += zip(*columns, strict=True)
+    return rows
 
 
 def same(found: Answer, types: Sequence[SqlType], expected: Answer) -> bool:

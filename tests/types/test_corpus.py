@@ -10,8 +10,7 @@ from compute.executor import Run
 from compute.local import LocalExecutor
 from compute.local_database import LocalSettings
 from compute.reference import execute
-from compute.reference_arrow import to_values
-from sql.plan import Plan, output_columns
+from sql.plan import Plan
 from tests.servers import postgres
 from tests.types.corpus import (
     NAMES,
@@ -21,6 +20,7 @@ from tests.types.corpus import (
     differences,
     record,
     recorded,
+    rows_of_batches,
     statements,
 )
 
@@ -73,11 +73,6 @@ def test_the_reference_answers_as_postgresql(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_local_engine_answers_as_postgresql(name: str, local: LocalExecutor) -> None:
     async def on_local(plan: Plan) -> Rows:
-        types = [column.type for column in output_columns(plan)]
-        rows: list[tuple[object, ...]] = []
-        async for batch in local.run(Run(plan, {})):
-            columns = [to_values(at, t) for at, t in zip(batch.columns, types, strict=True)]  # type: ignore[arg-type]
-            rows += zip(*columns, strict=True)
-        return rows  # type: ignore[return-value]
+        return await rows_of_batches(plan, local.run(Run(plan, {})))
 
     check(name, "local", on_local)

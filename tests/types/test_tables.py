@@ -14,12 +14,15 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 COLUMNS = (
     ("i", "int[]"), ("l", "int8[]"), ("t", "text[]"), ("n", "numeric(10,2)[]"), ("b", "bool[]"),
     ("d", "date[]"), ("ts", "timestamp[]"), ("tz", "timestamptz[]"), ("u", "uuid[]"),
-    ("f", "float8[]"), ("v", "varchar(3)[]"), ("by", "bytea[]"),
+    ("f", "float8[]"), ("v", "varchar(3)[]"), ("by", "bytea[]"), ("j", "jsonb"), ("js", "json"),
+    ("ja", "jsonb[]"), ("iv", "interval"), ("iva", "interval[]"), ("nm", "name"), ("o", "oid"),
 )  # fmt: skip
 ROW = (
     "{1,NULL,3}", "{9223372036854775807}", '{a,"b c",NULL,""}', "{1.50,-2.25}", "{t,f}",
     "{2024-02-29,NULL}", '{"2024-02-29 23:59:59.5"}', '{"2024-02-29 10:00:00+00"}',
     "{a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11}", "{1.5,NaN,-Infinity}", "{abc}", '{"\\\\x00ff"}',
+    '{"a": [1, 2.50], "b": null}', '{"b" : 1,"b":2}', '{"{\\"a\\": 1}",2,NULL}',
+    "1 year 2 mons -3 days +04:05:06.789", '{"1 day",NULL,-00:00:01}', "pg", "4294967295",
 )  # fmt: skip
 
 
@@ -53,10 +56,16 @@ def test_arrays_of_every_type_come_back(connection: Connection) -> None:
     assert repr(in_text) == repr(in_binary)
     assert in_text[1] == (None,) * len(COLUMNS)
     # What was read goes back in as parameters, in binary.
-    values = list(in_binary[0])
-    marks = ", ".join(["%b"] * len(values))
-    connection.execute(f"insert into arrays values (3, {marks})", values)
-    assert connection.execute(f"select {texts} from arrays where id = 3").fetchone() == ROW
+    given = [
+        at for at, (_, type_) in enumerate(COLUMNS) if not type_.startswith(("json", "interval"))
+    ]
+    names = ", ".join(COLUMNS[at][0] for at in given)
+    texts = ", ".join(f"{COLUMNS[at][0]}::text" for at in given)
+    marks = ", ".join(["%b"] * len(given))
+    values = [in_binary[0][at] for at in given]
+    connection.execute(f"insert into arrays (id, {names}) values (3, {marks})", values)
+    found = connection.execute(f"select {texts} from arrays where id = 3").fetchone()
+    assert found == tuple(ROW[at] for at in given)
 
 
 def test_a_list_of_keys_as_one_parameter(connection: Connection) -> None:
@@ -108,3 +117,33 @@ def test_files_hold_lists(server: Any, connection: Connection) -> None:
     assert connection.execute("select tags[2] from filed where id = 3").fetchone() == ("new",)
     grouped = "select days, count(*) from filed group by days order by 1"
     assert connection.execute(grouped).fetchall() == [([], 1), (None, 3)]
+
+
+def test_intervals_and_json_in_files(server: Any, connection: Connection) -> None:
+    connection.execute("create table spans (id int, i interval, j jsonb)")
+    values = [("1 mon", '{"a": 1}'), ("30 days", '{"a": 1.0}'), ("29 days", "[]"), (None, None)]
+    for number, (span, value) in enumerate(values):
+        connection.execute("insert into spans values (%s, %s, %s)", (number, span, value))
+    connection.execute("insert into spans select id + 10, i, j from spans, (values (1)) v(x)")
+    for n in range(2):
+        # Large enough to become a file.
+        connection.execute("insert into spans values (%s, null, %s)", (n + 20, f'"{"x" * 5000}"'))
+    order = "select id from spans where id < 20 order by i desc nulls last, id"
+    for engine in ("local", "spark"):
+        connection.execute(f"set engine = {engine}")
+        found = [row[0] for row in connection.execute(order).fetchall()]
+        assert found == [0, 1, 10, 11, 2, 12, 3, 13]
+        grouped = "select count(*) from spans where id < 20 group by i order by 1"
+        assert connection.execute(grouped).fetchall() == [(2,), (2,), (4,)]
+        grouped = "select count(*) from spans where id < 20 group by j order by 1"
+        assert connection.execute(grouped).fetchall() == [(2,), (2,), (4,)]
+        (a,) = connection.execute("select count(*) from spans where j ->> 'a' = '1.0'").fetchall()
+        assert a == (2,)
+    connection.execute(
+        "update spans set i = i + interval '1 day', j = j || '{\"b\": 2}' where id = 0"
+    )
+    found = connection.execute("select i::text, j::text from spans where id = 0").fetchone()
+    assert found == ("1 mon 1 day", '{"a": 1, "b": 2}')
+    for text in ("create table k (i interval primary key)", "create table k (j jsonb unique)"):
+        with pytest.raises(psycopg.errors.FeatureNotSupported):
+            connection.execute(text)
