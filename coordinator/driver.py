@@ -347,9 +347,12 @@ class Driver:
 
     async def adopt(self, txn: TransactionId, exporter: TransactionId, ts: Timestamp) -> Snapshot:
         """See Coordination."""
-        return await self._request(
+        snapshot = await self._request(
             lambda request: AdoptSnapshot(request, txn, exporter, ts), Snapshot
         )
+        if self._core.is_strict(txn):
+            await self._confirm_leadership()
+        return snapshot
 
     def reads_at(self, txn: TransactionId, ts: Timestamp) -> bool:
         """Whether an open transaction keeps this timestamp readable."""

@@ -6,6 +6,9 @@ import psycopg
 import pytest
 from psycopg import errors
 
+from storage.errors import Determinate
+from storage.memory import MemoryStash
+from storage.types import Epoch
 from tests.session.stack import running
 from tests.session.test_conflicts import Connection, all_rows, connected, on_a_loop
 from tests.session.test_staged_files import ForgetfulStash
@@ -246,6 +249,43 @@ async def test_who_writes_at_an_imported_snapshot_is_validated_from_there() -> N
         await second.execute(f"set transaction snapshot '{name}'")
         await second.execute("delete from t where a = 2")
         await refused(second, "commit", errors.SerializationFailure)
+
+
+class UnansweringStash(MemoryStash):
+    """Does not say who leads while it is away."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.away = False
+
+    async def confirm(self, epoch: Epoch) -> None:
+        if self.away:
+            raise Determinate("away")
+        await super().confirm(epoch)
+
+
+@on_a_loop
+async def test_a_snapshot_is_imported_by_who_still_leads() -> None:
+    """Strict reads of it come after a take-over, so they need the stash's word (D4)."""
+    stash = UnansweringStash()
+    async with running(stash=stash) as stack, connected(stack, 2) as (owner, other):
+        await setup(owner)
+        await owner.execute("begin isolation level repeatable read")
+        await value(owner, "select count(*) from t")
+        name = await value(owner, "select pg_export_snapshot()")
+        stash.away = True
+        await other.execute("begin isolation level serializable")
+        await refused(other, f"set transaction snapshot '{name}'", errors.IoError)
+        await other.execute("rollback")
+        await other.execute("begin isolation level repeatable read")
+        await other.execute(f"set transaction snapshot '{name}'")
+        assert await value(other, "select count(*) from t") == 2
+        await other.execute("rollback")
+        stash.away = False
+        await other.execute("begin isolation level serializable")
+        await other.execute(f"set transaction snapshot '{name}'")
+        assert await value(other, "select count(*) from t") == 2
+        await other.execute("rollback")
 
 
 @on_a_loop
