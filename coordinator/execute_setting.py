@@ -93,7 +93,8 @@ async def execute_control(
             if transaction.warns_outside:
                 words = "SET TRANSACTION can only be used in transaction blocks"
                 _warn(execution, "25P01", words)
-            elif control.snapshot is not None:
+            # It counts all the same, up to the end of the implicit transaction.
+            if control.snapshot is not None:
                 await transaction.adopt(control.snapshot)
             else:
                 transaction.set_modes(control)

@@ -134,8 +134,7 @@ class SessionTransaction:
     @property
     def read_only(self) -> bool:
         """Whether writes are refused."""
-        only = self._variables.flag("transaction_read_only")
-        return only or self._level[0] is Isolation.BOUNDED_STALENESS
+        return self._variables.flag("transaction_read_only")
 
     @property
     def changed_catalog(self) -> bool:
@@ -301,7 +300,8 @@ class SessionTransaction:
                         "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction"
                     )
             case "transaction_read_only" if after == "off" and before == "on":
-                if self._savepoints or self._as_of is not None:
+                stale = self._level[0] is Isolation.BOUNDED_STALENESS
+                if self._savepoints or self._as_of is not None or stale:
                     raise wrong.not_in_subtransaction(
                         "cannot set transaction read-write mode inside a read-only transaction"
                     )

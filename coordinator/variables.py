@@ -17,6 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from coordinator.core.messages import Isolation
+from coordinator.isolation import level_of
 from coordinator.variable_table import TABLE, Variable, split_search_path
 from sql.errors import SqlError, not_supported
 from sql.postgresql import has_setting
@@ -163,6 +165,8 @@ class Variables:
             key: self.get(default) if key not in modes else modes[key]
             for key, default in TRANSACTION_MODES.items()
         }
+        if level_of(self._present_modes["transaction_isolation"])[0] is Isolation.BOUNDED_STALENESS:
+            self._present_modes = {**self._present_modes, "transaction_read_only": "on"}
 
     # --- changing -------------------------------------------------------------------------------
 

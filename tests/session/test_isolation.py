@@ -190,8 +190,15 @@ async def test_bounded_staleness_reads_and_does_not_write() -> None:
         await connection.execute("begin")
         await connection.execute("set transaction_isolation = 'bounded staleness 10s'")
         assert await value(connection, "select count(*) from t") == 2
+        assert await value(connection, "show transaction_read_only") == "on"
+        assert await value(connection, "select current_setting('transaction_read_only')") == "on"
         await refused(connection, "insert into t values (3)", errors.ReadOnlySqlTransaction)
         await connection.execute("rollback")
+        await connection.execute("begin")
+        await connection.execute("set transaction_isolation = 'bounded staleness 10s'")
+        await refused(connection, "set transaction read write", errors.ActiveSqlTransaction)
+        await connection.execute("rollback")
+        assert await value(connection, "show transaction_read_only") == "off"
         await connection.execute("set default_transaction_isolation = 'bounded staleness 10s'")
         await refused(connection, "create table u (a int)", errors.ReadOnlySqlTransaction)
         assert await value(connection, "select count(*) from t") == 2
