@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from coordinator.config import Settings, SettingsError
-from storage.errors import Corrupt, Determinate, Indeterminate, Locked, NewerFormat
+from storage.errors import Corrupt, Determinate, Indeterminate, Locked, NewerFormat, NotFound
 from storage.layout import DataDirectory
 from storage.local_store import LocalObjectStore
 from storage.stash_sqlite import SqliteStash
@@ -155,6 +155,11 @@ async def _with_store(
     root = root.absolute()
     try:
         store = LocalObjectStore.open(root, shared=settings.shares_stash)
+    except NotFound as error:
+        await stash.close()
+        if directory is not None:
+            directory.close()
+        raise SettingsError(f"cannot open the warehouse {root}: no such directory") from error
     except BaseException:
         await stash.close()
         if directory is not None:

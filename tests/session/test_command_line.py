@@ -87,6 +87,14 @@ def test_a_warehouse_without_its_stash_is_not_served_as_if_empty(tmp_path: Path)
     )
 
 
+def test_a_warehouse_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    place = tmp_path / "nowhere" / "warehouse"
+    listen, data = ("--listen", "127.0.0.1:0"), ("--data-dir", str(tmp_path / "data"))
+    code, out, err = meridian("serve", *listen, *data, "--warehouse", str(place), *QUICK)
+    assert (code, out) == (1, "")
+    assert err == f"meridian: cannot open the warehouse {place}: no such directory\n"
+
+
 def test_an_interrupt_ends_a_standby_without_a_word(tmp_path: Path) -> None:
     first, second = Meridian(tmp_path, QUICK), Meridian(tmp_path, QUICK)
     try:
