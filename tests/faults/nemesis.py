@@ -49,6 +49,11 @@ class Target:
         self.hurried_s += CUT_AGE_S
         self.faults.set_clock(self.hurried_s)
 
+    def versions(self) -> dict[Path, int]:
+        """The number of versions of each table that has some."""
+        logs = (self.server.data / "warehouse").glob("*/_delta_log")
+        return {log.parent: len([*log.glob("*.json")]) for log in logs}
+
     async def restart(self) -> None:
         """Start the server again, if it is not running."""
         await asyncio.to_thread(self.server.start)
@@ -122,6 +127,36 @@ async def disk_full(target: Target) -> None:
     assert target.server.is_running, target.server.log
 
 
+async def table_full(target: Target) -> None:
+    """No space in one table's directory: that table lags behind, the others do not."""
+    await _until_cut(target, lambda: bool(target.versions()))
+    victim = target.rng.choice(sorted(target.versions()))
+    others = {table: count for table, count in target.versions().items() if table != victim}
+    target.faults.fill(victim)
+    try:
+        refused = target.faults.refused
+        await _until_cut(target, lambda: target.faults.refused > refused)
+        await _until_cut(target, lambda: _all_beyond(target, others))
+    finally:
+        target.faults.fill(None)
+    behind = target.versions()[victim]
+    await _until_cut(target, lambda: target.versions()[victim] > behind)
+    assert target.server.is_running, target.server.log
+
+
+def _all_beyond(target: Target, before: Mapping[Path, int]) -> bool:
+    now = target.versions()
+    return all(now[table] > count for table, count in before.items())
+
+
+async def _until_cut(target: Target, reached: Callable[[], bool]) -> None:
+    """Cut after cut, with the load going on."""
+    async with asyncio.timeout(ANSWER_SECONDS_MAX):
+        while not reached():
+            target.make_cuts_due()
+            await target.progress(5)
+
+
 async def writes_fail(target: Target) -> None:
     """EIO for a few writes to the stash, and to the warehouse: outcomes are looked up."""
     for kind in (Kind.STASH, Kind.WAREHOUSE):
@@ -175,6 +210,7 @@ STRIKES: Mapping[str, Strike] = {
         clock_jumps,
         clock_behind_at_start,
         disk_full,
+        table_full,
         writes_fail,
         sync_fails,
     )

@@ -48,10 +48,14 @@ enum slot {
     LYING_KINDS,         /* syncs of these kinds return 0 and do nothing */
     SYNCS,               /* counted for the reader */
     REFUSED,             /* operations that failed because of us, counted for the reader */
+    FULL,                /* there is no space below the path that stands at FULL_PATH */
     SLOTS
 };
 
-enum kind { OUTSIDE = 0, STASH = 1, WAREHOUSE = 2 };
+/* NO_SPACE is told of a name, and of a descriptor that was opened while it was so. */
+enum kind { OUTSIDE = 0, STASH = 1, WAREHOUSE = 2, NO_SPACE = 4 };
+
+#define FULL_PATH 2048 /* bytes from the beginning of the control file; ends with a zero byte */
 
 enum operation { START, CREATE, MKDIR, LINK, UNLINK, RENAME, WRITE, TRUNCATE, SYNC };
 
@@ -98,7 +102,9 @@ __attribute__((constructor)) static void begin(void) {
 
 static int kind_of(const char *path) {
     if (strncmp(path, root, root_bytes) != 0 || path[root_bytes] != '/') return OUTSIDE;
-    const char *last = strrchr(path, '/');
+    const char *last = strrchr(path, '/'), *below = (const char *)control + FULL_PATH;
+    size_t bytes = control[FULL] ? strlen(below) : 0;
+    if (bytes && strncmp(path, below, bytes) == 0 && path[bytes] == '/') return WAREHOUSE | NO_SPACE;
     return strncmp(last, "/stash.db", 9) == 0 ? STASH : WAREHOUSE;
 }
 
@@ -173,7 +179,7 @@ static void put(struct record r, const char *name, const char *second, const voi
 }
 
 static int enough_space(int kind) {
-    if (kind == OUTSIDE || control[SPACE_LEFT] != 0) return 1;
+    if (kind == OUTSIDE || (control[SPACE_LEFT] != 0 && !(kind & NO_SPACE))) return 1;
     control[REFUSED]++;
     errno = ENOSPC;
     return 0;

@@ -49,6 +49,11 @@ class _Slot(IntEnum):
     LYING_KINDS = 6
     SYNCS = 7
     REFUSED = 8
+    FULL = 9
+
+
+FULL_PATH = 2048
+"""As in preload.c: where the path stands that FULL is about."""
 
 
 class Faults:
@@ -93,6 +98,14 @@ class Faults:
     def leave_space(self, size: int | None) -> None:
         """Let the disk take so many bytes more; None: as many as it has."""
         self._slots[_Slot.SPACE_LEFT] = -1 if size is None else size
+
+    def fill(self, directory: Path | None) -> None:
+        """Let nothing more be made below this directory; None: there is space everywhere."""
+        self._slots[_Slot.FULL] = 0
+        if directory is not None:
+            path = os.fsencode(directory.resolve()) + b"\0"
+            self._memory[FULL_PATH : FULL_PATH + len(path)] = path
+            self._slots[_Slot.FULL] = 1
 
     def lie_about_syncs(self, kinds: Kind) -> None:
         """Plant the worst bug: syncs that report success and do nothing."""

@@ -29,7 +29,16 @@ def _assert_strictly_serializable(
 @pytest.mark.parametrize(
     ("workload", "strikes"),
     [
-        (Bank, [nemesis.kill, nemesis.pause, nemesis.disk_full, nemesis.writes_fail]),
+        (
+            Bank,
+            [
+                nemesis.kill,
+                nemesis.pause,
+                nemesis.disk_full,
+                nemesis.table_full,
+                nemesis.writes_fail,
+            ],
+        ),
         (Registers, [nemesis.sync_fails, nemesis.clock_jumps]),
     ],
     ids=["bank", "registers"],

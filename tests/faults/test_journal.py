@@ -172,6 +172,24 @@ for number in range(5):
     assert program.run(text) == ""
 
 
+def test_one_directory_is_full(program: Program) -> None:
+    text = """
+for name in ('first/file', 'second/file', 'linked'):
+    try:
+        if name == 'linked':
+            os.link('linked', 'first/linked')
+        else:
+            write(name, b'x')
+    except OSError as error:
+        print(name, errno.errorcode[error.errno])
+"""
+    program.run("os.mkdir('first'); os.mkdir('second'); write('linked', b'x')")
+    program.faults.fill(program.faults.root / "first")
+    assert program.run(text).split() == ["first/file", "ENOSPC", "linked", "ENOSPC"]
+    program.faults.fill(None)
+    assert program.run(text) == ""
+
+
 def test_the_wall_clock_moves_and_the_monotonic_one_does_not(program: Program) -> None:
     program.faults.set_clock(7200)
     wall, monotonic = program.run("print(time.time(), time.monotonic())").split()
