@@ -9,7 +9,7 @@ ENGINES ?= local
 LISTEN ?= 127.0.0.1:7432
 DATA   ?= ./data
 
-.PHONY: help setup run test check fmt lint types layers formatted spark sim replay crash faults failover sqldiff writing bench demo
+.PHONY: help setup run test check fmt lint types layers formatted spark sim replay crash faults failover docs sqldiff writing bench demo
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -57,8 +57,11 @@ faults: setup ## strike the real server in many ways, judge what clients saw: FA
 failover: setup ## several coordinators: paused, cut off, killed, one after the other
 	$(BIN)/pytest -m "slow or not slow" tests/failover
 
-sqldiff: setup ## every recorded answer of PostgreSQL, on both engines
-	$(BIN)/pytest -m "slow or not slow" tests/sqldiff tests/tpch
+docs: setup ## write docs/sql.md from the function table
+	$(BIN)/python -m sql.function_list > docs/sql.md
+
+sqldiff: setup ## every recorded answer of PostgreSQL and all hostile SQL, on both engines
+	$(BIN)/pytest -m "slow or not slow" tests/sqldiff tests/tpch tests/safety
 
 writing: setup ## statements that write, and WRITING_SEEDS=20 random sequences, beside PostgreSQL
 	$(BIN)/pytest -m "slow or not slow" tests/writing

@@ -40,6 +40,9 @@ def unrecognized(name: str) -> SqlError:
     return SqlError("42704", f'unrecognized configuration parameter "{name}"')
 
 
+_RESERVED: Final = frozenset({"spark", "duckdb", "meridian"})
+"""First parts of no custom variable: nobody shall believe that he set something of an engine."""
+
 TRANSACTION_MODES: Final[Mapping[str, str]] = {
     "transaction_isolation": "default_transaction_isolation",
     "transaction_read_only": "default_transaction_read_only",
@@ -277,6 +280,10 @@ class Variables:
         if variable is not None:
             return variable
         prefix, dot, rest = key.partition(".")
+        if dot and prefix in _RESERVED:
+            detail = f'"{prefix}" is a reserved prefix.'
+            message = f'invalid configuration parameter name "{name}"'
+            raise SqlError("42602", message, detail=detail)
         if dot and prefix.isidentifier() and rest.replace(".", "_").isidentifier():
             return Variable(name, "", "Custom variable.")
         raise unrecognized(name)

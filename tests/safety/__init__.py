@@ -1,0 +1,1 @@
+"""SQL that tries to leave the database or to end the server, through the wire, on both engines."""
