@@ -11,7 +11,7 @@ from typing import Final
 import pyarrow as pa
 
 from sql.catalog import Column
-from sql.types import SqlType, display
+from sql.types import REGISTERED, SqlType, display
 from storage.delta.schema import NAME_KEY, NUMBER_KEY
 
 TYPE_KEY: Final = b"meridian.type"
@@ -45,6 +45,7 @@ _SIMPLE: Final[dict[str, pa.DataType]] = {
         ]
     ),
     "void": pa.null(),
+    **dict.fromkeys(REGISTERED, pa.int64()),
 }
 
 

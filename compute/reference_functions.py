@@ -26,10 +26,10 @@ from compute.reference_numbers import Function, Maker
 from sql import functions as table
 from sql.arrays import converted_element, element_type
 from sql.characters import lower, upper
-from sql.errors import not_supported, out_of_range
+from sql.errors import SqlError, not_supported, out_of_range
 from sql.functions import FunctionKind
 from sql.plan import Call, Const
-from sql.types import Value
+from sql.types import REGISTERED, Value
 
 _TEXTS: Final = frozenset({"text", "varchar", "bpchar", "name"})
 _INTEGERS: Final = frozenset({"int2", "int4", "int8"})
@@ -260,6 +260,10 @@ def _cast(row: table.Function) -> Maker | None:
     return plain(float) if target == "float8" else None
 
 
+def _unsigned(value: int) -> int:
+    return value & 0xFFFF_FFFF
+
+
 def _to_oid(value: int) -> int:
     if not 0 <= value < 1 << 32:
         raise out_of_range("OID")
@@ -271,10 +275,14 @@ _CASTS: Final[dict[str, Maker]] = {
     "bool::int4": plain(int),
     "int4::bool": plain(bool),
     # PostgreSQL reads a negative smallint or integer as the oid with the same bits.
-    "int2::oid": plain(lambda x: x & 0xFFFF_FFFF),
-    "int4::oid": plain(lambda x: x & 0xFFFF_FFFF),
+    "int2::oid": plain(_unsigned),
+    "int4::oid": plain(_unsigned),
     "int8::oid": plain(_to_oid),
     "oid::int8": plain(int),
+    **{f"oid::{name}": plain(int) for name in REGISTERED},
+    **{f"{name}::{to}": plain(int) for name in REGISTERED for to in ("oid", "int8")},
+    **{f"{small}::{name}": plain(_unsigned) for name in REGISTERED for small in ("int2", "int4")},
+    **{f"int8::{name}": plain(_to_oid) for name in REGISTERED},
     "oid::int4": plain(lambda x: numbers.wrapped(x, 32)),
     "date::timestamp": plain(times.date_to_timestamp),
     "date::timestamptz": plain(lambda x, zone: times.to_instant(times.date_to_timestamp(x), zone)),
@@ -335,7 +343,24 @@ def _integer_functions() -> dict[str, Maker]:
     return found
 
 
+def _refusing(sqlstate: str, message: str) -> Maker:
+    def refuse() -> Value:
+        raise SqlError(sqlstate, message)
+
+    return plain(refuse)
+
+
+_REFUSALS: Final = {
+    "meridian_no_modifiers()": _refusing("0A000", "a type with modifiers is not supported here"),
+    "meridian_no_relation()": _refusing("42P01", "relation does not exist"),
+    "meridian_no_type()": _refusing("42704", "type does not exist"),
+    "meridian_no_schema()": _refusing("3F000", "schema does not exist"),
+    "meridian_no_role()": _refusing("42704", "role does not exist"),
+}
+"""What looking up a name says that is not there."""
+
 _BY_ID: Final[dict[str, Maker]] = {
+    **_REFUSALS,
     **arrays.ARRAY_FUNCTIONS,
     **_time_functions(),
     **_float_functions(),

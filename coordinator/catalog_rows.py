@@ -9,23 +9,21 @@ INVARIANTS
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
+from compute.reference_strings import quote_ident
 from coordinator.catalog_objects import (
     check_numbers,
     column_number,
-    constraint_oid,
     default_text,
     definitions,
-    derived_oid,
     index_definition,
-    index_oid,
     key_numbers,
     not_null_name,
-    schema_oid,
 )
 from coordinator.information_schema_rows import INFORMATION_SCHEMA_ROWS
 from coordinator.relation_rows import Row, view_of
 from sql.binding import BindContext
 from sql.catalog import Catalog, Column, Key, Table
+from sql.catalog_oids import OWNER, constraint_oid, derived_oid, index_oid, schema_oid
 from sql.system_catalogs import (
     CATALOG_SCHEMAS,
     INFORMATION_SCHEMA,
@@ -40,8 +38,6 @@ from storage.batch import ShardView
 Named: TypeAlias = Mapping[str, Value]
 """A row by column name (W2)."""
 
-OWNER: Final = 10
-"""The bootstrap user's oid, as in PostgreSQL."""
 _HEAP, _BTREE = 2, 403
 _CHAR: Final = 18
 _DEFAULT_COLLATION, _C_COLLATION = 100, 950
@@ -350,23 +346,55 @@ def _type_names(_context: BindContext) -> Iterator[Named]:
 
 
 def _visible(context: BindContext) -> Iterator[Named]:
-    """Whether a name without schema finds the relation; all types are found."""
-    path = [PG_CATALOG, *(name for name in context.search_path if name != PG_CATALOG)]
-    found: dict[str, Table] = {}
-    tables = list(_everything(context.catalog))
-    by_schema: dict[str, list[Table]] = {}
-    for table in tables:
-        by_schema.setdefault(table.schema, []).append(table)
-    for schema in path:
-        for table in by_schema.get(schema, ()):
-            found.setdefault(table.name, table)
-    for table in tables:
-        visible = found.get(table.name) is table
-        yield {"oid": table.oid, "visible": visible}
-        for key in table.keys:
-            yield {"oid": index_oid(table, key), "visible": table.schema in path}
+    """Whether a name without schema finds it; all types are found."""
+    for oid, _, _, visible in _relation_names(context):
+        yield {"oid": oid, "visible": visible}
     for oid in OIDS.values():
         yield {"oid": oid, "visible": True}
+
+
+def _relation_names(context: BindContext) -> Iterator[tuple[int, str, str, bool]]:
+    """Oid, schema, name of every table, view and index, and whether the name alone finds it."""
+    path = [PG_CATALOG, *(name for name in context.search_path if name != PG_CATALOG)]
+    rank = {schema: place for place, schema in reversed(list(enumerate(path)))}
+    found: dict[str, int] = {}
+    named: list[tuple[int, str, str]] = []
+    for table in _everything(context.catalog):
+        named.append((table.oid, table.schema, table.name))
+        named += ((index_oid(table, key), table.schema, key.name) for key in table.keys)
+    for _, schema, name in named:
+        if schema in rank:
+            found[name] = min(found.get(name, len(path)), rank[schema])
+    for oid, schema, name in named:
+        yield oid, schema, name, schema in rank and found[name] == rank[schema]
+
+
+def _names(context: BindContext) -> Iterator[Named]:
+    """What the reg types show."""
+    for kind, oid, shown, other in registered_names(context):
+        yield {"kind": kind, "oid": oid, "shown": shown, "other": other}
+    for other, name in _ALIASES.items():
+        yield {"kind": "type", "oid": OIDS[name], "shown": display(SqlType(name)), "other": other}
+
+
+_ALIASES: Final = {
+    "int": "int4", "decimal": "numeric", "dec": "numeric", "float": "float8", "char": "bpchar",
+    "nchar": "bpchar", "char varying": "varchar", "national character": "bpchar",
+}  # fmt: skip
+
+
+def registered_names(context: BindContext) -> Iterator[tuple[str, int, str, str]]:
+    """Kind and oid of everything that a reg type may name, its text, and how else it is called."""
+    for oid, schema, name, visible in _relation_names(context):
+        text = quote_ident(name)
+        qualified = f"{quote_ident(schema)}.{text}"
+        yield "class", oid, text if visible else qualified, qualified
+    for name, oid in OIDS.items():
+        yield "type", oid, display(SqlType(name)), name
+    for row in _pg_namespace(context):
+        text = quote_ident(str(row["nspname"]))
+        yield "namespace", schema_oid(str(row["nspname"])), text, text
+    yield "role", OWNER, quote_ident(context.user), quote_ident(context.user)
 
 
 # --- the server --------------------------------------------------------------------------------
@@ -467,5 +495,6 @@ _ROWS: Final[Mapping[tuple[str, str], Callable[[BindContext], Iterator[Named]]]]
     (PG_CATALOG, "meridian_definitions"): _definitions,
     (PG_CATALOG, "meridian_type_names"): _type_names,
     (PG_CATALOG, "meridian_visible"): _visible,
+    (PG_CATALOG, "meridian_names"): _names,
     **{(INFORMATION_SCHEMA, name): make for name, make in INFORMATION_SCHEMA_ROWS.items()},
 }

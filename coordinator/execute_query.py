@@ -14,6 +14,7 @@ import pyarrow as pa
 from coordinator.choosing import choose
 from coordinator.examining import examined
 from coordinator.execution import Batches, Execution, Rows, counted, held
+from coordinator.reg_names import has_names, named
 from coordinator.session_errors import read_only_transaction
 from sql.plan import Plan, RelationId
 from sql.statements import Query
@@ -26,6 +27,9 @@ async def execute_query(
 ) -> Rows:
     """Start a query; its rows come as they are asked for (Q2)."""
     batches = await start_query(execution, query, as_of=as_of)
+    if has_names(query.columns):
+        assert execution.bind_context is not None, "a query was bound"
+        batches = named(batches, query.columns, execution.bind_context())
     return Rows(query.columns, batches, counted(tag))
 
 

@@ -19,7 +19,7 @@ from sql.column_expressions import defined_default, text_of
 from sql.errors import SqlError, not_supported
 from sql.names import type_of
 from sql.syntax import Node, at, strings
-from sql.types import INT2, INT4, INT8, SqlType
+from sql.types import INT2, INT4, INT8, REGISTERED, SqlType
 
 CONSTRAINTS: Final = {
     ConstrType.CONSTR_FOREIGN: "FOREIGN KEY",
@@ -82,7 +82,7 @@ def column_of(binding: Binding, node: Node, found: Parts) -> Column:
 
 def refuse_type(node: Node, type_: SqlType) -> None:
     """0A000 for a type that no table stores."""
-    if type_.name in ("interval", "name", "oid"):
+    if type_.name in ("interval", "name", "oid", *REGISTERED):
         raise not_supported(f"a column of type {type_.name}", at(node.typeName.location))
 
 

@@ -30,9 +30,11 @@ from sql.binding import Binding
 from sql.errors import SqlError, mismatch
 from sql.functions import CastContext, Function, cast, function_by_id
 from sql.plan import Call, Case, Coalesce, ColumnRef, Const, Expr, Extreme, Param
+from sql.registered import registered
+from sql.stand_ins import stand_in
 from sql.syntax import Node, at, is_a, location, position
 from sql.text_input import apply_typmod, parse_text
-from sql.types import CATEGORIES, PREFERRED, TEXT, SqlType, Value, display, plain_type
+from sql.types import CATEGORIES, PREFERRED, REGISTERED, TEXT, SqlType, Value, display, plain_type
 
 IMPLICIT: Final = CastContext.IMPLICIT
 ASSIGNMENT: Final = CastContext.ASSIGNMENT
@@ -86,12 +88,17 @@ def implicit(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
 def _typed(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
     bare = plain_type(target.name)
     if isinstance(expr, Param):
+        if bare.name in REGISTERED:
+            # The client sends a name, which is looked up when the statement runs.
+            return implicit(binding, binding.resolve_parameter(expr, TEXT), node, bare)
         return binding.resolve_parameter(expr, bare)
     # A column of a subquery is never unknown: `SelectResult.settle` has seen to it.
     assert isinstance(expr, Const), f"an unknown expression that is no literal: {expr}"
     if expr.value is None:
         return Const(None, bare)
     assert isinstance(expr.value, str), "an unknown literal is text"
+    if bare.name in REGISTERED:
+        return registered(binding, expr.value, bare, at(location(node)))
     return literal(binding, expr.value, bare.name, at(location(node)))
 
 
@@ -147,6 +154,8 @@ def decimal_constant(value: Decimal, place: int | None) -> Const:
 
 
 def _converted(binding: Binding, expr: Expr, row: Function, target: SqlType) -> Expr:
+    if row.rewrite is not None:
+        return stand_in(binding, row.rewrite, (expr,))
     type_ = SqlType(target.name)
     if target.name in ("numeric", "_numeric"):
         type_ = numeric.of_cast(expr.type)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from sql.catalog import Column, Table
-from sql.types import BOOL, INT4, OID, OIDS, TEXT, SqlType, plain_type
+from sql.types import BOOL, INT4, OID, TEXT, SqlType, plain_type
 
 PG_CATALOG: Final = "pg_catalog"
 INFORMATION_SCHEMA: Final = "information_schema"
@@ -87,6 +87,7 @@ HELPERS: Final = {
         _helper(0, "meridian_definitions", oid=OID, part=INT4, definition=TEXT),
         _helper(1, "meridian_type_names", oid=OID, name=TEXT, base=TEXT, plain=TEXT, suffix=TEXT),
         _helper(2, "meridian_visible", oid=OID, visible=BOOL),
+        _helper(3, "meridian_names", kind=TEXT, oid=OID, shown=TEXT, other=TEXT),
     )
 }
 """What functions of the catalog look into (`sql/data/catalog_functions.txt`); no catalog lists
@@ -160,4 +161,4 @@ def _column(text: str) -> Column:
 
 
 def _type(name: str) -> SqlType:
-    return plain_type(name if name in OIDS else _NEAREST[name])
+    return plain_type(_NEAREST.get(name, name))

@@ -18,7 +18,7 @@ from sql.array_text import format_array
 from sql.dates import MICROS_PER_SECOND, civil_from_days
 from sql.errors import SqlError
 from sql.timezones import find_zone, offset_at_utc
-from sql.types import Interval, SqlType, Value
+from sql.types import REGISTERED, Interval, SqlType, Value
 
 _FLOAT8_DIGITS_MAX: Final = 15
 _FLOAT4_DIGITS_MAX: Final = 6
@@ -261,6 +261,7 @@ _FORMATTERS: Final[Mapping[str, Callable[[Value], str]]] = {
     "json": str,
     "jsonb": str,
     "void": lambda _: "",
+    **dict.fromkeys(REGISTERED, str),
     "bytea": _format_bytea,
     "date": _format_date,
     "time": _format_time,

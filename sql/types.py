@@ -29,6 +29,7 @@ INVARIANTS
   Y2  `trim` is true when the scale is not PostgreSQL's display scale (unconstrained numeric,
       quotients): the value is printed without trailing zeros. False for everything but numeric.
   Y3  an array type carries the modifier, precision, scale and `trim` of its elements.
+  Y4  a value of a reg type is an oid everywhere; only a result shows its name.
 """
 
 from dataclasses import dataclass, replace
@@ -98,6 +99,7 @@ OIDS: Final[dict[str, int]] = {
     "float4": 700, "float8": 701, "unknown": 705, "bpchar": 1042, "varchar": 1043, "date": 1082,
     "timestamp": 1114, "timestamptz": 1184, "interval": 1186, "numeric": 1700, "uuid": 2950,
     "void": 2278,
+    "regproc": 24, "regclass": 2205, "regtype": 2206, "regnamespace": 4089, "regrole": 4096,
     "_bool": 1000, "_bytea": 1001, "_name": 1003, "_int8": 1016, "_int2": 1005, "_int4": 1007,
     "_text": 1009, "_oid": 1028, "_float4": 1021, "_float8": 1022, "_bpchar": 1014,
     "_varchar": 1015, "_date": 1182, "_timestamp": 1115, "_timestamptz": 1185, "_interval": 1187,
@@ -119,6 +121,10 @@ CATEGORIES: Final[dict[str, str]] = {
     "date": "D", "timestamp": "D", "timestamptz": "D", "interval": "T", "numeric": "N", "uuid": "U",
     "void": "P", "json": "U", "jsonb": "U", "time": "D",
 } | {name: "A" for name in OIDS if name.startswith("_")}  # fmt: skip
+REGISTERED: Final = ("regclass", "regtype", "regnamespace", "regrole", "regproc")
+"""Oids that are shown as the names of what they are (Y4)."""
+SIZES.update(dict.fromkeys(REGISTERED, 4))
+CATEGORIES.update(dict.fromkeys(REGISTERED, "N"))
 PREFERRED: Final = frozenset({"bool", "text", "oid", "float8", "timestamptz", "interval"})
 
 BOOL: Final = SqlType("bool")

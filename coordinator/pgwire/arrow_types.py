@@ -12,7 +12,14 @@ from typing import Final
 import pyarrow as pa
 
 from coordinator.pgwire.kernels import Column, column_of, decimal_scale, listed
-from sql.types import NUMERIC_PRECISION_MAX, NUMERIC_SCALE_DEFAULT, Interval, SqlType, Value
+from sql.types import (
+    NUMERIC_PRECISION_MAX,
+    NUMERIC_SCALE_DEFAULT,
+    REGISTERED,
+    Interval,
+    SqlType,
+    Value,
+)
 
 _TYPES: Final[dict[str, pa.DataType]] = {
     "bool": pa.bool_(), "int2": pa.int16(), "int4": pa.int32(), "int8": pa.int64(),
@@ -25,6 +32,8 @@ _TYPES: Final[dict[str, pa.DataType]] = {
     "interval": pa.struct(
         [("months", pa.int32()), ("days", pa.int32()), ("micros", pa.int64())]
     ),
+    # The names: `reg_names.py` has looked them up.
+    **dict.fromkeys(REGISTERED, pa.string()),
 }  # fmt: skip
 
 

@@ -43,7 +43,7 @@ from sql.dates import MICROS_PER_DAY, MICROS_PER_SECOND, days_from_civil
 from sql.errors import SqlError
 from sql.text_output import format_offset, format_text
 from sql.timezones import find_zone, offset_at_utc
-from sql.types import SqlType
+from sql.types import REGISTERED, SqlType
 
 TextColumn = Callable[[Column], Column]
 """A normalized column to a string (or binary) column of the same length."""
@@ -131,6 +131,7 @@ _PLAIN: Final[Mapping[str, TextColumn]] = {
     "jsonb": lambda column: column,
     "void": lambda column: column,
     "bytea": _bytea_text,
+    **dict.fromkeys(REGISTERED, lambda column: column),
 }
 
 

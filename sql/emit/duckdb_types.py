@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Final
 
 from sql.errors import SqlError, not_supported
-from sql.types import Interval, SqlType, Value
+from sql.types import REGISTERED, Interval, SqlType, Value
 
 ERROR_TAG: Final = "MERIDIAN:"
 """Messages of `error` in our templates are `MERIDIAN:<sqlstate>:<message>`."""
@@ -24,6 +24,7 @@ ENGINE: Final = "local"
 
 _NAMES: Final[dict[str, str]] = {
     "bool": "boolean", "int2": "smallint", "int4": "integer", "int8": "bigint", "oid": "bigint",
+    **dict.fromkeys(REGISTERED, "bigint"),
     "float4": "float", "float8": "double", "text": "varchar", "varchar": "varchar",
     "bpchar": "varchar", "name": "varchar", "unknown": "varchar", "uuid": "varchar",
     "json": "varchar", "jsonb": "varchar",

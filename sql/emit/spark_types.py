@@ -15,13 +15,14 @@ from decimal import Decimal
 from typing import Final
 
 from sql.errors import not_supported
-from sql.types import Interval, SqlType, Value
+from sql.types import REGISTERED, Interval, SqlType, Value
 
 ERROR_TAG: Final = "MERIDIAN:"
 """Messages of `raise_error` in our templates are `MERIDIAN:<sqlstate>:<message>`."""
 
 _NAMES: Final[dict[str, str]] = {
     "bool": "boolean", "int2": "smallint", "int4": "int", "int8": "bigint", "oid": "bigint",
+    **dict.fromkeys(REGISTERED, "bigint"),
     "float4": "float", "float8": "double", "text": "string", "varchar": "string",
     "bpchar": "string", "name": "string", "unknown": "string", "uuid": "string",
     "json": "string", "jsonb": "string", "bytea": "binary",

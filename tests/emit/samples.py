@@ -17,6 +17,7 @@ ELSEWHERE = (
     "sets.txt",
     "windows.txt",
     "catalog_functions.txt",
+    "registered.txt",
 )
 """Their cases are statements, in `tests/types` and `tests/sqldiff`."""
 FAMILIES = {

@@ -22,6 +22,22 @@ select a.attname, pg_get_expr(d.adbin, d.adrelid) from pg_attrdef d join pg_attr
 select relname, pg_table_is_visible(oid) from pg_class where relname in ('t', 'pg_class', 'tables') order by 1
 select pg_table_is_visible(0), pg_type_is_visible(23), obj_description(1, 'pg_class'), col_description(1, 2), pg_get_constraintdef(1), pg_encoding_to_char(6)
 select relname, pg_get_userbyid(relowner) = current_user from pg_class where relname = 't' order by pg_get_userbyid(relowner)
+# Oids that are shown as names.
+select 's.t'::regclass, 'S.T'::regclass::oid = 's.t'::regclass, 'pg_class'::regclass, 'pg_catalog.pg_class'::regclass::oid, 's.t_pkey'::regclass, 'information_schema.tables'::regclass
+select 'int'::regtype, 'character varying'::regtype::oid, '23'::regtype, 'int[]'::regtype, 'numeric(10,2)'::regtype, 's'::regnamespace, 'timestamptz'::regtype::text
+select conname, conrelid::regclass, conrelid::regclass::text, conindid::regclass from pg_constraint where conrelid = 's.u'::regclass
+select 0::oid::regclass, 999::regclass, null::regclass, '-'::regtype, 0::regtype::text
+select oid::regtype::text, oid::regtype from pg_type where oid in (23, 1043, 1007, 1184) order by oid
+select attname, atttypid::regtype from pg_attribute where attrelid = 's.t'::regclass and attnum > 0 order by attnum
+select 'nope'::regclass
+select 's.nope'::regclass
+select 'a.b.c.d'::regclass
+select 'nope'::regtype
+select 'nope'::regnamespace
+select 'nope'::regrole
+select to_regclass('s.t'), to_regclass('nope'), to_regtype('int'), to_regtype('integer'), to_regtype('_int4'), to_regtype('nope'), to_regnamespace('s'), to_regnamespace('nope')
+select relname from pg_class where oid = any (array['s.t'::regclass, 's.u'::regclass]::oid[]) order by 1
+select 's.t'::regclass = 's.t'::regclass::oid, 's.t'::regclass > 0::oid
 # The views of information_schema.
 select table_schema, table_name, table_type, is_insertable_into, is_typed, commit_action from information_schema.tables where table_schema = 's' order by 2
 select column_name, ordinal_position, is_nullable, data_type, character_maximum_length, character_octet_length, numeric_precision, numeric_precision_radix, numeric_scale, datetime_precision, udt_schema, udt_name, dtd_identifier, is_identity, is_generated, is_updatable from information_schema.columns where table_schema = 's' order by table_name, ordinal_position

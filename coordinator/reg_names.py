@@ -1,0 +1,52 @@
+"""Results of the reg types: oids become the names of what they are, on their way to the client.
+
+INVARIANTS
+  R1  names are those of the catalog that the statement was bound with; an oid that names nothing
+      is shown as it is.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from coordinator.catalog_rows import registered_names
+from coordinator.pgwire.kernels import Column, listed
+from sql.binding import BindContext
+from sql.statements import OutputColumn
+from sql.types import REGISTERED
+
+_KINDS: Final = {name: name.removeprefix("reg") for name in REGISTERED}
+
+
+def has_names(columns: Sequence[OutputColumn]) -> bool:
+    """Whether a result has columns to be named."""
+    return any(column.type.name in REGISTERED for column in columns)
+
+
+async def named(
+    batches: AsyncIterator[pa.RecordBatch],
+    columns: Sequence[OutputColumn],
+    context: BindContext,
+) -> AsyncIterator[pa.RecordBatch]:
+    """The rows, with names as text."""
+    names: dict[str, dict[int, str]] = {kind: {0: "-"} for kind in _KINDS.values()}
+    for kind, oid, shown, _ in registered_names(context):
+        names[kind][oid] = shown
+    async for batch in batches:
+        yield pa.RecordBatch.from_arrays(
+            [
+                _texts(array, names[_KINDS[column.type.name]])
+                if column.type.name in REGISTERED
+                else array
+                for column, array in zip(columns, batch.columns, strict=True)
+            ],
+            names=batch.schema.names,
+        )
+
+
+def _texts(column: Column, names: Mapping[int, str]) -> Column:
+    oids: list[int | None] = listed(column)
+    return pa.array(
+        [None if oid is None else names.get(oid, str(oid)) for oid in oids], pa.string()
+    )

@@ -1,0 +1,125 @@
+"""Literals of the reg types: a name becomes an oid where it stands (regclassin and its kin).
+
+    't'::regclass ─▶ the table that t means here      '16384'::regclass, '-' ─▶ the number, 0
+
+INVARIANTS
+  G1  a statement with such a literal rests on the name (`look_up.py`): it is bound again, or
+      validated, when the name comes to mean something else.
+"""
+
+import re
+from typing import Final
+
+from pglast import ast, parser
+
+from sql.binding import Binding
+from sql.catalog import WHOLE_CATALOG, Table
+from sql.catalog_oids import OWNER, index_oid, schema_oid
+from sql.errors import SqlError, not_supported, undefined_schema
+from sql.look_up import look_up, schema_exists
+from sql.names import type_of
+from sql.plan import Const
+from sql.syntax import Node, is_a
+from sql.system_catalogs import CATALOG_SCHEMAS
+from sql.system_relations import SYSTEM_SCHEMA
+from sql.types import OIDS, SqlType
+
+_OID_MAX: Final = (1 << 32) - 1
+_PART: Final = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\s."]+))\s*(\.|$)')
+
+
+def registered(binding: Binding, text: str, type_: SqlType, place: int | None) -> Const:
+    """The literal as an oid of the type. Raises what the type's input function does."""
+    if text == "-":
+        return Const(0, type_)
+    if text.isdecimal() and text.isascii():
+        if int(text) > _OID_MAX:
+            raise SqlError("22003", f'value "{text}" is out of range for type oid', place)
+        return Const(int(text), type_)
+    match type_.name:
+        case "regclass":
+            return Const(_relation(binding, text, place), type_)
+        case "regtype":
+            return Const(_type(text, place), type_)
+        case "regnamespace":
+            return Const(_namespace(binding, text, place), type_)
+        case "regrole":
+            return Const(_role(binding, text, place), type_)
+        case _:
+            raise not_supported(f"a name of type {type_.name}", place)
+
+
+def _parts(text: str, place: int | None) -> list[str]:
+    parts: list[str] = []
+    position, joint = 0, "."
+    while joint == ".":
+        found = _PART.match(text, position)
+        if found is None:
+            raise SqlError("42602", "invalid name syntax", place)
+        parts.append(found[1].replace('""', '"') if found[1] else found[2].lower())
+        position, joint = found.end(), found[3]
+    return parts
+
+
+def _relation(binding: Binding, text: str, place: int | None) -> int:
+    parts = _parts(text, place)
+    if len(parts) > 3:
+        message = f"improper relation name (too many dotted names): {'.'.join(parts)}"
+        raise SqlError("42601", message, place)
+    if len(parts) == 3:
+        raise not_supported("a name with a database", place)
+    schema = parts[0] if len(parts) == 2 else None
+    table = look_up(binding, parts[-1], schema=schema, decides=True)
+    if table is not None:
+        return table.oid
+    index = _index(binding, parts[-1], schema)
+    if index is None:
+        shown = ".".join(parts)
+        raise SqlError("42P01", f'relation "{shown}" does not exist', place)
+    return index
+
+
+def _index(binding: Binding, name: str, schema: str | None) -> int | None:
+    path = binding.context.search_path if schema is None else (schema,)
+    tables: list[Table] = list(binding.context.catalog.tables.values())
+    for candidate in path:
+        for table in tables:
+            for key in table.keys:
+                if table.schema == candidate and key.name == name:
+                    binding.look_ups.add(WHOLE_CATALOG)
+                    return index_oid(table, key)
+    return None
+
+
+def _type(text: str, place: int | None) -> int:
+    try:
+        (tree,) = parser.parse_sql(f"select null::{text}")
+    except parser.ParseError:
+        raise SqlError("42601", f'invalid type name "{text}"', place) from None
+    statement: Node = tree.stmt
+    cast: Node = statement.targetList[0].val if len(statement.targetList or ()) == 1 else None
+    if not is_a(cast, ast.TypeCast) or statement.fromClause:
+        raise SqlError("42601", f'invalid type name "{text}"', place)
+    # Its place would be that within the literal.
+    cast.typeName.location = -1
+    try:
+        return OIDS[type_of(cast.typeName).name]
+    except SqlError as error:
+        raise error.at(place) from None
+
+
+def _namespace(binding: Binding, text: str, place: int | None) -> int:
+    parts = _parts(text, place)
+    known = (*CATALOG_SCHEMAS, SYSTEM_SCHEMA)
+    if len(parts) != 1:
+        raise SqlError("42602", "invalid name syntax", place)
+    if parts[0] not in known and not schema_exists(binding, parts[0]):
+        raise undefined_schema(parts[0], place)
+    return schema_oid(parts[0])
+
+
+def _role(binding: Binding, text: str, place: int | None) -> int:
+    parts = _parts(text, place)
+    if parts != [binding.context.user]:
+        raise SqlError("42704", f'role "{".".join(parts)}" does not exist', place)
+    return OWNER
