@@ -22,7 +22,6 @@ from compute import reference_times as times
 from compute.reference_clocks import CLOCK_FUNCTIONS
 from compute.reference_families import family_function
 from compute.reference_json import JSON_FUNCTIONS
-from compute.reference_json_sets import JSON_SETS
 from compute.reference_numbers import Function, Maker
 from sql import functions as table
 from sql.arrays import converted_element, element_type
@@ -82,7 +81,7 @@ def _maker(row: table.Function) -> Maker | None:
     return numbers.numeric_result(named) if row.result == "numeric" else plain(named)
 
 
-_OWN: Final[dict[str, Maker]] = {**JSON_FUNCTIONS, **JSON_SETS, **CLOCK_FUNCTIONS}
+_OWN: Final[dict[str, Maker]] = {**JSON_FUNCTIONS, **CLOCK_FUNCTIONS}
 """Casts and others whose rule is a function each."""
 _ARRAY_MAPS: Final = frozenset({"anyarray::anyarray", "assign(anyarray)", "narrow(anyarray)"})
 

@@ -45,7 +45,7 @@ from sql.plan import (
     Logical,
     Test,
 )
-from sql.scope import Scope, find_column, find_item, missing_column, qualified_column, referred
+from sql.scope import Scope, find_column, find_item, missing_column, qualified_column
 from sql.syntax import Node, at, is_a, location, position, unsupported, value_function_name
 from sql.types import BOOL, INT4, INT8, NAME, TEXT, TIMESTAMPTZ, UNKNOWN, SqlType
 
@@ -135,10 +135,7 @@ def _column(binding: Binding, scope: Scope, node: Node) -> Expr:
     found = find_column(binding, scope, name, node.location)
     if found is not None:
         return found
-    item = find_item(scope, None, name, node.location)
-    if item is not None and item.scalar:
-        return referred(binding, item.columns[0][1], node.location)
-    if item is not None:
+    if find_item(scope, None, name, node.location) is not None:
         raise not_supported("a reference to a whole row", at(node.location))
     raise missing_column(scope, name, node.location)
 

@@ -40,8 +40,17 @@ from sql.types import BOOL, INT4, INT8, NAME, OID, TEXT, TIMESTAMPTZ
 AGGREGATE_CLAUSES: Final = frozenset({"SELECT", "HAVING", "ORDER BY", "DISTINCT ON"})
 _SET_RETURNING: Final = frozenset(
     [
+        "generate_series",
+        "unnest",
+        "generate_subscripts",
         "regexp_matches",
         "regexp_split_to_table",
+        "string_to_table",
+        "json_array_elements",
+        "jsonb_array_elements",
+        "json_each",
+        "jsonb_each",
+        "jsonb_object_keys",
     ]
 )
 _INTERNAL: Final = frozenset({"narrow", "assign", "array", "subscript", "slice"})

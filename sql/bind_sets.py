@@ -16,7 +16,7 @@ from sql.bind_calls import TYPES, converted, find_function, numeric_call, polymo
 from sql.binding import Binding
 from sql.coerce import implicit, zone_arguments
 from sql.errors import SqlError, not_supported
-from sql.functions import Function, FunctionKind, function_by_id, functions
+from sql.functions import FunctionKind, function_by_id, functions
 from sql.plan import (
     Call,
     ColumnRef,
@@ -40,16 +40,6 @@ _SPLIT: Final = {
     "regexp_split_to_table": "regexp_split_to_array",
 }
 """Sets that are the elements of an array."""
-
-
-_COLUMNS: Final = {
-    **dict.fromkeys(
-        [f"{kind}_array_elements{text}" for kind in ("json", "jsonb") for text in ("", "_text")],
-        ("value",),
-    ),
-    "json_object_keys": ("key",),
-    "jsonb_object_keys": ("key",),
-}
 
 
 def returns_set(name: str) -> bool:
@@ -78,10 +68,7 @@ def set_call(binding: Binding, scope: Scope, node: Node) -> Expr:
         hint = "You might be able to move the set-returning function into a LATERAL FROM item."
         raise SqlError("0A000", message, place, hint=hint)
     before = len(scope.set_calls)
-    calls = _bound(binding, scope, node)
-    if len(calls) > 1:
-        raise not_supported("a function that returns several columns here", place)
-    _, call = calls[0]
+    call = _bound(binding, scope, node)
     if len(scope.set_calls) > before:
         raise not_supported("a set-returning function of a set-returning function", place)
     column = scope.set_calls.get(call)
@@ -100,8 +87,7 @@ def with_sets(binding: Binding, scope: Scope, plan: Plan) -> Plan:
     return Join(JoinKind.CROSS, plan, sets, None, lateral=True)
 
 
-def _bound(binding: Binding, scope: Scope, node: Node) -> Sequence[tuple[str, SetCall]]:
-    """The calls that one is made of, a column each, with the names of the columns."""
+def _bound(binding: Binding, scope: Scope, node: Node) -> SetCall:
     name, place = node.funcname[-1].sval, node.location
     for arg in node.args or ():
         if is_a(arg, ast.NamedArgExpr):
@@ -109,7 +95,7 @@ def _bound(binding: Binding, scope: Scope, node: Node) -> Sequence[tuple[str, Se
     exprs = [binding.expression(scope, arg) for arg in node.args or ()]
     nodes = list(node.args or ())
     if name in _SPLIT:
-        return [(name, _elements(binding, name, exprs, nodes, place))]
+        return _elements(binding, name, exprs, nodes, place)
     choice = find_function(name, exprs, ".".join(strings(node.funcname)), place)
     row = choice.function
     args, type_ = polymorphic_shapes(binding, choice, converted(binding, choice, exprs, nodes))
@@ -117,23 +103,7 @@ def _bound(binding: Binding, scope: Scope, node: Node) -> Sequence[tuple[str, Se
         args, type_, _ = numeric_call(binding, row, args, choice.result)
     if row.name == "unnest" and (element := args[0].type.element) is not None:
         type_ = element.bare()
-    if row.duckdb == "@parts":
-        return _parts(name, row, args)
-    return [(name, SetCall(row, (*args, *zone_arguments(binding, row)), type_))]
-
-
-def _parts(name: str, row: Function, args: tuple[Expr, ...]) -> Sequence[tuple[str, SetCall]]:
-    """A function of several columns, or of one with a name of its own: an array of each."""
-    unnest, made = function_by_id("unnest(anyarray)"), list[tuple[str, SetCall]]()
-    for column in _COLUMNS.get(name, ("key", "value")):
-        part = function_by_id(f"{name}.{column}({row.args[0]})")
-        array = Call(part, args, TYPES[part.result])
-        element = array.type.element
-        assert element is not None, "a column of a set comes as an array"
-        # json_object_keys() has no name for its column.
-        shown = name if name.endswith("_object_keys") else column
-        made.append((shown, SetCall(unnest, (array,), element)))
-    return made
+    return SetCall(row, (*args, *zone_arguments(binding, row)), type_)
 
 
 def _elements(
@@ -169,16 +139,19 @@ def from_function(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, lis
 def _rows(
     binding: Binding, scope: Scope, nodes: Sequence[Node], *, ordinality: bool
 ) -> tuple[Plan, list[PlanColumn]]:
-    calls: list[tuple[str, SetCall]] = []
+    calls: list[SetCall] = []
     for node in nodes:
         if not _is_set(node):
             if len(nodes) > 1 or ordinality:
                 raise not_supported("a function that returns one row here", position(node))
             return _one_row(binding, scope, node)
-        calls += _bound(binding, scope, node)
-    columns = [binding.new_column(name, call.type) for name, call in calls]
+        calls.append(_bound(binding, scope, node))
+    columns = [
+        binding.new_column(column_name(node), call.type)
+        for node, call in zip(nodes, calls, strict=True)
+    ]
     number = binding.new_column("ordinality", INT8) if ordinality else None
-    scan = SetScan(tuple([call for _, call in calls]), tuple(columns), number)
+    scan = SetScan(tuple(calls), tuple(columns), number)
     return scan, columns if number is None else [*columns, number]
 
 
@@ -200,8 +173,7 @@ def _item(node: Node, calls: Sequence[Node], columns: Sequence[PlanColumn]) -> I
     names = [column.name for column in columns]
     if node.alias is not None:
         name = node.alias.aliasname
-        if len(calls) == 1 and names[0] == column_name(calls[0]):
-            # A column that has no name of its own takes the alias.
+        if len(calls) == 1:
             names[0] = name
         given = strings(node.alias.colnames)
         if len(given) > len(names):
@@ -212,5 +184,4 @@ def _item(node: Node, calls: Sequence[Node], columns: Sequence[PlanColumn]) -> I
             raise SqlError("42P10", message)
         names = [*given, *names[len(given) :]]
     refs = [ColumnRef(column.id, column.type) for column in columns]
-    scalar = len(refs) == 1 and not node.ordinality
-    return Item(name, list(zip(names, refs, strict=True)), scalar=scalar)
+    return Item(name, list(zip(names, refs, strict=True)))

@@ -36,8 +36,6 @@ class Item:
     """The table's own name, when an alias hides it."""
     names_visible: bool = True
     columns_visible: bool = True
-    scalar: bool = False
-    """Whether its rows are values of one column, which its name stands for (a function's rows)."""
     lateral_only: bool = False
     lateral_ok: bool = True
     """Whether a LATERAL reference to it is legal; not from the right side of RIGHT and FULL

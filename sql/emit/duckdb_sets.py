@@ -1,6 +1,6 @@
 """Set-returning functions as DuckDB SQL: lists, unnested side by side."""
 
-from sql.emit.duckdb_types import array, duckdb_type, error, interval_key, span, unsupported
+from sql.emit.duckdb_types import array, duckdb_type, error, unsupported
 from sql.emit.scope import Scope
 from sql.emit.select_parts import Select
 from sql.emit.series import constants, decimal_series
@@ -65,15 +65,15 @@ def _list(call: SetCall, scope: Scope) -> str:
 def _series(call: SetCall, scope: Scope) -> str:
     bounds = [f"cast({scope.emit(arg)} as bigint)" for arg in call.args]
     if len(bounds) > 2:
-        bounds[2] = _checked_step(call, bounds[2], scope)
+        bounds[2] = _checked_step(call, bounds[2], "0", scope)
     return f"generate_series({', '.join(bounds)})"
 
 
-def _checked_step(call: SetCall, step: str, scope: Scope) -> str:
+def _checked_step(call: SetCall, step: str, zero: str, scope: Scope) -> str:
     known = scope.statement.known(call.args[2])
-    if known is not None and known[0] != 0:
+    if known is not None and known[0] not in (0, Interval(0, 0, 0)):
         return step
-    return f"case when {step} = 0 then {error('22023', _ZERO)} else {step} end"
+    return f"case when {step} = {zero} then {error('22023', _ZERO)} else {step} end"
 
 
 def _times(call: SetCall, scope: Scope) -> str:
@@ -88,13 +88,8 @@ def _times(call: SetCall, scope: Scope) -> str:
         if zone != ("UTC",):
             raise unsupported("generate_series of days in a time zone")
     start, stop, text = (scope.emit(arg) for arg in call.args[:3])
-    if not _is_nonzero(step[0]):
-        text = f"case when {interval_key(text)} = 0 then {error('22023', _ZERO)} else {text} end"
-    return f"generate_series({start}, {stop}, {span(text)})"
-
-
-def _is_nonzero(value: object) -> bool:
-    return isinstance(value, Interval) and value != Interval(0, 0, 0)
+    text = _checked_step(call, text, "interval '0 days'", scope)
+    return f"generate_series({start}, {stop}, {text})"
 
 
 def _one_sign(value: Interval) -> bool:
