@@ -78,9 +78,9 @@ class NewKeys:
         """Rows, also those without a key."""
         return self._all.num_rows
 
-    def of_row(self, row: int) -> "NewKeys":
-        """The key of one row."""
-        return NewKeys(self.table, self.key, self._all.slice(row, 1))
+    def beginning(self, rows: int) -> "NewKeys":
+        """The keys of the first rows."""
+        return NewKeys(self.table, self.key, self._all.slice(0, rows))
 
     @property
     def columns(self) -> Sequence[Any]:

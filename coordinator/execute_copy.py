@@ -19,7 +19,7 @@ import pyarrow as pa
 from compute.plan_nodes import is_volatile
 from coordinator.execute_query import start_query
 from coordinator.execution import Done, Execution
-from coordinator.key_check import check_keys
+from coordinator.key_check import DuplicateKey, check_keys
 from coordinator.made_rows import IN_PROCESS_ROWS_MAX, made_batch, made_view, run_over
 from coordinator.modifying import NEW
 from coordinator.pgwire.copy_in import CopyReader
@@ -74,9 +74,15 @@ async def execute_copy_in(execution: Execution, copy: CopyIn, stream: CopyStream
     execution.transaction.check_writable("COPY FROM")
     sink = RowSink.of(execution, copy.table)
     try:
-        await _receive(execution, copy, stream, sink)
+        reader = await _receive(execution, copy, stream, sink)
         batch = await sink.finish()
-        await check_keys(execution, copy.table, sink.keyed)
+        try:
+            await check_keys(execution, copy.table, sink.keyed)
+        except DuplicateKey as error:
+            # WHERE has passed over rows, and nobody knows how many.
+            if copy.where is None:
+                error.context = f"COPY {copy.table.name}, line {reader.line_of(error.row)}"
+            raise
     except BaseException:
         await sink.discard()
         raise
@@ -85,7 +91,9 @@ async def execute_copy_in(execution: Execution, copy: CopyIn, stream: CopyStream
     return Done(f"COPY {sink.rows}")
 
 
-async def _receive(execution: Execution, copy: CopyIn, stream: CopyStream, sink: RowSink) -> None:
+async def _receive(
+    execution: Execution, copy: CopyIn, stream: CopyStream, sink: RowSink
+) -> CopyReader:
     defaults = _Defaults(execution, copy)
     columns = [copy.table.columns[ordinal] for ordinal in copy.ordinals]
     reader = CopyReader(
@@ -114,7 +122,7 @@ async def _receive(execution: Execution, copy: CopyIn, stream: CopyStream, sink:
                 piece = b"".join(pieces)
                 rows = await asyncio.to_thread(_rest, reader, piece)
                 await _add(execution, copy, rows, sink, defaults)
-                return
+                return reader
             case CopyFail(message=reason):
                 raise SqlError("57014", f"COPY from stdin failed: {reason}")
             case _:

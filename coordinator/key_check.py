@@ -25,11 +25,14 @@ from sql.errors import SqlError
 from storage.batch import Deletes, ShardView
 from storage.types import ShardId
 
-IN_ORDER_MAX: Final = 100
-"""Rows of a statement that fails which are checked one by one, to name the first violation."""
-
 ON_LOOP_MAX: Final = 1_000
 """New keys that are looked up on the loop. Larger: longer stalls. Smaller: more threads."""
+
+
+class DuplicateKey(SqlError):
+    """23505. `row`: which of the statement's new rows has the key that is taken."""
+
+    row: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ async def check_keys(
     for check in checks:
         taken = await _taken(execution, check)
         if taken is not None:
-            raise await _first(execution, checks) or duplicate_key(check.new, taken)
+            raise await _first(execution, checks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,21 +82,32 @@ class _Check:
     going: Deletes
 
 
-async def _first(execution: Execution, checks: Sequence[_Check]) -> SqlError | None:
-    """The violation that PostgreSQL would find first: row by row, constraint by constraint."""
-    rows = max(check.new.rows for check in checks)
-    if len(checks) == 1 or rows > IN_ORDER_MAX:
-        return None
-    seen: list[set[KeyValues]] = [set() for _ in checks]
-    for row in range(rows):
-        for check, before in zip(checks, seen, strict=True):
-            one = check.new.of_row(row)
-            if not one.count:
-                continue
-            (values,) = one.values
-            if values in before or await _taken(execution, replace(check, new=one)):
-                return duplicate_key(one, values)
-            before.add(values)
+async def _first(execution: Execution, checks: Sequence[_Check]) -> DuplicateKey:
+    """The violation that PostgreSQL would find first: row by row, constraint by constraint.
+
+    Rows up to some row violate a constraint, and so do all longer beginnings: it is searched for.
+    """
+    low, high = 0, max(check.new.rows for check in checks)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if await _first_of(execution, checks, middle) is None:
+            low = middle
+        else:
+            high = middle
+    found = await _first_of(execution, checks, high)
+    assert found is not None, "N1: somewhere among the rows is a violation"
+    return found
+
+
+async def _first_of(
+    execution: Execution, checks: Sequence[_Check], rows: int
+) -> DuplicateKey | None:
+    """The violation of the first constraint that the first `rows` rows violate."""
+    for check in checks:
+        beginning = check.new.beginning(rows)
+        values = await _taken(execution, replace(check, new=beginning)) if beginning.count else None
+        if values is not None:
+            return duplicate_key(beginning, values, row=rows - 1)
     return None
 
 
@@ -120,10 +134,10 @@ async def _taken(execution: Execution, check: _Check) -> KeyValues | None:
         raise
 
 
-def duplicate_key(new: NewKeys, values: KeyValues) -> SqlError:
-    """23505."""
+def duplicate_key(new: NewKeys, values: KeyValues, *, row: int = 0) -> DuplicateKey:
+    """23505 of a row."""
     table, key = new.table, new.key
-    return SqlError(
+    error = DuplicateKey(
         "23505",
         f'duplicate key value violates unique constraint "{key.name}"',
         detail=f"Key {key_text(table, key, values)} already exists.",
@@ -131,3 +145,5 @@ def duplicate_key(new: NewKeys, values: KeyValues) -> SqlError:
         table=table.name,
         constraint=key.name,
     )
+    error.row = row
+    return error

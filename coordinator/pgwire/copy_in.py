@@ -11,6 +11,7 @@ INVARIANTS
   I4  memory is a few blocks, plus the longest line; that is bounded by `LINE_BYTES_MAX` (54000).
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -62,6 +63,10 @@ class CopyReader:
         self._wanted_bytes = BLOCK_BYTES
         self._header_waits = options.header
         self._first_waits = True
+        # Rows and the lines of the first of them; from one entry to the next both go on by one.
+        self._row_lines: list[tuple[int, int]] = []
+        self._rows = 0
+        self._line_expected = 0
 
     # ------------------------------------------------------------ the stream
 
@@ -77,6 +82,31 @@ class CopyReader:
             self._lines.line = 1
             self._add_line(b"", [])
         return self._drained(is_final=True)
+
+    def line_of(self, row: int) -> int:
+        """The line of a row, as PostgreSQL counts: where the row ends."""
+        place = bisect_right(self._row_lines, row, key=_first_row) - 1
+        first_row, line = self._row_lines[place]
+        return line + row - first_row
+
+    def _count(self, line: int) -> None:
+        """One more row, which ends on this line."""
+        if line != self._line_expected:
+            self._row_lines.append((self._rows, line))
+        self._rows += 1
+        self._line_expected = line + 1
+
+    def _count_block(self, block: bytes, rows: int) -> None:
+        """The rows of a block that was read as a whole."""
+        before, lines = self._lines.line, self._cutter.line_count(block)
+        self._lines.line += lines
+        if lines == rows:
+            self._count(before + 1)
+            self._rows += rows - 1
+            self._line_expected += rows - 1
+            return
+        for line in self._cutter.row_ends(block):
+            self._count(before + line)
 
     def _drained(self, *, is_final: bool) -> Iterator[pa.RecordBatch]:
         while len(self._buffer) >= self._wanted_bytes or (is_final and self._buffer):
@@ -110,7 +140,7 @@ class CopyReader:
             block = bytes(memoryview(self._buffer)[:end])
             batch = self._plain(block)
             if batch is not None:
-                self._lines.line += self._cutter.line_count(block)
+                self._count_block(block, batch.num_rows)
                 del self._buffer[:end]
                 return batch
         return self._exact(is_final=is_final, lines_max=None)
@@ -192,6 +222,7 @@ class CopyReader:
                 raise self._located(missing, shown=line)
             field = fields[index]
             columns[index].append(None if field is None else self._value(field, type_, index))
+        self._count(self._lines.line)
 
     def _value(self, field: str, type_: SqlType, index: int) -> Value:
         try:
@@ -230,6 +261,10 @@ class CopyReader:
         number = self._lines.line if line is None else line
         error.context = f"COPY {self._relation}, line {number}{place}"
         return error
+
+
+def _first_row(entry: tuple[int, int]) -> int:
+    return entry[0]
 
 
 def _shortened(data: bytes) -> str:

@@ -78,6 +78,14 @@ class BlockCutter:
         """How many lines the block has, those inside quotes too."""
         return block.count(_LF)
 
+    def row_ends(self, block: bytes) -> list[int]:
+        """The lines of the block, counted from 1, on which its rows end."""
+        data = np.frombuffer(block, np.uint8)
+        quotes = np.flatnonzero(data == self._quote[0])
+        feeds = np.flatnonzero(data == ord("\n"))
+        lines: list[int] = (np.flatnonzero(np.searchsorted(quotes, feeds) % 2 == 0) + 1).tolist()
+        return lines
+
     def is_plain(self, block: bytes, *, columns: int) -> bool:
         """See the module."""
         if block.startswith(_BYTE_ORDER_MARK) or b"\0" in block:

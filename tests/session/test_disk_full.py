@@ -20,7 +20,7 @@ class FullStore(MemoryObjectStore):
         self.refused = 0
 
     async def create(self, name: str, content: bytes) -> None:
-        if name.split("/")[0] in self.full:
+        if name.partition("/")[0] in self.full:
             self.refused += 1
             full = OSError(errno.ENOSPC, "No space left on device")
             raise Determinate(f"{name}: {full.strerror}") from full

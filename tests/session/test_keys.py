@@ -137,6 +137,36 @@ async def test_nulls_not_distinct() -> None:
         assert failure.value.diag.message_detail == "Key (a, b)=(1, null) already exists."
 
 
+MANY = "".join(f"{number}\tn{number}\n" for number in range(10, 3000))
+# Data, and what PostgreSQL 18 says of it: the key, and the line.
+COPIES = (
+    ("", "1\ta\n2\tb\n1\tc\n", "(id)=(1)", 3),
+    ("", "1\ta\n5\tb\n1\tc\n", "(id)=(5)", 2),
+    ("", "1\ta\n2\tfive\n1\tc\n", "(t)=(five)", 2),
+    ("", "1\ta\n5\tfive\n", "(id)=(5)", 2),
+    ("(format csv, header)", 'id,t\n1,"a\nb"\n2,x\n1,"c\nd"\n', "(id)=(1)", 6),
+    ("(format csv)", '1,"a\nb"\n2,x\n5,y\n3,z\n', "(id)=(5)", 3),
+    ("(format csv)", "1,\n2,\n3,x\n4,x\n", "(t)=(x)", 4),
+    ("", MANY + "9\tn20\n10\tz\n", "(t)=(n20)", 2991),
+    ("", MANY + "10\tz\n9\tn20\n", "(id)=(10)", 2991),
+    ("(format csv)", MANY.replace("\t", ",") + '9,"x\ny"\n8,"x\ny"\n', "(t)=(x\ny)", 2994),
+    ("", "1\ta\\\nb\n2\tb\n1\tc\n", "(id)=(1)", 3),
+)
+
+
+@pytest.mark.parametrize(("options", "data", "key", "line"), COPIES)
+@on_a_loop
+async def test_copy_names_the_first_violation(options: str, data: str, key: str, line: int) -> None:
+    async with running() as stack, connected(stack, 1) as (connection,):
+        await connection.execute("create table c (id int primary key, t text unique)")
+        await connection.execute("insert into c values (5, 'five')")
+        with pytest.raises(psycopg.errors.UniqueViolation) as failure:
+            async with connection.cursor().copy(f"copy c from stdin {options}") as copy:
+                await copy.write(data)
+        assert failure.value.diag.message_detail == f"Key {key} already exists."
+        assert failure.value.diag.context == f"COPY c, line {line}"
+
+
 @on_a_loop
 async def test_copy() -> None:
     async with running() as stack, connected(stack, 1) as (connection,):
