@@ -28,6 +28,7 @@ from sql.statements import (
     AdvanceTimeline,
     AlterTable,
     ChangeObjects,
+    CreateObject,
     CreateReadHold,
     CreateSchema,
     CreateSequence,
@@ -43,6 +44,7 @@ from sql.statements import (
 Definition: TypeAlias = (
     CreateTable | DropTable | CreateSchema | DropSchema | AlterTable | CreateTimeline
     | DropTimeline | CreateReadHold | DropReadHold | CreateSequence | ChangeObjects
+    | CreateObject
 )  # fmt: skip
 
 
@@ -83,6 +85,12 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
         case CreateSequence(sequence=sequence):
             oid, state = await execution.services.coordination.new_table_id()
             return [PutObject(replace(sequence, oid=oid, state=str(state)))]
+        case CreateObject(exists=True, object=thing):
+            _skipping(execution, "42P07", f'relation "{thing.name}" already exists')
+            return []
+        case CreateObject(object=thing):
+            oid, _ = await execution.services.coordination.new_table_id()
+            return [PutObject(replace(thing, oid=oid))]
         case ChangeObjects():
             return await _objects(execution, statement)
         case DropTable():
@@ -140,8 +148,10 @@ async def _with_sequences(
 def _dropped(execution: Execution, tables: Sequence[Table]) -> list[CatalogChange]:
     """Tables go with the sequences that belong to their columns."""
     oids = {table.oid for table in tables}
-    owned = [s for s in execution.catalog().sequences() if s.owner in oids]
-    return [*(RemoveTable(table) for table in tables), *(RemoveObject(s) for s in owned)]
+    catalog = execution.catalog()
+    owned: list[CatalogObject] = [s for s in catalog.sequences() if s.owner in oids]
+    owned += [index for oid in oids for index in catalog.indexes(oid)]
+    return [*(RemoveTable(table) for table in tables), *(RemoveObject(thing) for thing in owned)]
 
 
 async def _objects(execution: Execution, statement: ChangeObjects) -> list[CatalogChange]:
@@ -176,15 +186,18 @@ async def _altered(execution: Execution, statement: AlterTable) -> list[CatalogC
     if statement.rewrite is not None or statement.validations:
         (change,) = statement.tables
         change, sequences = await _with_own(execution, change, statement)
-        if sequences:
-            _buffer(execution, sequences)
+        others = [*sequences, *(RemoveObject(thing) for thing in statement.dropped)]
+        if others:
+            _buffer(execution, others)
         await redefine(execution, change, statement.rewrite)
         await validate(execution, change.after, statement.validations)
         return []
     changes: list[CatalogChange] = _orphans(execution, statement)
+    changes += [RemoveObject(thing) for thing in statement.dropped]
     if statement.new_schema is not None:
         changes.append(PutSchema(statement.new_schema))
     changes += [PutTable(redefined.after) for redefined in statement.tables]
+    changes += [PutObject(thing) for thing in statement.objects]
     if statement.old_schema is not None:
         changes.append(RemoveSchema(statement.old_schema))
     return changes

@@ -55,6 +55,7 @@ from sql.statements import (
     Compound,
     CopyIn,
     CopyOut,
+    CreateObject,
     CreateReadHold,
     CreateSchema,
     CreateSequence,
@@ -100,7 +101,7 @@ _WITHOUT_CATALOG: Final = frozenset(
 _WRITING: Final = (
     Modify, Compound, CreateTableAs, Truncate, CreateTable, DropTable, CreateSchema, DropSchema,
     AlterTable, CreateTimeline, DropTimeline, AdvanceTimeline, CreateReadHold, DropReadHold,
-    CreateSequence, ChangeObjects,
+    CreateSequence, CreateObject, ChangeObjects,
 )  # fmt: skip
 
 
@@ -442,7 +443,7 @@ class StatementRunner:
             case (
                 CreateTable() | DropTable() | CreateSchema() | DropSchema() | AlterTable()
                 | CreateTimeline() | DropTimeline() | CreateReadHold() | DropReadHold()
-                | CreateSequence() | ChangeObjects()
+                | CreateSequence() | CreateObject() | ChangeObjects()
             ) as definition:  # fmt: skip
                 return await execute_definition(execution, definition, prepared.tag)
             case SetSequence() as setting_value:

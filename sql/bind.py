@@ -19,6 +19,7 @@ from sql.bind_copy import copy
 from sql.bind_create_as import create_table_as, select_into
 from sql.bind_definitions import create_schema, create_table, drop
 from sql.bind_expressions import expression
+from sql.bind_indexes import create_index
 from sql.bind_insert import insert
 from sql.bind_locking import check_locked
 from sql.bind_merge import merge
@@ -63,6 +64,7 @@ from sql.statements import (
     Compound,
     CopyIn,
     CopyOut,
+    CreateObject,
     CreateReadHold,
     CreateSchema,
     CreateSequence,
@@ -271,7 +273,6 @@ def _refused_execute(_binding: Binding, _node: Node) -> Bound:
 
 _STATEMENTS: Final[dict[type, str]] = {
     ast.ViewStmt: "CREATE VIEW",
-    ast.IndexStmt: "CREATE INDEX",
     ast.CreateFunctionStmt: "CREATE FUNCTION",
     ast.CreateRoleStmt: "CREATE ROLE",
     ast.GrantStmt: "GRANT",
@@ -300,6 +301,7 @@ _BINDERS: Final[dict[type, Binder]] = {
     ast.CreateStmt: create_table,
     ast.CreateSchemaStmt: create_schema,
     ast.CreateSeqStmt: create_sequence,
+    ast.IndexStmt: create_index,
     ast.AlterSeqStmt: alter_sequence,
     ast.DropStmt: drop,
     ast.ExplainStmt: _explain,
@@ -386,7 +388,7 @@ def _tag(bound: Bound) -> str:
             return _tag(bound.main)
         case Discard():
             return _DISCARD_TAGS.get(bound.what, f"DISCARD {bound.what.upper()}")
-        case AlterTable() | ChangeObjects():
+        case AlterTable() | ChangeObjects() | CreateObject():
             return bound.tag
         case Maintenance():
             return bound.kind.value

@@ -17,7 +17,7 @@ from sql.errors import SqlError, duplicate_table, not_supported, undefined_schem
 from sql.look_up import check_database, look_up, refuse_system_change, schema_exists
 from sql.statements import AlterTable, ChangeObjects, Redefinition
 from sql.syntax import Node
-from sql.table_changes import with_name
+from sql.table_changes import index_with_name, with_name
 
 
 def rename(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
@@ -114,7 +114,12 @@ def _rename_column(binding: Binding, node: Node) -> AlterTable:
     if new in places:
         raise SqlError("42701", f'column "{new}" of relation "{table.name}" already exists')
     after = with_name(table, places[old], new)
-    return AlterTable((Redefinition(table, replace(after, version=table.version + 1)),))
+    indexes = [*binding.context.catalog.indexes(table.oid)]
+    renamed = [(index, index_with_name(index, old, new)) for index in indexes]
+    return AlterTable(
+        (Redefinition(table, replace(after, version=table.version + 1)),),
+        objects=tuple(changed for index, changed in renamed if changed is not index),
+    )
 
 
 def _rename_constraint(binding: Binding, node: Node) -> AlterTable:

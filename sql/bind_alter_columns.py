@@ -27,7 +27,7 @@ from sql.bind_generated import with_generated
 from sql.bind_keys import KEY_KINDS, KeyNode, bind_keys
 from sql.binding import Binding
 from sql.catalog import Column, Key, Table
-from sql.catalog_objects import INT_BOUNDS, SequenceDefinition
+from sql.catalog_objects import INT_BOUNDS, CatalogObject, SequenceDefinition
 from sql.coerce import ASSIGNMENT, coerce, stored
 from sql.column_expressions import (
     bound_check,
@@ -44,6 +44,7 @@ from sql.statements import AlterTable, Redefinition
 from sql.syntax import Node, at
 from sql.table_changes import (
     generated_from,
+    index_names,
     with_column,
     with_definition,
     with_other_values,
@@ -82,6 +83,7 @@ class Altering:
     keys: list[KeyNode] = field(default_factory=list[KeyNode])
     new_checks: list[CheckNode] = field(default_factory=list[CheckNode])
     sequences: dict[str, SequenceDefinition] = field(default_factory=dict[str, SequenceDefinition])
+    dropped: list[CatalogObject] = field(default_factory=list[CatalogObject])
     notices: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
     def ordinal(self, name: str) -> int:
@@ -114,11 +116,14 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
             name = command.subtype.name.removeprefix("AT_")
             raise not_supported(f"ALTER TABLE {_NAMES.get(command.subtype, name)}", None)
         action(work, command)
+    if not work.table.columns:
+        raise not_supported("a table without columns", None)
     _add_constraints(work)
     after = replace(work.table, version=table.version + 1)
     return AlterTable(
         (Redefinition(table, after),),
         notices=tuple(work.notices),
+        dropped=tuple(work.dropped),
         rewrite=_rewrite(work) if work.rewrites else None,
         sequences=tuple(
             (next(at for at, c in enumerate(after.columns) if c.name == name), sequence)
@@ -214,8 +219,11 @@ def _drop_column(work: Altering, command: Node) -> None:
         work.table = without_column(work.table, place)
         del work.values[place]
     ordinal = work.ordinal(command.name)
-    if len(work.table.columns) == 1:
-        raise not_supported("a table without columns", None)
+    work.dropped += [
+        index
+        for index in work.binding.context.catalog.indexes(table.oid)
+        if command.name in index_names(index) and index not in work.dropped
+    ]
     work.table = without_column(work.table, ordinal)
     del work.values[ordinal]
 

@@ -211,6 +211,10 @@ def drop(binding: Binding, node: Node) -> DropTable | DropSchema | ChangeObjects
             return _drop_tables(binding, node)
         case ObjectType.OBJECT_SCHEMA:
             return _drop_schemas(binding, node)
+        case ObjectType.OBJECT_INDEX:
+            from sql.bind_indexes import drop_indexes
+
+            return drop_indexes(binding, node)
         case ObjectType.OBJECT_SEQUENCE:
             from sql.bind_sequence_definitions import drop_sequences
 

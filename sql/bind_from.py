@@ -10,8 +10,8 @@ from pglast import ast
 from pglast.enums import JoinType
 
 from sql.bind_calls import operator
-from sql.bind_sets import from_function
 from sql.bind_samples import check_sample, sampled
+from sql.bind_sets import from_function
 from sql.binding import Binding
 from sql.catalog import Table
 from sql.coerce import implicit, select_common_type, to_boolean, to_common_type
@@ -33,7 +33,7 @@ from sql.plan import (
     Scan,
 )
 from sql.scope import Item, Scope, check_conflicts
-from sql.syntax import Node, at, is_a, strings, unsupported
+from sql.syntax import Node, at, strings, unsupported
 from sql.system_catalogs import PG_CATALOG, is_refused
 from sql.traverse import is_volatile_plan
 from sql.types import BOOL, INT8, TEXT

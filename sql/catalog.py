@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from sql.catalog_objects import RELATION, CatalogObject, SequenceDefinition
+from sql.catalog_objects import RELATION, CatalogObject, IndexDefinition, SequenceDefinition
 from sql.types import SqlType, Value
 
 
@@ -53,6 +53,8 @@ class Key:
     columns: tuple[int, ...]
     primary: bool = False
     nulls_distinct: bool = True
+    index: bool = False
+    """It was made by CREATE UNIQUE INDEX, and is no constraint by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,13 @@ class Catalog:
 
     def sequences(self) -> Iterator[SequenceDefinition]:
         """All sequences."""
-        return (found for found in self.objects.values() if found.kind == "sequence")
+        return (o for o in self.objects.values() if isinstance(o, SequenceDefinition))
+
+    def indexes(self, oid: int) -> Iterator[IndexDefinition]:
+        """The indexes of a table that are no constraints."""
+        for found in self.objects.values():
+            if isinstance(found, IndexDefinition) and found.table == oid:
+                yield found
 
     def sequence_by_oid(self, oid: int) -> SequenceDefinition | None:
         """The sequence with this oid."""

@@ -50,6 +50,37 @@ class SequenceDefinition:
         return f"{self.schema}.{self.name}"
 
 
-CatalogObject: TypeAlias = SequenceDefinition
+@dataclass(frozen=True, slots=True)
+class IndexDefinition:
+    """CREATE INDEX: a definition that is kept and shown; rows are found without it.
 
-KINDS: Final[dict[str, type[CatalogObject]]] = {SequenceDefinition.kind: SequenceDefinition}
+    `elements`: the texts of columns and expressions, each with what followed it in `options`
+    (`DESC`, `NULLS FIRST`). `predicate`: of WHERE, or empty.
+    """
+
+    kind: ClassVar[str] = "index"
+    space: ClassVar[str] = RELATION
+
+    oid: int
+    schema: str
+    name: str
+    table: int
+    elements: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    method: str = "btree"
+    predicate: str = ""
+    include: tuple[str, ...] = ()
+    version: int = 0
+
+    @property
+    def qualified(self) -> str:
+        """Schema and name, for messages."""
+        return f"{self.schema}.{self.name}"
+
+
+CatalogObject: TypeAlias = SequenceDefinition | IndexDefinition
+
+KINDS: Final[dict[str, type[CatalogObject]]] = {
+    SequenceDefinition.kind: SequenceDefinition,
+    IndexDefinition.kind: IndexDefinition,
+}

@@ -221,6 +221,15 @@ class CreateSequence:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateObject:
+    """The session gives it its oid. `exists`: IF NOT EXISTS found one; notice only."""
+
+    object: CatalogObject
+    tag: str
+    exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeObjects:
     """DDL whose changes are known when it is bound. `fresh`: sequences that begin anew. `notices`:
     SQLSTATE, text, detail.
@@ -300,6 +309,8 @@ class AlterTable:
     old_schema: str | None = None
     missing: str | None = None
     tag: str = "ALTER TABLE"
+    objects: tuple[CatalogObject, ...] = ()
+    dropped: tuple[CatalogObject, ...] = ()
     rewrite: Plan | None = None
     sequences: tuple[tuple[int, SequenceDefinition], ...] = ()
     """Those of new serial and identity columns, by ordinal in the table after."""
@@ -454,7 +465,7 @@ class Empty:
 
 
 Bound: TypeAlias = (
-    CreateSequence | ChangeObjects | SetSequence | Query | Modify | Compound | CopyIn | CopyOut
+    CreateSequence | CreateObject | ChangeObjects | SetSequence | Query | Modify | Compound | CopyIn | CopyOut
     | CreateTable | DropTable | CreateSchema | DropSchema | AlterTable | CreateTimeline
     | DropTimeline | AdvanceTimeline | CreateReadHold | DropReadHold | ExplainTimestamp
     | Maintenance | CreateTableAs | Truncate | TransactionControl | SetVariable | ShowVariable

@@ -18,6 +18,7 @@ from pglast import ast, parser
 from pglast.stream import RawStream
 
 from sql.catalog import Check, Column, Key, Table
+from sql.catalog_objects import IndexDefinition
 from sql.column_expressions import column_names, expression_of, parts
 from sql.syntax import Node, is_a
 
@@ -100,6 +101,23 @@ def names_in(check: Check) -> Sequence[str]:
 def unqualified(text: str) -> str:
     """An expression over one table that names columns by their own names only."""
     return _rewritten(text, lambda name: name)
+
+
+def index_with_name(index: IndexDefinition, old: str, new: str) -> IndexDefinition:
+    """An index whose table calls a column otherwise."""
+    changed = replace(
+        index,
+        elements=tuple(_renamed(text, old, new) for text in index.elements),
+        include=tuple(_renamed(text, old, new) for text in index.include),
+        predicate=index.predicate and _renamed(index.predicate, old, new),
+    )
+    return index if changed == index else replace(changed, version=index.version + 1)
+
+
+def index_names(index: IndexDefinition) -> set[str]:
+    """The columns that an index names."""
+    texts = [*index.elements, *index.include, *([index.predicate] if index.predicate else ())]
+    return {name for text in texts for name in column_names(expression_of(text))}
 
 
 def _with(table: Table, ordinal: int, column: Column) -> Table:

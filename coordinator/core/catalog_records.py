@@ -105,6 +105,7 @@ def _encode_key(key: Key) -> dict[str, Json]:
         "columns": key.columns,
         "primary": key.primary,
         "nulls_distinct": key.nulls_distinct,
+        "index": key.index,
     }
 
 
@@ -138,6 +139,7 @@ def _decode_key(record: Mapping[str, Json]) -> Key:
         tuple(cast("Sequence[int]", record["columns"])),
         bool(record["primary"]),
         bool(record["nulls_distinct"]),
+        bool(record.get("index", False)),
     )
 
 

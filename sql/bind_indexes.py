@@ -1,0 +1,182 @@
+"""CREATE and DROP INDEX.
+
+A unique index over columns is a key like any other. Every other index is a definition: it is kept,
+checked and shown, and no row is found by it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from pglast import ast
+from pglast.enums import ConstrType, SortByDir, SortByNulls
+
+from sql.bind_from import find_table
+from sql.bind_keys import KeyNode, bind_keys, joined_name, relation_names
+from sql.binding import Binding
+from sql.catalog import Table
+from sql.catalog_objects import IndexDefinition
+from sql.column_expressions import check_scope, refuse_subqueries, text_of
+from sql.errors import SqlError, duplicate_table, not_supported
+from sql.look_up import refuse_system_change, relation_exists
+from sql.statements import AlterTable, ChangeObjects, CreateObject, Redefinition
+from sql.syntax import Node, at, column_name, strings
+from sql.table_changes import unqualified
+from sql.validations import validations
+
+_METHODS: Final = frozenset({"btree", "hash"})
+
+
+def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
+    """CREATE [UNIQUE] INDEX [CONCURRENTLY] [IF NOT EXISTS]."""
+    table = find_table(binding, node.relation)
+    refuse_system_change(table)
+    place = at(node.relation.location)
+    for used, what in (
+        (node.tableSpace, "TABLESPACE"),
+        (node.options, "WITH in CREATE INDEX"),
+        (node.accessMethod not in _METHODS, f"an index of method {node.accessMethod}"),
+    ):
+        if used:
+            raise not_supported(what, place)
+    name = node.idxname or _made_name(binding, table, node.indexParams)
+    if relation_exists(binding, table.schema, name):
+        if not node.if_not_exists:
+            raise duplicate_table(name)
+        return CreateObject(IndexDefinition(0, table.schema, name, table.oid), "CREATE INDEX", True)
+    texts, options = _elements(binding, table, node.indexParams)
+    predicate = "" if node.whereClause is None else _expression(binding, table, node.whereClause)
+    included, _ = _elements(binding, table, node.indexIncludingParams or ())
+    if node.unique:
+        return _unique(binding, table, node, name)
+    made = IndexDefinition(
+        0, table.schema, name, table.oid, texts, options, node.accessMethod, predicate, included
+    )
+    return CreateObject(made, "CREATE INDEX")
+
+
+def _made_name(binding: Binding, table: Table, elements: Sequence[Node]) -> str:
+    """As PostgreSQL's ChooseIndexName."""
+    names = [e.name or _figured(e.expr) for e in elements]
+    taken = relation_names(binding.context.catalog, table.schema)
+    number = 0
+    while True:
+        name = joined_name(table.name, "_".join(names), f"idx{number or ''}")
+        if name not in taken:
+            return name
+        number += 1
+
+
+def _figured(node: Node) -> str:
+    shown = column_name(node)
+    return "expr" if shown == "?column?" else shown
+
+
+def _elements(
+    binding: Binding, table: Table, elements: Sequence[Node]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    texts: list[str] = []
+    options: list[str] = []
+    for element in elements:
+        if element.opclass or element.opclassopts:
+            raise not_supported("an operator class", at(element.location))
+        if element.collation:
+            raise not_supported("COLLATE", at(element.location))
+        if element.name is not None:
+            if table.column(element.name) is None:
+                message = f'column "{element.name}" does not exist'
+                raise SqlError("42703", message)
+            texts.append(text_of(ast.ColumnRef(fields=(ast.String(sval=element.name),))))
+        else:
+            texts.append(_expression(binding, table, element.expr))
+        words = []
+        if element.ordering == SortByDir.SORTBY_DESC:
+            words.append("DESC")
+        if element.nulls_ordering == SortByNulls.SORTBY_NULLS_FIRST:
+            words.append("NULLS FIRST")
+        if element.nulls_ordering == SortByNulls.SORTBY_NULLS_LAST:
+            words.append("NULLS LAST")
+        options.append(" ".join(words))
+    return tuple(texts), tuple(options)
+
+
+def _expression(binding: Binding, table: Table, node: Node) -> str:
+    refuse_subqueries(node, "index expression")
+    _, scope = check_scope(binding, table)
+    scope.clause = "index expressions"
+    binding.expression(scope, node)
+    return unqualified(text_of(node))
+
+
+def _unique(binding: Binding, table: Table, node: Node, name: str) -> AlterTable:
+    """A key, validated as ADD CONSTRAINT .. UNIQUE is."""
+    if node.whereClause is not None or any(e.name is None for e in node.indexParams):
+        raise not_supported("a unique index that is partial or over expressions")
+    constraint = ast.Constraint(
+        conname=name,
+        contype=ConstrType.CONSTR_UNIQUE,
+        keys=tuple(ast.String(sval=e.name) for e in node.indexParams),
+        nulls_not_distinct=node.nulls_not_distinct,
+    )
+    columns, (key,) = bind_keys(
+        binding.context.catalog, table.schema, table.name, table.columns, [KeyNode(constraint)]
+    )
+    key = replace(key, index=True)
+    after = replace(table, columns=columns, keys=(*table.keys, key), version=table.version + 1)
+    checked = validations(binding, after, (), (), (key,))
+    return AlterTable((Redefinition(table, after),), tag="CREATE INDEX", validations=checked)
+
+
+def drop_indexes(binding: Binding, node: Node) -> ChangeObjects:
+    """DROP INDEX [CONCURRENTLY] [IF EXISTS]."""
+    catalog = binding.context.catalog
+    dropped: list[IndexDefinition] = []
+    changed: dict[int, Table] = {}
+    notices: list[tuple[str, str, str | None]] = []
+    for names in node.objects:
+        *qualifier, name = strings(names)
+        path = [qualifier[-1]] if qualifier else binding.context.search_path
+        found = next((o for s in path if (o := catalog.relation(s, name)) is not None), None)
+        if isinstance(found, IndexDefinition):
+            dropped.append(found)
+            continue
+        owner = _owner(binding, path, name)
+        if owner is not None:
+            table = changed.get(owner.oid, owner)
+            key = next(key for key in table.keys if key.name == name)
+            if not key.index:
+                message = (
+                    f"cannot drop index {name} because constraint {name} on table "
+                    f"{table.name} requires it"
+                )
+                hint = f"You can drop constraint {name} on table {table.name} instead."
+                raise SqlError("2BP01", message, hint=hint)
+            changed[owner.oid] = replace(
+                table, keys=tuple(other for other in table.keys if other is not key)
+            )
+            continue
+        if any((schema, name) in catalog.tables for schema in path) or found is not None:
+            kind = "table" if found is None else found.kind
+            hint = f"Use DROP {kind.upper()} to remove a {kind}."
+            raise SqlError("42809", f'"{name}" is not an index', hint=hint)
+        if not node.missing_ok:
+            raise SqlError("42704", f'index "{name}" does not exist')
+        notices.append(("00000", f'index "{name}" does not exist, skipping', None))
+    by_oid = {table.oid: table for table in catalog.tables.values()}
+    return ChangeObjects(
+        "DROP INDEX",
+        dropped=tuple(dropped),
+        tables=tuple(
+            Redefinition(by_oid[oid], replace(table, version=table.version + 1))
+            for oid, table in changed.items()
+        ),
+        notices=tuple(notices),
+    )
+
+
+def _owner(binding: Binding, path: Sequence[str], name: str) -> Table | None:
+    for schema in path:
+        for table in binding.context.catalog.tables.values():
+            if table.schema == schema and any(key.name == name for key in table.keys):
+                return table
+    return None
