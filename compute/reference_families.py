@@ -11,6 +11,7 @@ from compute.reference_mathematics import MATHEMATICS, MATHEMATICS_MAKERS
 from compute.reference_numbers import Function, Maker, numeric_result
 from compute.reference_regex import REGEX_FUNCTIONS, REGEX_NAMES
 from compute.reference_strings import STRING_FUNCTIONS, STRING_MAKERS, STRING_NAMES
+from compute.reference_system import SYSTEM
 from sql.functions import Function as Row
 from sql.functions import FunctionKind
 
@@ -20,6 +21,7 @@ _FUNCTIONS: Final[dict[str, Function]] = {
     **BYTE_FUNCTIONS,
     **FORMAT_FUNCTIONS,
     **MATHEMATICS,
+    **SYSTEM,
 }
 _NAMES: Final[dict[str, Function]] = {**REGEX_NAMES, **STRING_NAMES, **BYTE_NAMES, **FORMAT_NAMES}
 _MAKERS: Final[dict[str, Maker]] = {**STRING_MAKERS, **MATHEMATICS_MAKERS}

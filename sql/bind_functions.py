@@ -23,6 +23,7 @@ from sql.bind_rewrites import rewritten
 from sql.bind_sequences import CALLS as SEQUENCE_CALLS
 from sql.bind_sequences import sequence_call
 from sql.bind_sets import returns_set, set_call
+from sql.bind_system import system_call
 from sql.bind_windows import window_call
 from sql.binding import BindContext, Binding
 from sql.coerce import to_boolean, zone_arguments
@@ -81,6 +82,8 @@ def function_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     nodes = node.args or ()
     exprs = [binding.expression(scope, arg) for arg in nodes]
     constant = _setting(binding, name, exprs, nodes)
+    if constant is None:
+        constant = system_call(binding, name, exprs, nodes)
     if constant is not None:
         return constant
     if name in _INTERNAL:

@@ -1,0 +1,72 @@
+"""What clients ask the system, as far as it computes something (dbsize.c)."""
+
+import re
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
+from typing import Final
+
+from compute.reference_numbers import EXACT, Function
+from sql.errors import SqlError
+
+_UNITS: Final = ("bytes", "kB", "MB", "GB", "TB", "PB")
+_SIZES: Final = {
+    "": 1, "b": 1, "bytes": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40,
+    "pb": 1 << 50,
+}  # fmt: skip
+_SIZE: Final = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S*)\s*")
+_WHOLE_MAX: Final = 10 * 1024
+_INT8_MAX: Final = 2**63 - 1
+
+
+def size_pretty(value: int) -> str:
+    """With the largest unit that leaves two digits, rounded half up."""
+    size = value
+    for unit in _UNITS[:-1]:
+        # Beyond bytes there is one bit more than the unit, to round by.
+        rounded = unit != "bytes"
+        if abs(size) < (2 * _WHOLE_MAX - 1 if rounded else _WHOLE_MAX):
+            return f"{_half(size) if rounded else size} {unit}"
+        size = _shifted(size, 10 if rounded else 9)
+    return f"{_half(size)} {_UNITS[-1]}"
+
+
+def _half(value: int) -> int:
+    return (abs(value) + 1) // 2 * (-1 if value < 0 else 1)
+
+
+def _shifted(value: int, bits: int) -> int:
+    """Toward zero."""
+    return (abs(value) >> bits) * (-1 if value < 0 else 1)
+
+
+def size_pretty_numeric(value: Decimal) -> str:
+    """The same for numeric; bytes keep their fraction."""
+    if abs(value) < _WHOLE_MAX:
+        return f"{value.normalize(EXACT):f} bytes"
+    whole = int(value.to_integral_value(ROUND_DOWN))
+    return size_pretty(whole)
+
+
+def size_bytes(text: str) -> int:
+    """The bytes of a size like `1.5 GB`."""
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise SqlError("22023", f'invalid size: "{text}"')
+    unit = _SIZES.get(match[2].lower())
+    if unit is None:
+        hint = 'Valid units are "bytes", "B", "kB", "MB", "GB", "TB", and "PB".'
+        detail = f'Invalid size unit: "{match[2]}".'
+        raise SqlError("22023", f'invalid size: "{text}"', detail=detail, hint=hint)
+    value = EXACT.multiply(Decimal(match[1]), Decimal(unit))
+    whole = int(value.to_integral_value(ROUND_HALF_UP))
+    if not -_INT8_MAX - 1 <= whole <= _INT8_MAX:
+        raise SqlError("22003", "bigint out of range")
+    return whole
+
+
+SYSTEM: Final[dict[str, Function]] = {
+    "pg_size_pretty(int8)": size_pretty,
+    "pg_size_pretty(numeric)": size_pretty_numeric,
+    "pg_size_bytes(text)": size_bytes,
+    "unicode_version()": lambda: "16.0",
+    "pg_trigger_depth()": lambda: 0,
+}

@@ -1,0 +1,47 @@
+"""Functions of the session and of types that are constants once their arguments are bound."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from sql.binding import Binding
+from sql.errors import not_supported
+from sql.plan import Const, Expr
+from sql.syntax import Node, position
+from sql.types import OIDS, TEXT, SqlType, display
+
+_NAMES: Final = SqlType("_name")
+
+
+def system_call(
+    binding: Binding, name: str, exprs: Sequence[Expr], nodes: Sequence[Node]
+) -> Expr | None:
+    """What the call is, or None if it is none of these."""
+    found = _CALLS.get((name, len(exprs)))
+    return None if found is None else found(binding, exprs, nodes)
+
+
+def _typeof(_binding: Binding, exprs: Sequence[Expr], _nodes: Sequence[Node]) -> Expr:
+    """As text: there is no regtype."""
+    return Const(display(SqlType(exprs[0].type.name)), TEXT)
+
+
+def _schemas(binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node]) -> Expr:
+    """The schemas of the search path that exist; `true`: with pg_catalog, which is always there."""
+    first = exprs[0]
+    if not isinstance(first, Const) or not isinstance(first.value, bool | None):
+        raise not_supported("current_schemas() of an expression", position(nodes[0]))
+    assert "_name" in OIDS, "there are arrays of names"
+    binding.uses_session = True
+    if first.value is None:
+        return Const(None, _NAMES)
+    context = binding.context
+    schemas = [name for name in context.search_path if name in context.catalog.schemas]
+    if first.value and "pg_catalog" not in schemas:
+        schemas.insert(0, "pg_catalog")
+    return Const(tuple(dict.fromkeys(schemas)), _NAMES)
+
+
+_CALLS: Final[dict[tuple[str, int], Callable[[Binding, Sequence[Expr], Sequence[Node]], Expr]]] = {
+    ("pg_typeof", 1): _typeof,
+    ("current_schemas", 1): _schemas,
+}

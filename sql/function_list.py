@@ -1,0 +1,107 @@
+"""`docs/sql.md`: what the function table says, for people. `python -m sql.function_list` prints it.
+
+Not here: what the functions do; that is PostgreSQL's manual.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Final
+
+from sql.functions import FILES, Function, FunctionKind, rows_of
+from sql.types import OIDS, SqlType, display
+
+_TITLES: Final = {
+    "operators.txt": "Operators",
+    "functions.txt": "Functions",
+    "aggregates.txt": "Aggregates",
+    "windows.txt": "Window functions",
+    "sets.txt": "Table functions",
+    "casts.txt": "Casts",
+    "arrays.txt": "Arrays",
+    "patterns.txt": "LIKE, SIMILAR TO and regular expressions",
+    "texts.txt": "Text, bytea and uuid",
+    "formats.txt": "Templates, dates, times and intervals",
+    "mathematics.txt": "Mathematics",
+    "statistics.txt": "Statistics and ordered sets",
+    "json.txt": "JSON",
+    "times.txt": "Times of day",
+    "catalog_functions.txt": "Catalogs",
+    "system.txt": "The system",
+}
+_HEAD: Final = """\
+# Functions, operators, aggregates and casts
+
+Generated from the function table (`sql/data/`) by `make docs`; do not edit. What each of them does
+is in PostgreSQL's manual; every row answers as PostgreSQL 18 does, or is refused (`0A000`).
+
+- **Spark**, **local**: the engines (`SET engine = spark | local | auto`). `auto` takes the local
+  engine where Spark has no such function.
+- `yes`: in the engine's own SQL. `by row`: on the local engine, but computed row by row outside of
+  DuckDB, which is slower. `–`: refused there. Some rows are refused for some arguments, a computed
+  pattern on Spark for example.
+- Statements without tables run in neither engine, and there all of it runs.
+
+{count} functions, operators, aggregates and casts.
+"""
+_ABSENT: Final = "–"
+
+
+def document() -> str:
+    """The whole page."""
+    rows = {file: [row for row in rows_of(file) if not row.internal] for file in FILES}
+    count = sum(map(len, rows.values()))
+    parts = [_HEAD.format(count=count)]
+    parts += [_section(_TITLES.get(file, file), found) for file, found in rows.items() if found]
+    return "\n".join(parts)
+
+
+def _section(title: str, rows: Sequence[Function]) -> str:
+    lines = [f"## {title}", "", "| | Spark | local |", "| --- | --- | --- |"]
+    lines += _lines(rows)
+    return "\n".join([*lines, ""])
+
+
+def _lines(rows: Sequence[Function]) -> Iterator[str]:
+    def key(row: Function) -> tuple[str, str, str]:
+        name = "" if row.kind is FunctionKind.CAST else row.name
+        return name, _spark(row), _local(row)
+
+    order = {name: index for index, name in enumerate(dict.fromkeys(key(row)[0] for row in rows))}
+    ordered = sorted(rows, key=lambda row: (order[key(row)[0]], *key(row)[1:]))
+    for (_, spark, local), group in groupby(ordered, key):
+        signatures = ", ".join(f"`{_signature(row)}`" for row in group).replace("|", "\\|")
+        yield f"| {signatures} | {spark} | {local} |"
+
+
+def _spark(row: Function) -> str:
+    return "yes" if row.spark is not None or row.rewrite is not None else _ABSENT
+
+
+def _local(row: Function) -> str:
+    if row.rewrite is not None:
+        return "yes"
+    if row.duckdb is None:
+        return _ABSENT
+    return "by row" if row.duckdb in ("@reference", "@lists") else "yes"
+
+
+def _signature(row: Function) -> str:
+    args = [_type(arg) for arg in row.args]
+    match row.kind:
+        case FunctionKind.CAST:
+            return f"{args[0]} → {_type(row.result)}"
+        case FunctionKind.OPERATOR:
+            return " ".join([*args[:-1], row.name, args[-1]])
+        case _:
+            listed = ", ".join(args[1:] if row.within else args) + (", …" if row.variadic else "")
+            within = f" within group (order by {args[0]})" if row.within else ""
+            return f"{row.name}({listed}){within}"
+
+
+def _type(name: str) -> str:
+    return display(SqlType(name)) if name in OIDS else name
+
+
+if __name__ == "__main__":
+    sys.stdout.write(document())
