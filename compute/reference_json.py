@@ -13,11 +13,12 @@ from typing import Final
 
 from compute.reference_json_making import MAKING
 from compute.reference_json_paths import deleted_path, inserted, replaced
+from compute.reference_json_sets import JSON_SETS
 from compute.reference_numbers import Function, Maker, fit, in_range, to_float4
 from sql.errors import SqlError
 from sql.json_order import sort_key
 from sql.json_text import Tree, canonical, elements, fields, scalar_text, tree, unquoted
-from sql.json_values import is_list
+from sql.json_values import as_text, is_list, raw_as_text
 from sql.plan import Call
 from sql.types import SqlType, Value, display
 
@@ -25,20 +26,6 @@ from sql.types import SqlType, Value, display
 def plain(function: Function) -> Maker:
     """A function that does not look at types."""
     return lambda _call: function
-
-
-def as_text(value: Tree) -> str | None:
-    """A part of a jsonb as text: a string without quotes, NULL for null."""
-    if value is None:
-        return None
-    return value if isinstance(value, str) else canonical(value)
-
-
-def raw_as_text(part: str | None) -> str | None:
-    """A part of a json as text."""
-    if part is None or part == "null":
-        return None
-    return unquoted(part) if part.startswith('"') else part
 
 
 def _index(text: str) -> int | None:
@@ -417,4 +404,5 @@ JSON_FUNCTIONS: Final[dict[str, Maker]] = {
         for name in ("bool", "int2", "int4", "int8", "numeric", "float4", "float8")
     },
     **MAKING,
+    **JSON_SETS,
 }

@@ -135,7 +135,10 @@ def _column(binding: Binding, scope: Scope, node: Node) -> Expr:
     found = find_column(binding, scope, name, node.location)
     if found is not None:
         return found
-    if find_item(scope, None, name, node.location) is not None:
+    item = find_item(scope, None, name, node.location)
+    if item is not None and item.whole is not None:
+        return item.whole
+    if item is not None:
         raise not_supported("a reference to a whole row", at(node.location))
     raise missing_column(scope, name, node.location)
 

@@ -38,8 +38,18 @@ SET_CLAUSES: Final = frozenset({"SELECT", "ORDER BY", "DISTINCT ON"})
 _SPLIT: Final = {
     "string_to_table": "string_to_array",
     "regexp_split_to_table": "regexp_split_to_array",
+    "json_array_elements": "json_array_elements",
+    "json_array_elements_text": "json_array_elements_text",
+    "json_object_keys": "json_object_keys",
+    "jsonb_array_elements": "jsonb_array_elements",
+    "jsonb_array_elements_text": "jsonb_array_elements_text",
+    "jsonb_object_keys": "jsonb_object_keys",
 }
-"""Sets that are the elements of an array."""
+"""Sets that are the elements of an array, which some function of the table gives."""
+_VALUES: Final = frozenset(name for name in _SPLIT if "_array_elements" in name)
+"""Their column is called `value`, whatever the alias."""
+_PAIRS: Final = frozenset({"json_each", "json_each_text", "jsonb_each", "jsonb_each_text"})
+"""Sets of two columns, which are two arrays side by side."""
 
 
 def returns_set(name: str) -> bool:
@@ -47,7 +57,7 @@ def returns_set(name: str) -> bool:
     rows = functions(name)
     if name in _SPLIT:
         return bool(functions(_SPLIT[name]))
-    return bool(rows) and rows[0].kind is FunctionKind.SET
+    return name in _PAIRS or (bool(rows) and rows[0].kind is FunctionKind.SET)
 
 
 def set_call(binding: Binding, scope: Scope, node: Node) -> Expr:
@@ -67,6 +77,8 @@ def set_call(binding: Binding, scope: Scope, node: Node) -> Expr:
         message = f"set-returning functions are not allowed in {scope.without_sets}"
         hint = "You might be able to move the set-returning function into a LATERAL FROM item."
         raise SqlError("0A000", message, place, hint=hint)
+    if name in _PAIRS:
+        raise not_supported(f"the rows of {name} as values", place)
     before = len(scope.set_calls)
     call = _bound(binding, scope, node)
     if len(scope.set_calls) > before:
@@ -88,12 +100,15 @@ def with_sets(binding: Binding, scope: Scope, plan: Plan) -> Plan:
 
 
 def _bound(binding: Binding, scope: Scope, node: Node) -> SetCall:
+    return _bound_over(binding, scope, node, list(node.args or ()))
+
+
+def _bound_over(binding: Binding, scope: Scope, node: Node, nodes: list[Node]) -> SetCall:
     name, place = node.funcname[-1].sval, node.location
-    for arg in node.args or ():
+    for arg in nodes:
         if is_a(arg, ast.NamedArgExpr):
             raise not_supported("a named argument", at(arg.location))
-    exprs = [binding.expression(scope, arg) for arg in node.args or ()]
-    nodes = list(node.args or ())
+    exprs = [binding.expression(scope, arg) for arg in nodes]
     if name in _SPLIT:
         return _elements(binding, name, exprs, nodes, place)
     choice = find_function(name, exprs, ".".join(strings(node.funcname)), place)
@@ -111,10 +126,25 @@ def _elements(
 ) -> SetCall:
     choice = find_function(_SPLIT[name], exprs, name, place)
     args = converted(binding, choice, exprs, nodes)
-    array = Call(
-        choice.function, (*args, *zone_arguments(binding, choice.function)), TYPES["_text"]
-    )
-    return SetCall(function_by_id("unnest(anyarray)"), (array,), TEXT)
+    zone = zone_arguments(binding, choice.function)
+    return _unnested(Call(choice.function, (*args, *zone), TYPES[choice.result]))
+
+
+def _unnested(array: Call) -> SetCall:
+    element = array.type.element
+    assert element is not None, "a function that gives an array"
+    return SetCall(function_by_id("unnest(anyarray)"), (array,), element)
+
+
+def _pairs(binding: Binding, scope: Scope, node: Node) -> tuple[SetCall, SetCall]:
+    """json_each() and its kin: the keys and the values of an object."""
+    name = node.funcname[-1].sval
+    nodes = list(node.args or ())
+    exprs = [binding.expression(scope, arg) for arg in nodes]
+    choice = find_function(name, exprs, name, node.location)
+    args = converted(binding, choice, exprs, nodes)
+    keys = Call(function_by_id(f"{name}_keys({choice.args[0]})"), args, TYPES["_text"])
+    return _unnested(keys), _unnested(Call(choice.function, args, TYPES[choice.result]))
 
 
 # --- FROM --------------------------------------------------------------------------------------
@@ -140,16 +170,23 @@ def _rows(
     binding: Binding, scope: Scope, nodes: Sequence[Node], *, ordinality: bool
 ) -> tuple[Plan, list[PlanColumn]]:
     calls: list[SetCall] = []
+    names: list[str] = []
     for node in nodes:
         if not _is_set(node):
             if len(nodes) > 1 or ordinality:
                 raise not_supported("a function that returns one row here", position(node))
             return _one_row(binding, scope, node)
-        calls.append(_bound(binding, scope, node))
-    columns = [
-        binding.new_column(column_name(node), call.type)
-        for node, call in zip(nodes, calls, strict=True)
-    ]
+        name = column_name(node)
+        if node.funcname[-1].sval in _PAIRS:
+            calls += _pairs(binding, scope, node)
+            names += ("key", "value")
+        elif node.funcname[-1].sval == "unnest" and len(node.args or ()) > 1:
+            calls += [_bound_over(binding, scope, node, [arg]) for arg in node.args]
+            names += [name] * len(node.args)
+        else:
+            calls.append(_bound(binding, scope, node))
+            names.append("value" if node.funcname[-1].sval in _VALUES else name)
+    columns = [binding.new_column(name, call.type) for name, call in zip(names, calls, strict=True)]
     number = binding.new_column("ordinality", INT8) if ordinality else None
     scan = SetScan(tuple(calls), tuple(columns), number)
     return scan, columns if number is None else [*columns, number]
@@ -171,9 +208,10 @@ def _one_row(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Pla
 def _item(node: Node, calls: Sequence[Node], columns: Sequence[PlanColumn]) -> Item:
     name = column_name(calls[0])
     names = [column.name for column in columns]
+    plain = len(calls) == 1 and names.count(name) == 1
     if node.alias is not None:
         name = node.alias.aliasname
-        if len(calls) == 1:
+        if plain:
             names[0] = name
         given = strings(node.alias.colnames)
         if len(given) > len(names):
@@ -184,4 +222,6 @@ def _item(node: Node, calls: Sequence[Node], columns: Sequence[PlanColumn]) -> I
             raise SqlError("42P10", message)
         names = [*given, *names[len(given) :]]
     refs = [ColumnRef(column.id, column.type) for column in columns]
-    return Item(name, list(zip(names, refs, strict=True)))
+    # A row of one value is that value.
+    whole = refs[0] if len(calls) == 1 and names == ["value"] else None
+    return Item(name, list(zip(names, refs, strict=True)), whole=whole)

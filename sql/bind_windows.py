@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from sql.bind_calls import TYPES, converted, find_function, numeric_call
+from sql.bind_calls import TYPES, converted, find_function, numeric_call, polymorphic_shapes
 from sql.binding import Binding
-from sql.coerce import ASSIGNMENT, IMPLICIT, can_coerce, coerce, to_boolean
+from sql.coerce import ASSIGNMENT, IMPLICIT, can_coerce, coerce, to_boolean, zone_arguments
 from sql.errors import SqlError, grouping_error, mismatch, not_supported
 from sql.frames import BoundKind, Exclusion, Frame, FrameBound, FrameMode
 from sql.functions import FunctionKind, functions
@@ -87,9 +87,10 @@ def window_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     exprs, filter_ = _parts(binding, scope, node)
     choice = _choice(node, name, exprs)
     args = converted(binding, choice, exprs, node.args or ())
-    type_, exact = TYPES[choice.result], True
+    (args, type_), exact = polymorphic_shapes(binding, choice, args), True
     if choice.function.numeric is not None and choice.result == "numeric":
         args, type_, exact = numeric_call(binding, choice.function, args, choice.result)
+    args = (*args, *zone_arguments(binding, choice.function))
     found = _definition(binding, scope, node.over)
     call = WindowCall(
         choice.function, args, filter_, found.partition, found.order, found.frame, type_

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import TypeGuard
 
-from sql.json_text import Tree, quoted, tree
+from sql.json_text import Tree, canonical, quoted, tree, unquoted
 from sql.text_output import format_text
 from sql.types import SqlType, Value
 
@@ -18,6 +18,20 @@ from sql.types import SqlType, Value
 def is_list(value: object) -> TypeGuard[Sequence[Tree]]:
     """Whether a tree is an array."""
     return isinstance(value, list)
+
+
+def as_text(value: Tree) -> str | None:
+    """A part of a jsonb as text: a string without quotes, NULL for null."""
+    if value is None:
+        return None
+    return value if isinstance(value, str) else canonical(value)
+
+
+def raw_as_text(part: str | None) -> str | None:
+    """A part of a json as text."""
+    if part is None or part == "null":
+        return None
+    return unquoted(part) if part.startswith('"') else part
 
 
 def json_text(value: Value, type_: SqlType, timezone: str) -> str:

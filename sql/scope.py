@@ -41,6 +41,8 @@ class Item:
     """Whether a LATERAL reference to it is legal; not from the right side of RIGHT and FULL
     joins.
     """
+    whole: Expr | None = None
+    """What the name itself means as a value."""
     is_target: bool = False
     """The table that an UPDATE or DELETE changes, which its FROM cannot see."""
 

@@ -1,6 +1,6 @@
 """Set-returning functions as DuckDB SQL: lists, unnested side by side."""
 
-from sql.emit.duckdb_types import array, duckdb_type, error, unsupported
+from sql.emit.duckdb_types import array, duckdb_type, error, span, unsupported
 from sql.emit.scope import Scope
 from sql.emit.select_parts import Select
 from sql.emit.series import constants, decimal_series
@@ -88,6 +88,7 @@ def _times(call: SetCall, scope: Scope) -> str:
         if zone != ("UTC",):
             raise unsupported("generate_series of days in a time zone")
     start, stop, text = (scope.emit(arg) for arg in call.args[:3])
+    text = span(text)
     text = _checked_step(call, text, "interval '0 days'", scope)
     return f"generate_series({start}, {stop}, {text})"
 

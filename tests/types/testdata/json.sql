@@ -152,3 +152,41 @@ select jsonb_build_object('n', count(*), 'l', jsonb_agg(x order by x)) from (val
 -- arrays of json
 select array['{"a":1}'::jsonb, '2'], '{"{\"a\": 1}",2,null}'::jsonb[], array['1'::json]::text, array['1'::jsonb] = array['1.0'::jsonb]
 select length('{"a":1}'::jsonb::text), '{"a":1}'::jsonb::text like '%a%', 'x' || '{"a":1}'::jsonb, concat('{"a":1}'::jsonb, 1)
+-- sets
+select * from json_array_elements('[1, {"a" : 2}, null]'), jsonb_array_elements('[3]') x
+select value from jsonb_array_elements('[1,2]') where value > '1'
+select x, x.value from jsonb_array_elements('[{"a":1},{"a":2}]') x
+select x ->> 'a' from jsonb_array_elements('[{"a":1},{"a":2}]') as x
+select e from json_array_elements_text('["a",null,1.50]') t(e)
+select * from jsonb_array_elements_text('["a",null,1.50,[1]]') with ordinality
+select k from jsonb_object_keys('{"bb":1,"a":2}') k order by 1
+select * from json_object_keys('{"bb":1,"a":2,"bb":3}')
+select * from json_each('{"a":1,"b" : [2, 3]}')
+select * from jsonb_each('{"bb":1,"a":{"x":null}}')
+select key, value from json_each_text('{"a":"x","b":null}')
+select k, v from jsonb_each_text('{"a":"x","b":null}') as t(k, v)
+select t.id, e.value from (values (1, '[10,20]'::jsonb), (2, '[]'), (3, null)) t(id, j) cross join lateral jsonb_array_elements(t.j) e order by 1, 2
+select t.id, x from (values (1, '{"a":[1,2]}'::jsonb)) t(id, j), jsonb_array_elements_text(j -> 'a') x order by x
+select jsonb_array_elements('[1,2]'), json_object_keys('{"a":1}')
+select count(*), sum(value::int) from jsonb_array_elements_text('[1,2,3]')
+select * from json_array_elements('{"a":1}')
+select * from json_array_elements('1')
+select * from jsonb_array_elements('{"a":1}')
+select * from jsonb_array_elements('1')
+select * from json_object_keys('[1]')
+select * from json_object_keys('1')
+select * from jsonb_object_keys('[1]')
+select * from jsonb_object_keys('1')
+select * from json_each('[1]')
+select * from json_each('1')
+select * from jsonb_each('[1]')
+select * from jsonb_each_text('1')
+select json_each('{"a":1}')
+select json_agg(x) over (), jsonb_agg(x) over (order by x) from (values (1), (2)) v(x)
+select json_agg(x) over () from (values (timestamptz '2024-01-31 10:00:00+00')) v(x)
+select array_agg(x) over (order by x) from (values (1), (null)) v(x)
+select array_agg(x) over () from (values (1.50), (2.25)) v(x)
+select unnest(array[1,2]), unnest('{a,b,c}'::text[])
+select * from unnest(array[1,2], array['a','b','c']) with ordinality as t(x, y, n)
+select x from generate_series(timestamp '2024-01-01', timestamp '2024-01-03', interval '1 day') x
+select x from generate_series(date '2024-01-01', date '2024-03-01', interval '1 month') x
