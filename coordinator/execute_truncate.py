@@ -7,6 +7,7 @@ INVARIANTS
 
 from pyroaring import BitMap64
 
+from coordinator.execute_definition import execute_definition
 from coordinator.execution import Done, Execution
 from coordinator.spilling import buffer_rows, spill_if_large
 from sql.statements import Truncate
@@ -26,6 +27,8 @@ async def execute_truncate(execution: Execution, statement: Truncate, tag: str) 
         if deletes:
             buffer_rows(execution, table, WriteBatch(deletes=deletes))
     await spill_if_large(execution)
+    if statement.restarted is not None:
+        await execute_definition(execution, statement.restarted, tag)
     return Done(tag)
 
 

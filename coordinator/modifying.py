@@ -153,13 +153,22 @@ class _Part:
                 )
             old = taken.columns[3 + width : 3 + 2 * width]
             self._old.keep(dict(enumerate(old)), taken.num_rows)
-        made = batch.filter(pa.array(actions != MergeAction.DELETE))
-        if made.num_rows:
-            await self._sink.add(made.columns[3 : 3 + width])
+        # Rows of one action together: sequences give values to new rows alone.
+        for action in MergeAction:
+            part = batch.filter(pa.array(actions == action))
+            if part.num_rows:
+                await self._merged(part, action)
         self._affected += batch.num_rows
-        versions = 2 * width if self._modify.returning_old else width
-        shown = [*batch.columns[3 : 3 + versions], *_extras(batch, self._modify)]
-        self._shown.keep(shown, batch.num_rows)
+
+    async def _merged(self, part: pa.RecordBatch, action: MergeAction) -> None:
+        width = self._width
+        now = pa.RecordBatch.from_arrays(part.columns[3 : 3 + width], schema=self._sink.schema)
+        if action is MergeAction.INSERT:
+            now = await self._sink.fill(now)
+        if action is not MergeAction.DELETE:
+            now = await self._sink.take(now)
+        old = part.columns[3 + width : 3 + 2 * width] if self._modify.returning_old else ()
+        self._shown.keep([*now.columns, *old, *_extras(part, self._modify)], part.num_rows)
 
     async def finish(self) -> Modified:
         """Check keys, hand over what was written, run RETURNING."""

@@ -122,6 +122,7 @@ class Upserts:
         schema = stored_schema(self._table)
         rows = pa.RecordBatch.from_arrays(proposed.columns, schema=schema)
         # PostgreSQL looks at a row's own rules before it looks for conflicts.
+        rows = await self._rules.complete(rows)
         await self._rules.check(rows)
         batch = await self._found(pa.Table.from_batches([rows]))
         waiting = _Waiting()
@@ -214,12 +215,18 @@ class Upserts:
         inputs[CONFLICTS] = made_view(CONFLICTS, pairs)
         batches = [part async for part in run_over(self._execution, plan, inputs)]
         if batches:
-            self._updated(batch, pa.Table.from_batches(batches), waiting, claims)
+            answer = pa.Table.from_batches(batches)
+            done = answer.take(pc.sort_indices(answer.column(0)))
+            await self._updated(batch, done, waiting, claims)
         waiting.clear()
 
-    def _updated(self, batch: _Batch, answer: pa.Table, waiting: _Waiting, claims: Claims) -> None:
-        done = answer.take(pc.sort_indices(answer.column(0)))
-        made = done.select(range(1, done.num_columns))
+    async def _updated(
+        self, batch: _Batch, done: pa.Table, waiting: _Waiting, claims: Claims
+    ) -> None:
+        schema = stored_schema(self._table)
+        columns = [column.combine_chunks() for column in done.columns[1:]]
+        rows = pa.RecordBatch.from_arrays(columns, schema=schema)
+        made = pa.Table.from_batches([await self._rules.complete(rows)])
         numbers: list[int] = done.column(0).to_numpy().tolist()
         for row in numbers:
             assert claims.claim(*waiting.rows[row]), (

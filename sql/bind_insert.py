@@ -51,7 +51,7 @@ def insert(binding: Binding, node: Node, known: Mapping[str, SelectResult] | Non
         binding.makes_rows = False
         source = _select(binding, scope, table, targets, select, node)
     binding.makes_rows = False
-    _check_filled(binding, table)
+    check_filled(binding, table)
     source = pruned(source)
     conflict = _conflict(binding, scope, table, node)
     rows = Rows(ModifyKind.INSERT, old=conflict is not None and conflict.update is not None)
@@ -69,7 +69,7 @@ def insert(binding: Binding, node: Node, known: Mapping[str, SelectResult] | Non
     )
 
 
-def _check_filled(binding: Binding, table: Table) -> None:
+def check_filled(binding: Binding, table: Table) -> None:
     """Values of sequences are filled in by table: of two parts it would not be known whose."""
     if table.oid in binding.inserted and table.oid in binding.filled:
         raise not_supported("several INSERTs into one table with a sequence in one statement")

@@ -18,6 +18,7 @@ from typing import Final
 from pglast.enums import CmdType, MergeMatchKind
 
 from sql.bind_assignment import (
+    DEFAULT,
     assigned_value,
     assignments,
     check_width,
@@ -25,11 +26,13 @@ from sql.bind_assignment import (
 )
 from sql.bind_expressions import condition
 from sql.bind_from import find_table, from_item, scan, table_item
+from sql.bind_insert import check_filled
+from sql.bind_overriding import takes_value
 from sql.bind_queries import SelectResult, bind_with
 from sql.bind_returning import Rows, returning, tables_read
 from sql.binding import Binding
 from sql.catalog import Table
-from sql.column_expressions import default_value
+from sql.column_expressions import row_default
 from sql.errors import SqlError, not_supported
 from sql.functions import operators
 from sql.look_up import refuse_system_write
@@ -123,6 +126,7 @@ def merge(binding: Binding, node: Node, known: Mapping[str, SelectResult] | None
     scope.clause = "JOIN/ON"
     on = condition(binding, scope, node.joinCondition, "JOIN/ON")
     whens = [_when(binding, sides, clause) for clause in node.mergeWhenClauses]
+    _check_filled(binding, sides.table, whens)
     joined = Join(_join_kind(whens), sides.source, sides.target, on)
     extra = binding.new_column("action", INT4)
     action = ColumnRef(extra.id, INT4)
@@ -232,8 +236,6 @@ def _values(
 
 
 def _inserted(binding: Binding, scope: Scope, table: Table, clause: Node) -> Sequence[Expr]:
-    if clause.override is not None and int(clause.override) != 0:
-        raise not_supported("OVERRIDING", None)
     scope.clause = "VALUES"
     targets = insert_columns(table, clause.targetList)
     items: Sequence[Node] = clause.values or ()
@@ -242,11 +244,26 @@ def _inserted(binding: Binding, scope: Scope, table: Table, clause: Node) -> Seq
     given = {
         ordinal: assigned_value(binding, scope, item, table.columns[ordinal])
         for ordinal, item in zip(targets, items, strict=False)
+        if takes_value(table.columns[ordinal], clause.override, default=type(item) is DEFAULT)
     }
     return [
-        given.get(ordinal) or default_value(binding, column)
-        for ordinal, column in enumerate(table.columns)
+        given.get(ordinal) or row_default(binding, table, ordinal)
+        for ordinal in range(len(table.columns))
     ]
+
+
+def _check_filled(binding: Binding, table: Table, whens: Sequence[_When]) -> None:
+    """Values of sequences are filled in for all new rows of a table, or for none."""
+    inserts = [when for when in whens if when.action is MergeAction.INSERT]
+    for ordinal in binding.filled.get(table.oid, ()):
+        if any(when.values[ordinal] != _no_value(table, ordinal) for when in inserts):
+            raise not_supported("MERGE that gives values to a column with a sequence, or none")
+    if inserts:
+        check_filled(binding, table)
+
+
+def _no_value(table: Table, ordinal: int) -> Expr:
+    return Const(None, table.columns[ordinal].type)
 
 
 # --- the plan ----------------------------------------------------------------------------------

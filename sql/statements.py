@@ -199,9 +199,10 @@ class CreateTableAs:
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
-    """TRUNCATE; each table once."""
+    """TRUNCATE; each table once. `restarted`: RESTART IDENTITY, the sequences that begin anew."""
 
     tables: tuple[Table, ...]
+    restarted: "ChangeObjects | None" = None
 
 
 @dataclass(frozen=True, slots=True)

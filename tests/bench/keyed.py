@@ -76,14 +76,20 @@ def bulk(dsn: str, size: Size) -> Figures:
             f"{rows // 2}, s.visits, 'merged', 0)"
         )
         statements = {
-            "INSERT SELECT: rows/s": ("INSERT INTO bench_bulk SELECT id, visits, note FROM bench_keyed", rows),
-            "UPDATE of 1 %: rows/s": ("UPDATE bench_bulk SET visits = visits + 1 WHERE id % 100 = 7", rows // 100),
+            "INSERT SELECT: rows/s": (
+                "INSERT INTO bench_bulk SELECT id, visits, note FROM bench_keyed",
+                rows,
+            ),
+            "UPDATE of 1 %: rows/s": (
+                "UPDATE bench_bulk SET visits = visits + 1 WHERE id % 100 = 7",
+                rows // 100,
+            ),
             "MERGE: rows/s": (merge, rows // 10),
             "DELETE with a subquery: rows/s": (
                 "DELETE FROM bench_bulk WHERE id IN (SELECT id FROM bench_keyed WHERE id % 10 = 3)",
                 rows // 10,
             ),
-        }  # fmt: skip
+        }
         return {
             name: affected / _seconds(connection, text)
             for name, (text, affected) in statements.items()

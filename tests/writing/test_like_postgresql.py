@@ -18,6 +18,8 @@ from tests.writing.playing import Player
 
 DIRECTORY = Path(__file__).parent / "testdata"
 SCRIPTS = sorted(path.stem for path in DIRECTORY.glob("*.sql"))
+ADVANCING = frozenset({"own_values"})
+"""Scripts over sequences, which no rollback takes back: not played in blocks."""
 
 
 def script(name: str) -> tuple[list[str], list[str]]:
@@ -58,6 +60,8 @@ def differences(dsn: str, name: str, *, in_blocks: bool) -> Sequence[tuple[str, 
 @pytest.mark.parametrize("name", SCRIPTS)
 @pytest.mark.parametrize("in_blocks", [False, True], ids=["alone", "in_blocks"])
 def test_like_postgresql(name: str, in_blocks: bool) -> None:
+    if in_blocks and name in ADVANCING:
+        return
     with serving() as dsn:
         assert not differences(dsn, name, in_blocks=in_blocks)
 
