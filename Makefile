@@ -9,7 +9,7 @@ ENGINES ?= local
 LISTEN ?= 127.0.0.1:7432
 DATA   ?= ./data
 
-.PHONY: help setup run test check fmt lint types layers formatted spark sim replay crash faults failover docs sqldiff writing bench demo
+.PHONY: help setup run test check fmt lint types layers formatted spark sim replay crash faults readers failover docs sqldiff writing bench demo
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -53,6 +53,9 @@ crash: setup ## kill -9 under load, many times
 
 faults: setup ## strike the real server in many ways, judge what clients saw: FAULT_SEEDS=1
 	$(BIN)/pytest -m "slow or not slow" tests/faults
+
+readers: setup ## a thousand transactions with crashes, then every table and version by other Delta readers
+	$(BIN)/pytest -m "slow or not slow" tests/faults/test_readers_agree.py
 
 failover: setup ## several coordinators: paused, cut off, killed, one after the other
 	$(BIN)/pytest -m "slow or not slow" tests/failover
