@@ -34,36 +34,42 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
-    Iterator,
     Mapping,
     Sequence,
 )
 from collections.abc import (
     Set as AbstractSet,
 )
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from storage.batch import WriteBatch
 from storage.codec import decode_batch, encode_batch
 from storage.commit import Commit
 from storage.errors import Corrupt, Determinate, Fenced, RequireFailed
+from storage.outstanding import (
+    BATCHES,
+    TOKENS,
+    Leaving,
+    Outstanding,
+    Removal,
+    batch_key,
+    decode_outcome,
+    outstanding,
+    parse_batch_key,
+    pieces,
+    plan_removals,
+    put_outcome,
+)
 from storage.stash import Delete, Put, Require, Stash, Write
 from storage.types import FIRST_TIMESTAMP, Epoch, ShardId, Timestamp, Token
 
-_TXNS, _BATCHES, _TOKENS, _SHARDS = "txns", "batches", "tokens", "shards"
+_TXNS, _SHARDS = "txns", "shards"
 _FLUSHED, _FORGOTTEN = "flushed", "forgotten"
-COLLECTIONS = (_BATCHES, _TOKENS, _TXNS, _FLUSHED, _SHARDS, _FORGOTTEN)
+COLLECTIONS = (BATCHES, TOKENS, _TXNS, _FLUSHED, _SHARDS, _FORGOTTEN)
 SHARDS_OF_FILES = (_SHARDS, _FORGOTTEN)
 _UPPER, _APPLIED = "upper", "applied"
 _TIMESTAMP = struct.Struct(">q")
-# A token's value: the commit's timestamp, and how many of its batches are left.
-_OUTCOME = struct.Struct(">qI")
-# One tidy transaction holds up the commits behind it: smaller pieces let them through sooner,
-# larger ones need fewer fsyncs. One commit is never split, however large.
-_PIECE_KEYS_MAX = 128
-_PIECE_BYTES_MAX = 1 << 20
-
 
 ENCODED_AT_ONCE_BYTES_MAX: Final = 256 << 10
 """Larger: longer stalls of the loop. Smaller: more hand-overs to a thread."""
@@ -97,50 +103,6 @@ class Recovered:
     """Forgotten shards of which something may be left in the warehouse (T9)."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Outstanding:
-    """What tidy has to remove for one commit."""
-
-    ts: Timestamp
-    token: Token
-    sizes: Mapping[ShardId, int]
-    """Bytes of each batch that is left."""
-
-    def without(self, shards: Collection[ShardId]) -> "_Outstanding":
-        """What is left after the batches of these shards have gone."""
-        left = {shard: size for shard, size in self.sizes.items() if shard not in shards}
-        return replace(self, sizes=left)
-
-
-@dataclass(frozen=True, slots=True)
-class _Removal:
-    """Batches of a commit that tidy removes, and what is left of it."""
-
-    before: _Outstanding
-    shards: tuple[ShardId, ...]
-
-    @property
-    def after(self) -> _Outstanding:
-        return self.before.without(self.shards)
-
-    @property
-    def keys(self) -> int:
-        return len(self.shards) + 1
-
-    @property
-    def size_bytes(self) -> int:
-        return sum(self.before.sizes[shard] for shard in self.shards)
-
-
-@dataclass(frozen=True, slots=True)
-class _Leaving:
-    """A stash transaction that removes batches and may forget shards. Twice is as good as once."""
-
-    writes: Sequence[Write]
-    removals: Sequence[_Removal]
-    forgets: Collection[ShardId] = ()
-
-
 class TxnsShard:
     """See the module. `load` first; then commits one at a time, tidies at any time."""
 
@@ -158,34 +120,34 @@ class TxnsShard:
         # What the log of each shard has reached, as the stash knows.
         self._flushed: dict[ShardId, Timestamp] = {}
         # In the order of the commits.
-        self._outstanding: dict[Token, _Outstanding] = {}
+        self._outstanding: dict[Token, Outstanding] = {}
         self._unknown: tuple[Commit, Mapping[ShardId, int]] | None = None
         self._tidying = asyncio.Lock()
         # A removal that may have happened (T10).
-        self._leaving: _Leaving | None = None
+        self._leaving: Leaving | None = None
 
     async def load(self) -> Recovered:
         """Read everything that start-up needs. Raises Corrupt if a committed batch is missing."""
         marks = await self._stash.scan(_TXNS)
         shards = await self._stash.scan(_SHARDS)
-        outcomes = await self._stash.scan(_TOKENS)
-        values = await self._stash.scan(_BATCHES)
+        outcomes = await self._stash.scan(TOKENS)
+        values = await self._stash.scan(BATCHES)
         flushed = await self._stash.scan(_FLUSHED)
         forgotten = frozenset(ShardId(key) for key in await self._stash.scan(_FORGOTTEN))
         self._stored_upper = _decode_timestamp(marks[_UPPER]) if _UPPER in marks else None
         if _APPLIED in marks:
             self._applied = _decode_timestamp(marks[_APPLIED])
         self._flushed = {ShardId(key): _decode_timestamp(cut) for key, cut in flushed.items()}
-        commits = _outstanding(outcomes, values, self._stored_upper)
+        commits = outstanding(outcomes, values, self._stored_upper)
         self._outstanding = {commit.token: commit for commit in commits}
         reached = max([self._applied, *self._flushed.values()])
         self._upper = max(self._stored_upper or FIRST_TIMESTAMP, Timestamp(reached + 1))
         self._shards = {ShardId(key): _decode_timestamp(ts) for key, ts in shards.items()}
         self._unknown = None
         batches = [
-            (*_parse_batch_key(key), _decode_value(key, value))
+            (*parse_batch_key(key), _decode_value(key, value))
             for key, value in values.items()
-            if not self._reached(*_parse_batch_key(key))
+            if not self._reached(*parse_batch_key(key))
         ]
         cuts = dict(self._flushed)
         shards_left = dict(self._shards)
@@ -270,8 +232,8 @@ class TxnsShard:
                 await self._stash.transact(self._epoch, [*notes, mark])
                 self._applied = applied
                 self._flushed.update(reached)
-            for piece in _pieces(self._applied_batches()):
-                await self._remove(_Leaving(_plan_removals(piece), piece))
+            for piece in pieces(self._applied_batches()):
+                await self._remove(Leaving(plan_removals(piece), piece))
 
     async def settle(self) -> None:
         """Make sure that no earlier removal is still to come (T10). Raises like `forget`."""
@@ -282,7 +244,7 @@ class TxnsShard:
         if self._leaving is not None:
             await self._remove(self._leaving)
 
-    async def _remove(self, leaving: _Leaving) -> None:
+    async def _remove(self, leaving: Leaving) -> None:
         """Remove durably; until that is known, nothing else is removed (T10)."""
         self._leaving = leaving
         try:
@@ -300,15 +262,15 @@ class TxnsShard:
             self._shards.pop(shard, None)
             self._flushed.pop(shard, None)
 
-    def _applied_batches(self) -> list[_Removal]:
+    def _applied_batches(self) -> list[Removal]:
         """What Delta has by now, oldest first (T1)."""
-        removals: list[_Removal] = []
+        removals: list[Removal] = []
         # A commit without rows has nothing to wait for once a cut has passed it.
         latest = max([self._applied, *self._flushed.values()])
         for commit in self._outstanding.values():
             gone = tuple(shard for shard in commit.sizes if self._reached(commit.ts, shard))
             if gone or (not commit.sizes and commit.ts <= latest):
-                removals.append(_Removal(commit, gone))
+                removals.append(Removal(commit, gone))
         return removals
 
     def _reached(self, ts: Timestamp, shard: ShardId) -> bool:
@@ -324,15 +286,15 @@ class TxnsShard:
         async with self._tidying:
             await self._repeat_removal()
             removals = [
-                _Removal(commit, gone)
+                Removal(commit, gone)
                 for commit in self._outstanding.values()
                 if (gone := tuple(shard for shard in commit.sizes if shard in shards))
             ]
-            writes = [*catalog, *_plan_removals(removals)]
+            writes = [*catalog, *plan_removals(removals)]
             for shard in sorted(shards):
                 writes += [Delete(_SHARDS, shard), Delete(_FLUSHED, shard)]
                 writes.append(Put(_FORGOTTEN, shard, b""))
-            await self._remove(_Leaving(writes, removals, shards))
+            await self._remove(Leaving(writes, removals, shards))
 
     async def cleared(self, shards: Collection[ShardId]) -> None:
         """Nothing is left of these forgotten shards (T9). Raises like `forget`."""
@@ -367,15 +329,14 @@ class TxnsShard:
         sizes: dict[ShardId, int] = {}
         for shard, value in encoded.items():
             sizes[shard] = len(value)
-            writes.append(Put(_BATCHES, _batch_key(commit.ts, shard), value))
+            writes.append(Put(BATCHES, batch_key(commit.ts, shard), value))
         writes += [
             Put(_SHARDS, shard, _TIMESTAMP.pack(commit.ts))
             for shard in commit.registers
             if shard not in self._shards
         ]
         writes += commit.catalog
-        outcome = _OUTCOME.pack(commit.ts, len(commit.batches))
-        writes.append(Put(_TOKENS, commit.token, outcome))
+        writes.append(put_outcome(commit.token, commit.ts, len(commit.batches)))
         writes.append(Put(_TXNS, _UPPER, _TIMESTAMP.pack(commit.ts + 1)))
         return writes, sizes
 
@@ -384,11 +345,11 @@ class TxnsShard:
         self._upper_is(Timestamp(commit.ts + 1))
         for shard in commit.registers:
             self._shards.setdefault(shard, commit.ts)
-        self._outstanding[commit.token] = _Outstanding(commit.ts, commit.token, sizes)
+        self._outstanding[commit.token] = Outstanding(commit.ts, commit.token, sizes)
 
     async def _read_token(self, token: Token) -> Timestamp | None:
-        value = await self._stash.read(_TOKENS, token)
-        return None if value is None else _decode_outcome(token, value)[0]
+        value = await self._stash.read(TOKENS, token)
+        return None if value is None else decode_outcome(token, value)[0]
 
     async def _seal(self, commit: Commit) -> Timestamp | None:
         """Make sure that a commit not found cannot arrive any more (T4), unless it just has.
@@ -429,68 +390,6 @@ def _deposed() -> Fenced:
     return Fenced("T7: somebody else moved upper")
 
 
-def _pieces(removals: Sequence[_Removal]) -> Iterator[list[_Removal]]:
-    """Removals that fit one tidy transaction each."""
-    piece: list[_Removal] = []
-    keys, size_bytes = 0, 0
-    for removal in removals:
-        keys += removal.keys
-        size_bytes += removal.size_bytes
-        if piece and (keys > _PIECE_KEYS_MAX or size_bytes > _PIECE_BYTES_MAX):
-            yield piece
-            piece, keys, size_bytes = [], removal.keys, removal.size_bytes
-        piece.append(removal)
-    if piece:
-        yield piece
-
-
-def _plan_removals(piece: Sequence[_Removal]) -> list[Write]:
-    writes: list[Write] = []
-    for removal in piece:
-        commit, left = removal.before, len(removal.after.sizes)
-        writes += [Delete(_BATCHES, _batch_key(commit.ts, shard)) for shard in removal.shards]
-        writes.append(
-            Put(_TOKENS, commit.token, _OUTCOME.pack(commit.ts, left))
-            if left
-            else Delete(_TOKENS, commit.token)
-        )
-    return writes
-
-
-def _outstanding(
-    outcomes: Mapping[str, bytes], values: Mapping[str, bytes], upper: Timestamp | None
-) -> list[_Outstanding]:
-    """The commits not tidied, oldest first. Raises Corrupt if batches and tokens disagree."""
-    batches: dict[Timestamp, list[tuple[ShardId, int]]] = {}
-    for key, value in values.items():
-        ts, shard = _parse_batch_key(key)
-        batches.setdefault(ts, []).append((shard, len(value)))
-    commits: list[_Outstanding] = []
-    for token, value in outcomes.items():
-        ts, count = _decode_outcome(token, value)
-        found = batches.pop(ts, [])
-        if len(found) != count:
-            raise Corrupt(f"commit {token} at {ts} has {len(found)} batches instead of {count}")
-        if upper is None or ts >= upper:
-            raise Corrupt(f"commit {token} at {ts} is not below upper {upper}")
-        commits.append(_Outstanding(ts, Token(token), dict(found)))
-    if batches:
-        raise Corrupt(f"batches at {min(batches)} belong to no commit")
-    return sorted(commits, key=lambda commit: commit.ts)
-
-
-def _batch_key(ts: Timestamp, shard: ShardId) -> str:
-    # Twenty digits: the keys of all int64 timestamps sort as the timestamps do.
-    return f"{ts:020d}/{shard}"
-
-
-def _parse_batch_key(key: str) -> tuple[Timestamp, ShardId]:
-    ts, slash, shard = key.partition("/")
-    if not slash or not ts.isdecimal():
-        raise Corrupt(f"batches/{key} is not a batch")
-    return Timestamp(int(ts)), ShardId(shard)
-
-
 def _decode_value(key: str, value: bytes) -> WriteBatch:
     try:
         return decode_batch(value)
@@ -502,10 +401,3 @@ def _decode_timestamp(value: bytes) -> Timestamp:
     if len(value) != _TIMESTAMP.size:
         raise Corrupt(f"not a timestamp: {value.hex()}")
     return Timestamp(_TIMESTAMP.unpack(value)[0])
-
-
-def _decode_outcome(token: str, value: bytes) -> tuple[Timestamp, int]:
-    if len(value) != _OUTCOME.size:
-        raise Corrupt(f"tokens/{token} is not an outcome: {value.hex()}")
-    ts, count = _OUTCOME.unpack(value)
-    return Timestamp(ts), count
