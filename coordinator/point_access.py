@@ -133,10 +133,11 @@ def _rows_by_key(index: KeyIndex, view: ShardView, asked: _ByKey) -> LocatedRows
     if asked.values.num_rows:
         keys = NewKeys(asked.table, asked.key, asked.values)
         places = list(index.locate(view, keys, {}).values())
-    names = [part.file.name for part in view.files] + [part.source for part in view.inline]
-    order = {name: place for place, name in enumerate(names)}
-    in_order = sorted(places, key=lambda place: (order[place[0]], place[1]))
-    return fetch(view, in_order, index.read_rows)
+    if len(places) > 1:
+        names = [part.file.name for part in view.files] + [part.source for part in view.inline]
+        order = {name: place for place, name in enumerate(names)}
+        places = sorted(places, key=lambda place: (order[place[0]], place[1]))
+    return fetch(view, places, index.read_rows)
 
 
 def _is_small(view: ShardView) -> bool:

@@ -5,6 +5,7 @@ Rows of an answer are sorted unless the statement orders them: PostgreSQL promis
 
 import re
 from collections.abc import Sequence
+from hashlib import blake2b
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -28,6 +29,12 @@ class Player:
     def alone(self, statement: str) -> str:
         """The statement by itself, then the tables."""
         return "\n".join([f"> {statement}", *self._answer(statement), *self.state()])
+
+    def briefly(self, statement: str) -> str:
+        """The same, with a digest in place of the tables."""
+        answer = self._answer(statement)
+        state = blake2b("\n".join(self.state()).encode(), digest_size=8).hexdigest()
+        return "\n".join([f"> {statement}", *answer, f"then {state}"])
 
     def in_block(self, statement: str) -> str:
         """The same in a block, having been taken back once; the tables before the commit, too."""
