@@ -148,6 +148,32 @@ def regexp_substr(
     return None if span is None else text[span[0] : span[1]]
 
 
+def regexp_match(text: str, pattern: str, letters: str = "") -> tuple[str | None, ...] | None:
+    """The groups of the first match, or the match itself if there are none."""
+    regex = _matcher(pattern, _without_global(letters, "regexp_match()"))
+    match = next(matches(text, regex, every=False), None)
+    if match is None:
+        return None
+    spans = match[1:] or match
+    return tuple([None if span is None else text[span[0] : span[1]] for span in spans])
+
+
+def regexp_split(text: str, pattern: str, letters: str = "") -> tuple[str, ...]:
+    """What is between the matches; those that match nothing count only inside of the text."""
+    regex = _matcher(pattern, _without_global(letters, "regexp_split_to_array()"))
+    parts: list[str] = []
+    done = before = 0
+    for match in matches(text, regex):
+        span = match[0]
+        assert span is not None, "the whole is always matched"
+        start, end = span
+        if start < len(text) and end > before:
+            parts.append(text[done:start])
+            done = end
+        before = end
+    return (*parts, text[done:])
+
+
 def substring(text: str, pattern: str) -> str | None:
     """`substring(text from pattern)`: the first group if there is one, else the match."""
     regex = _matcher(pattern, Flags())
@@ -254,4 +280,6 @@ REGEX_NAMES: Final[dict[str, Function]] = {
     "regexp_instr": regexp_instr,
     "regexp_substr": regexp_substr,
     "regexp_replace": regexp_replace,
+    "regexp_match": regexp_match,
+    "regexp_split_to_array": regexp_split,
 }

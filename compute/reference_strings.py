@@ -17,6 +17,7 @@ from sql.types import SqlType, Value
 
 _SAFE_START: Final = frozenset("abcdefghijklmnopqrstuvwxyz_")
 _SAFE: Final = _SAFE_START | frozenset("0123456789")
+_BLANKS: Final = frozenset(" \t\n\r\f\v")
 _FORMS: Final = frozenset({"NFC", "NFD", "NFKC", "NFKD"})
 _HEX: Final = frozenset("0123456789abcdefABCDEF")
 _DIGITS: Final = frozenset("0123456789")
@@ -38,6 +39,57 @@ def quote_ident(name: str) -> str:
     safe = name[:1] in _SAFE_START and _SAFE.issuperset(name) and name not in _reserved()
     doubled = name.replace('"', '""')
     return name if safe else f'"{doubled}"'
+
+
+def parse_ident(text: str, strict: bool = True) -> tuple[str, ...]:  # noqa: FBT001, FBT002
+    """The names of a qualified identifier, unquoted ones in lower case."""
+    parts: list[str] = []
+    at = _after_blanks(text, 0)
+    while True:
+        name, at = _quoted_name(text, at) if text[at : at + 1] == '"' else _plain_name(text, at)
+        parts.append(name)
+        at = _after_blanks(text, at)
+        if text[at : at + 1] != ".":
+            break
+        at = _after_blanks(text, at + 1)
+    if at < len(text) and strict:
+        raise _no_identifier(text)
+    return tuple(parts)
+
+
+def _after_blanks(text: str, at: int) -> int:
+    while text[at : at + 1] in _BLANKS:
+        at += 1
+    return at
+
+
+def _no_identifier(text: str, detail: str | None = None) -> SqlError:
+    return SqlError("22023", f'string is not a valid identifier: "{text}"', detail=detail)
+
+
+def _quoted_name(text: str, at: int) -> tuple[str, int]:
+    end = text.find('"', at + 1)
+    while end >= 0 and text[end + 1 : end + 2] == '"':
+        end = text.find('"', end + 2)
+    if end < 0:
+        raise _no_identifier(text, "String has unclosed double quotes.")
+    if end == at + 1:
+        raise _no_identifier(text, "Quoted identifier must not be empty.")
+    return text[at + 1 : end].replace('""', '"'), end + 1
+
+
+def _plain_name(text: str, at: int) -> tuple[str, int]:
+    end = at
+    while end < len(text) and (_is_letter(text[end]) or (end > at and text[end] in "0123456789$")):
+        end += 1
+    if end == at:
+        raise _no_identifier(text)
+    name = "".join(c.lower() if c.isascii() else c for c in text[at:end])
+    return name, end
+
+
+def _is_letter(character: str) -> bool:
+    return character == "_" or not character.isascii() or character.isalpha()
 
 
 def quote_nullable(text: str | None) -> str:
@@ -291,7 +343,7 @@ def _nulls(*args: Value) -> int:
 
 
 STRING_NAMES: Final[dict[str, Function]] = {
-    "casefold": casefold, "quote_ident": quote_ident, "unistr": unistr, "normalize": normalize,
+    "parse_ident": parse_ident, "casefold": casefold, "quote_ident": quote_ident, "unistr": unistr, "normalize": normalize,
     "is_normalized": is_normalized, "unicode_assigned": unicode_assigned, "like": like,
     "notlike": negated(like), "textlen": len, "num_nulls": _nulls,
     "num_nonnulls": lambda *args: len(args) - _nulls(*args),

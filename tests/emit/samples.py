@@ -181,6 +181,8 @@ _PLACED: dict[str, dict[int, Sequence[str | None]]] = {
     "timezone": {0: ("02:00:00", "-05:30:00", "1 day", NULL)},
     "date_bin": {0: ("15 minutes", "1 day 2 hours", "1 month", NULL, "0", "7 days")},
     "regexp_like": {1: _REGEXES, 2: _FLAGS},
+    "regexp_match": {1: _REGEXES, 2: _FLAGS},
+    "regexp_split_to_array": {1: _REGEXES, 2: _FLAGS},
     "regexp_count": {1: _REGEXES, 3: _FLAGS},
     "regexp_instr": {1: _REGEXES, 4: ("0", "1", NULL, "2"), 5: _FLAGS, 6: ("0", "1", "2", NULL)},
     "regexp_substr": {1: _REGEXES, 4: _FLAGS, 5: ("0", "1", "2", NULL)},
