@@ -5,6 +5,7 @@ INVARIANTS
       integers as HUGEINT, dates as timestamps.
 """
 
+import math
 from typing import Final
 
 from sql import numeric
@@ -83,8 +84,12 @@ def _common_numeric(call: WindowCall) -> SqlType:
 
 def _offset(call: WindowCall, offset: Expr, frame: Frame, scope: Scope) -> str:
     text = scope.emit(offset)
-    if scope.statement.known(offset) is None:
+    known = scope.statement.known(offset)
+    if known is None:
         text = _checked(text, offset, frame)
+    elif isinstance(known[0], float) and math.isinf(known[0]):
+        # An infinite key less an infinite offset is an overflow to DuckDB.
+        raise unsupported("an infinite offset of RANGE")
     if frame.mode is not FrameMode.RANGE:
         return text
     if call.order[0].expr.type.name == "interval":

@@ -47,6 +47,10 @@ analyse.
 """
 
 
+_WIDENING: Final = frozenset({"int2::int4", "int2::int8", "int4::int8"})
+"""Casts that leave every value what it is: drivers send a small number as int2."""
+
+
 def too_complex() -> SqlError:
     """54001."""
     return SqlError(
@@ -159,6 +163,8 @@ class Statement:
                 return (expr.value,)
             case Param():
                 return (self.parameters[expr.index - 1],)
+            case Call() if expr.function.id in _WIDENING:
+                return self.known(expr.args[0])
             case _:
                 return None
 
