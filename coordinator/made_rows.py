@@ -5,7 +5,7 @@ ON CONFLICT that updates, what a data-modifying WITH query hands over.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 from pyroaring import BitMap64
@@ -17,6 +17,8 @@ from coordinator.pgwire.kernels import Column
 from sql.plan import Join, Plan, RelationId, Subquery
 from storage.batch import InlineSlice, ShardView
 from storage.types import OWN, ShardId
+
+ChunkedColumn: TypeAlias = "pa.ChunkedArray[pa.Scalar[pa.DataType]]"
 
 IN_PROCESS_ROWS_MAX: Final = 5_000
 """Made rows that are looked at on the loop. Larger: longer stalls for everybody."""
@@ -34,7 +36,7 @@ def made_batch(columns: Sequence[Column], rows: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(list(columns), names=names)
 
 
-def made_table(columns: Sequence[object]) -> pa.Table:
+def made_table(columns: Sequence[Column | ChunkedColumn]) -> pa.Table:
     """Columns as a table; their names say nothing."""
     return pa.table(list(columns), names=[f"f{place}" for place in range(len(columns))])
 

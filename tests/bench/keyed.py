@@ -41,10 +41,11 @@ def keyed(dsn: str, size: Size) -> Figures:
         def batch() -> None:
             keys = chance.sample(range(2 * rows), min(BATCH_ROWS, rows))
             values = ", ".join(f"({key}, 1, 'batch', 1.5)" for key in keys)
-            connection.execute(
+            text = (
                 f"INSERT INTO bench_keyed VALUES {values} ON CONFLICT (id) DO UPDATE"
                 " SET visits = bench_keyed.visits + excluded.visits"
             )
+            connection.execute(text.encode())
 
         figures = {
             "UPDATE by key, large table: p50 ms": _p50(update, size.reads),

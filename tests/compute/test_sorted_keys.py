@@ -40,7 +40,7 @@ def test_as_by_comparing(names: tuple[str, ...], shape: str) -> None:
     for name in names:
         numbers: list[int | None] = [chance.randrange(-ROWS, ROWS) for _ in range(ROWS)]
         if shape == "ascending":
-            numbers = sorted(n or 0 for n in numbers)
+            numbers = list[int | None](sorted(n or 0 for n in numbers))
         elif shape == "with nulls":
             numbers = [n if chance.random() < 0.9 else None for n in numbers]
         columns.append(_values(name, numbers))

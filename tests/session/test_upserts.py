@@ -46,11 +46,11 @@ async def test_who_comes_second_is_told_to_retry(level: str) -> None:
     """Not that there is a duplicate: with ON CONFLICT that is never the statement's error."""
     async with running() as stack, connected(stack, 2) as (one, other):
         await one.execute(FRESH)
-        await one.execute(f"set default_transaction_isolation = '{level}'")
+        await one.execute(f"set default_transaction_isolation = '{level}'".encode())
         for statement in (COUNT_UP, "insert into k values (%s, 5) on conflict (id) do nothing"):
             key = len(await all_rows(one, "select * from k"))
             await one.execute("begin")
-            await one.execute(statement, (key,))
+            await one.execute(statement.encode(), (key,))
             await other.execute(COUNT_UP, (key,))
             with pytest.raises(psycopg.errors.SerializationFailure):
                 await one.execute("commit")

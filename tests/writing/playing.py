@@ -42,8 +42,7 @@ class Player:
         self._connection.execute("begin")
         self._connection.execute("savepoint before")
         first = self._answer(statement)
-        if not first[-1].startswith("E "):
-            inside = self.state()
+        inside = [] if first[-1].startswith("E ") else self.state()
         self._connection.execute("rollback to before")
         assert self.state() == before, f"not taken back: {statement}"
         again = self._answer(statement)
