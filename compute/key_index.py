@@ -2,13 +2,14 @@
 
     view ─┬─ small inline slices   a dictionary, grown by what is new since the last look
           ├─ large ones, own rows  compared column by column
-          └─ files                 those whose statistics may hold a key: their key columns, read
-                                   once and kept while there is room
+          └─ files                 those whose statistics and filter may hold a key: their key
+                                   columns, read once and kept while there is room
 
 INVARIANTS
   Z1  a row counts if it is live in the view asked about, whatever the index remembers: that names
       candidates only.
-  Z2  memory is bounded by TAIL_ROWS_MAX, and CACHED_BYTES_MAX for columns of files.
+  Z2  memory is bounded by TAIL_ROWS_MAX, and CACHED_BYTES_MAX for columns of files; filters of
+      files (`key_filters.py`) are small and stay when the columns have gone.
 """
 
 import threading
@@ -21,6 +22,7 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from compute.arrow import table_schema
+from compute.key_filters import FEW, KeyFilters, filter_of
 from compute.key_predicates import KeyValues, NewKeys
 from compute.row_keys import RowKey, row_keys
 from compute.sorted_keys import SortedKeys
@@ -34,6 +36,8 @@ ReadColumns: TypeAlias = Callable[[ShardId, DataFile, Sequence[str]], pa.Table]
 
 ReadRows: TypeAlias = Callable[[ShardId, DataFile, Sequence[int]], pa.Table]
 """Loads some rows of a data file, all columns; the indexes ascend. Blocks."""
+
+_ColumnsOfFile: TypeAlias = tuple[Source, tuple[str, ...], tuple[pa.DataType, ...]]
 
 Place: TypeAlias = tuple[Source, int]
 """A row by its identity."""
@@ -67,7 +71,8 @@ class KeyIndex:
         self.read_rows = read_rows
         """For who wants the rows that were located."""
         self._tails: OrderedDict[tuple[ShardId, tuple[str, ...]], _Tail] = OrderedDict()
-        self._columns: OrderedDict[tuple[Source, tuple[str, ...]], SortedKeys] = OrderedDict()
+        self._columns: OrderedDict[_ColumnsOfFile, SortedKeys] = OrderedDict()
+        self._filters = KeyFilters()
         self._bytes = 0
         self._tail_rows = 0
         # Threads that look up keys of several statements change both maps.
@@ -95,13 +100,25 @@ class KeyIndex:
 
     def files(self, view: ShardView, keys: NewKeys) -> tuple[FileSlice, ...]:
         """The files that may hold one of the keys."""
-        return tuple(part for part in view.files if keys.may_be_in(part.file))
+        parts = [part for part in view.files if keys.may_be_in(part.file)]
+        if keys.count <= FEW:
+            parts = [part for part in parts if not self._lacks(view.shard, part.file, keys)]
+        return tuple(parts)
+
+    def _lacks(self, shard: ShardId, file: DataFile, keys: NewKeys) -> bool:
+        """Whether a file that was read before surely has none of the keys."""
+        known = self._filters.get(_place(shard, file, keys))
+        if known is None or keys.hashes is None:
+            return False
+        return not known.may_have(keys.hashes)
 
     def find_in_files(
         self, shard: ShardId, parts: Sequence[FileSlice], keys: NewKeys, going: Deletes
     ) -> KeyValues | None:
         """A key that a live row of these files has. Blocks."""
         for part in parts:
+            if keys.count > FEW and self._lacks(shard, part.file, keys):
+                continue
             rows = self._file_columns(shard, part.file, keys)
             live = _Live(part.file.name, part.row_limit, part.deleted, going)
             found = _first(rows.rows, rows.among(keys), live)
@@ -162,7 +179,7 @@ class KeyIndex:
             self._tail_rows -= tail.count
 
     def _file_columns(self, shard: ShardId, file: DataFile, keys: NewKeys) -> SortedKeys:
-        place = (Source(f"{shard}/{file.name}"), tuple(_fields(keys)))
+        place = _place(shard, file, keys)
         with self._lock:
             rows = self._columns.get(place)
             if rows is not None:
@@ -173,11 +190,16 @@ class KeyIndex:
             if read.schema.names != names:
                 read = shaped(read, _key_schema(keys))
             rows = SortedKeys(read)
+            made = None
+            if self._filters.get(place) is None and tuple(read.schema.types) == keys.types:
+                made = filter_of(read.columns)
             with self._lock:
                 self._keep(place, rows)
+                if made is not None:
+                    self._filters.add(place, made)
         return rows
 
-    def _keep(self, place: tuple[Source, tuple[str, ...]], rows: SortedKeys) -> None:
+    def _keep(self, place: _ColumnsOfFile, rows: SortedKeys) -> None:
         if place in self._columns or rows.nbytes > CACHED_BYTES_MAX // 4:
             return
         self._columns[place] = rows
@@ -185,6 +207,10 @@ class KeyIndex:
         while self._bytes > CACHED_BYTES_MAX:
             _, gone = self._columns.popitem(last=False)
             self._bytes -= gone.nbytes
+
+
+def _place(shard: ShardId, file: DataFile, keys: NewKeys) -> _ColumnsOfFile:
+    return Source(f"{shard}/{file.name}"), tuple(_fields(keys)), keys.types
 
 
 def _fields(keys: NewKeys) -> list[str]:

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from compute.arrow import arrow_type
+from compute.key_filters import Hashes, row_hashes
 from sql.catalog import Key, Table
 from sql.text_output import format_text
 from sql.types import Value
@@ -64,6 +65,8 @@ class NewKeys:
             rows = rows.drop_null()
         self._rows = rows
         self._values: list[KeyValues] | None = None
+        self._hashed = False
+        self._hashes: Hashes | None = None
         floating = any(table.columns[at].type.name in ("float4", "float8") for at in key.columns)
         self.is_small = rows.num_rows <= KEYS_MAX and not floating
         """Whether the keys are looked up as Python values, which NaN cannot be (Y2)."""
@@ -95,6 +98,19 @@ class NewKeys:
             parts = [known.values(place) for place in range(len(self.key.columns))]
             self._values = list(zip(*parts, strict=True))
         return self._values
+
+    @property
+    def types(self) -> tuple[pa.DataType, ...]:
+        """How the key's columns are stored."""
+        return tuple(self._all.schema.types)
+
+    @property
+    def hashes(self) -> Hashes | None:
+        """A hash for each key, if its types have hashes (`key_filters.py`)."""
+        if not self._hashed:
+            self._hashed = True
+            self._hashes = row_hashes(self._rows.columns)
+        return self._hashes
 
     def repeated(self) -> KeyValues | None:
         """A key that two of the rows have."""

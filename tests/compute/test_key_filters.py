@@ -1,0 +1,135 @@
+"""Filters of keys: what a file has is never denied, what it has not is rarely taken for there."""
+
+import datetime as dt
+import random
+import uuid
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyroaring import BitMap64
+
+from compute import key_index
+from compute.key_filters import KeyFilter, KeyFilters, filter_of, row_hashes
+from compute.key_index import KeyIndex
+from compute.key_predicates import NewKeys
+from sql.catalog import Column, Key, Table
+from sql.types import INT8, TEXT
+from storage.batch import DataFile, FileSlice, ShardView
+from storage.types import ShardId, Source
+
+ROWS = 3_000
+MAKERS: dict[str, tuple[pa.DataType, Callable[[int], Any]]] = {
+    "int2": (pa.int16(), lambda n: n),
+    "int4": (pa.int32(), lambda n: n * 7919 - 5),
+    "int8": (pa.int64(), lambda n: n << 33),
+    "date": (pa.date32(), lambda n: dt.date(1990, 1, 1) + dt.timedelta(n)),
+    "timestamp": (pa.timestamp("us"), lambda n: dt.datetime(2020, 1, 1) + dt.timedelta(0, n)),
+    "numeric": (pa.decimal128(38, 18), lambda n: Decimal(n) / 8),
+    "uuid": (pa.binary(16), lambda n: uuid.uuid5(uuid.NAMESPACE_OID, str(n)).bytes),
+    "text": (pa.string(), lambda n: "é" * (n % 7) + str(n)),
+    "words": (pa.string(), lambda n: "" if n == 0 else str(n)),
+    "bytes": (pa.large_binary(), lambda n: b"\0" * (n % 5) + str(n).encode()),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_what_is_there_is_never_denied(name: str) -> None:
+    type_, make = MAKERS[name]
+    there = [make(number) for number in range(ROWS)]
+    made = filter_of([pa.array(there, type_)])
+    assert made is not None
+    rng = random.Random(name)
+    for count in (1, 5, 17, ROWS):
+        some = pa.array(rng.sample(there, count), type_)
+        hashes = row_hashes([pa.chunked_array([some.slice(0, count // 2), some.slice(count // 2)])])
+        assert hashes is not None
+        one_by_one = [made.may_have(hashes[at : at + 1]) for at in range(count)]
+        assert all(one_by_one)
+        assert made.may_have(hashes)
+    absent = row_hashes([pa.array([make(number) for number in range(ROWS, 2 * ROWS)], type_)])
+    assert absent is not None
+    wrong = sum(made.may_have(absent[at : at + 1]) for at in range(ROWS))
+    assert wrong < ROWS // 50
+    # One by one and all at once are the same look.
+    none = [at for at in range(ROWS) if not made.may_have(absent[at : at + 1])]
+    assert not made.may_have(absent[none])
+
+
+def test_keys_of_several_columns_and_nulls() -> None:
+    first, second = pa.array([1, 2, None, 2]), pa.array(["a", None, "a", "b"])
+    made = filter_of([first, second])
+    assert made is not None
+
+    def may_have(one: int | None, other: str | None) -> bool:
+        hashes = row_hashes([pa.array([one], pa.int64()), pa.array([other], pa.string())])
+        assert hashes is not None
+        return made.may_have(hashes)
+
+    for row in zip(first.to_pylist(), second.to_pylist(), strict=True):
+        assert may_have(*row)
+    for row in ((1, "b"), (None, None), (2, "a"), (0, "a")):
+        assert not may_have(*row)
+
+
+def test_what_has_no_hash_has_no_filter() -> None:
+    for column in ([1.0], [True], [["a"]], ["a" * 5_000]):
+        assert filter_of([pa.array(column)]) is None
+    assert filter_of([pa.array([], pa.int64())]) is not None
+
+
+def test_memory_is_bounded() -> None:
+    one = row_hashes([pa.array(range(1_000))])
+    assert one is not None
+    filters = KeyFilters(bytes_max=4 * KeyFilter(one).nbytes)
+    for place in range(9):
+        filters.add(place, KeyFilter(one))
+    assert [place for place in range(9) if filters.get(place) is not None] == [5, 6, 7, 8]
+
+
+# --- the index ----------------------------------------------------------------------------------
+
+KEY = Key("k_pkey", (0, 1), primary=True)
+TABLE = Table(1, "public", "k", "t1", (Column("a", TEXT), Column("b", INT8)), keys=(KEY,))
+
+
+def rows(names: Sequence[str]) -> pa.Table:
+    fields = [column.field for column in TABLE.columns]
+    return pa.table([pa.array(names), pa.array([1] * len(names))], names=fields)
+
+
+def test_a_file_is_read_once_for_keys_that_it_does_not_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(key_index, "CACHED_BYTES_MAX", 0)
+    content = {f"f{n}.parquet": rows([f"{n}-{at}" for at in range(2_000)]) for n in range(5)}
+    read: list[str] = []
+
+    def read_columns(_shard: ShardId, file: DataFile, names: Sequence[str]) -> pa.Table:
+        read.append(file.name)
+        return content[file.name].select(list(names))
+
+    def no_rows(*_: object) -> pa.Table:
+        raise AssertionError("nobody wants rows")
+
+    index = KeyIndex(read_columns, no_rows)
+    shard = ShardId("t1")
+    files = [DataFile(Source(name), 2_000, 1, '{"numRecords":2000}') for name in content]
+    slices = tuple(FileSlice(file, file.rows, BitMap64()) for file in files)
+    view = ShardView(shard, content["f0.parquet"].schema, "v", slices, ())
+
+    def find(*names: str) -> object:
+        new = NewKeys(TABLE, KEY, rows(names))
+        return index.find_in_files(shard, index.files(view, new), new, {})
+
+    assert find("x") is None
+    assert len(read) == 5
+    read.clear()
+    assert find("y", "z") is None
+    assert find(*[f"z{at}" for at in range(40)]) is None
+    assert read == []
+    assert find("3-77") == ("3-77", 1)
+    assert read == ["f3.parquet"]
+    assert find(*[f"z{at}" for at in range(40)], "4-1") == ("4-1", 1)
