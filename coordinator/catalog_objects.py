@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 
 from compute.reference_strings import quote_ident
+from sql.binding import BindContext
 from sql.catalog import Check, Column, Key, Table
+from sql.catalog_objects import SequenceDefinition
 from sql.catalog_oids import constraint_oid, index_oid
 from sql.column_expressions import column_names, expression_of
 from sql.text_output import format_text
@@ -36,6 +38,8 @@ def key_numbers(table: Table, key: Key) -> tuple[int, ...]:
 
 def default_text(column: Column) -> str | None:
     """The default as an expression; None without."""
+    if column.generated is not None:
+        return column.generated
     if column.expression is not None:
         return column.expression
     if not column.has_default or column.default is None:
@@ -55,6 +59,28 @@ def index_definition(table: Table, key: Key) -> str:
     distinct = "" if key.nulls_distinct else " NULLS NOT DISTINCT"
     on = f"{quote_ident(table.schema)}.{quote_ident(table.name)}"
     return f"CREATE UNIQUE INDEX {quote_ident(key.name)} ON {on} USING btree ({columns}){distinct}"
+
+
+def default_of(context: BindContext, column: Column) -> str | None:
+    """The default as PostgreSQL has it: an identity has none."""
+    if column.identity:
+        return None
+    if column.sequence:
+        sequence = context.catalog.sequence_by_oid(column.sequence)
+        return (
+            None
+            if sequence is None
+            else f"nextval('{_sequence_name(context, sequence)}'::regclass)"
+        )
+    return default_text(column)
+
+
+def _sequence_name(context: BindContext, sequence: SequenceDefinition) -> str:
+    """As regclass shows it."""
+    name = quote_ident(sequence.name)
+    if sequence.schema in context.search_path:
+        return name
+    return f"{quote_ident(sequence.schema)}.{name}"
 
 
 def definitions(table: Table) -> Iterator[tuple[int, int, str]]:

@@ -6,9 +6,9 @@ A row names the columns it has (W2 of `catalog_rows.py`). Numbers of precision a
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from coordinator.catalog_objects import column_number, default_text, not_null_name
+from coordinator.catalog_objects import column_number, default_of, not_null_name
 from sql.binding import BindContext
-from sql.catalog import Table
+from sql.catalog import Column, Table
 from sql.system_catalogs import CATALOG_SCHEMAS, is_view, system_catalogs
 from sql.system_relations import SYSTEM_RELATIONS, SYSTEM_SCHEMA
 from sql.types import SqlType, Value, display
@@ -66,7 +66,7 @@ def _columns(context: BindContext) -> Iterator[Named]:
                 "table_name": table.name,
                 "column_name": column.name,
                 "ordinal_position": column_number(column, place),
-                "column_default": default_text(column),
+                "column_default": None if column.generated else default_of(context, column),
                 "is_nullable": _yes(not column.not_null),
                 "data_type": _data_type(column.type),
                 "udt_catalog": context.database,
@@ -74,10 +74,44 @@ def _columns(context: BindContext) -> Iterator[Named]:
                 "udt_name": column.type.name,
                 "dtd_identifier": str(column_number(column, place)),
                 "is_self_referencing": "NO",
-                "is_identity": "NO",
-                "identity_cycle": "NO",
-                "is_generated": "NEVER",
+                **_identity(context, column),
+                "is_generated": "NEVER" if column.generated is None else "ALWAYS",
+                "generation_expression": column.generated,
                 "is_updatable": _yes(is_user),
+            }
+
+
+def _identity(context: BindContext, column: Column) -> dict[str, Value]:
+    sequence = context.catalog.sequence_by_oid(column.sequence) if column.identity else None
+    if sequence is None:
+        return {"is_identity": "NO", "identity_cycle": "NO"}
+    return {
+        "is_identity": "YES",
+        "identity_generation": column.identity.upper(),
+        "identity_start": str(sequence.start),
+        "identity_increment": str(sequence.increment),
+        "identity_maximum": str(sequence.greatest),
+        "identity_minimum": str(sequence.least),
+        "identity_cycle": _yes(sequence.cycle),
+    }
+
+
+def _sequences(context: BindContext) -> Iterator[Named]:
+    for sequence in context.catalog.sequences():
+        if not sequence.identity:
+            yield {
+                "sequence_catalog": context.database,
+                "sequence_schema": sequence.schema,
+                "sequence_name": sequence.name,
+                "data_type": display(SqlType(sequence.type)),
+                "numeric_precision": _BITS[sequence.type],
+                "numeric_precision_radix": 2,
+                "numeric_scale": 0,
+                "start_value": str(sequence.start),
+                "minimum_value": str(sequence.least),
+                "maximum_value": str(sequence.greatest),
+                "increment": str(sequence.increment),
+                "cycle_option": _yes(sequence.cycle),
             }
 
 
@@ -160,6 +194,7 @@ INFORMATION_SCHEMA_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Nam
     "columns": _columns,
     "key_column_usage": _key_column_usage,
     "schemata": _schemata,
+    "sequences": _sequences,
     "table_constraints": _table_constraints,
     "tables": _tables,
 }

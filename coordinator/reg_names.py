@@ -10,7 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from coordinator.catalog_rows import registered_names
+from coordinator.name_catalog_rows import registered_names
 from coordinator.pgwire.kernels import Column, listed
 from sql.binding import BindContext
 from sql.statements import OutputColumn

@@ -31,6 +31,7 @@ from sql.plan import (
     Values,
 )
 from sql.scope import Item, Scope
+from sql.stand_ins import stand_in
 from sql.syntax import Node, at, column_name, is_a, position, strings
 from sql.types import INT8, TEXT
 
@@ -44,6 +45,7 @@ _SPLIT: Final = {
     "jsonb_array_elements": "jsonb_array_elements",
     "jsonb_array_elements_text": "jsonb_array_elements_text",
     "jsonb_object_keys": "jsonb_object_keys",
+    "pg_partition_ancestors": "meridian_partition_ancestors",
 }
 """Sets that are the elements of an array, which some function of the table gives."""
 _VALUES: Final = frozenset(name for name in _SPLIT if "_array_elements" in name)
@@ -126,11 +128,13 @@ def _elements(
 ) -> SetCall:
     choice = find_function(_SPLIT[name], exprs, name, place)
     args = converted(binding, choice, exprs, nodes)
+    if choice.function.rewrite is not None:
+        return _unnested(stand_in(binding, choice.function.rewrite, args))
     zone = zone_arguments(binding, choice.function)
     return _unnested(Call(choice.function, (*args, *zone), TYPES[choice.result]))
 
 
-def _unnested(array: Call) -> SetCall:
+def _unnested(array: Expr) -> SetCall:
     element = array.type.element
     assert element is not None, "a function that gives an array"
     return SetCall(function_by_id("unnest(anyarray)"), (array,), element)

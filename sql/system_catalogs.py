@@ -33,14 +33,16 @@ FILLED: Final = frozenset(
         f"{PG_CATALOG}.{name}"
         for name in (
             "pg_am", "pg_attrdef", "pg_attribute", "pg_class", "pg_collation", "pg_constraint",
-            "pg_database", "pg_description", "pg_index", "pg_indexes", "pg_namespace", "pg_roles",
+            "pg_database", "pg_description", "pg_index", "pg_indexes", "pg_namespace", "pg_opclass",
+            "pg_roles", "pg_sequence",
             "pg_settings", "pg_tables", "pg_tablespace", "pg_type", "pg_user", "pg_views",
         )
     }
     | {
         f"{INFORMATION_SCHEMA}.{name}"
         for name in (
-            "columns", "key_column_usage", "schemata", "table_constraints", "tables", "views",
+            "columns", "key_column_usage", "schemata", "sequences", "table_constraints", "tables",
+            "views",
         )
     }
 )  # fmt: skip
@@ -87,6 +89,7 @@ HELPERS: Final = {
         _helper(0, "meridian_definitions", oid=OID, part=INT4, definition=TEXT),
         _helper(1, "meridian_type_names", oid=OID, name=TEXT, base=TEXT, plain=TEXT, suffix=TEXT),
         _helper(2, "meridian_visible", oid=OID, visible=BOOL),
+        _helper(4, "meridian_serials", shown=TEXT, other=TEXT, attname=TEXT, sequence=TEXT),
         _helper(3, "meridian_names", kind=TEXT, oid=OID, shown=TEXT, other=TEXT),
     )
 }

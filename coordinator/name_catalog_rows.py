@@ -1,0 +1,119 @@
+"""What functions and reg types look up: names, definitions and visibility of catalog objects.
+
+A row names the columns it has (W2 of `catalog_rows.py`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from compute.reference_strings import quote_ident
+from coordinator.catalog_objects import (
+    definitions,
+)
+from coordinator.information_schema_rows import Named
+from coordinator.table_catalog_rows import all_tables, users_tables
+from sql.binding import BindContext
+from sql.catalog_oids import OWNER, index_oid, schema_oid
+from sql.system_catalogs import (
+    CATALOG_SCHEMAS,
+    PG_CATALOG,
+)
+from sql.system_relations import SYSTEM_SCHEMA
+from sql.types import OIDS, SqlType, display
+
+
+def _definitions(context: BindContext) -> Iterator[Named]:
+    for table in users_tables(context.catalog):
+        for oid, part, text in definitions(table):
+            yield {"oid": oid, "part": part, "definition": text}
+
+
+def _type_names(_context: BindContext) -> Iterator[Named]:
+    for name, oid in OIDS.items():
+        type_ = SqlType(name)
+        base = type_.element or type_
+        yield {
+            "oid": oid,
+            "name": display(type_),
+            "base": base.name,
+            "plain": display(base),
+            "suffix": "[]" if type_.element is not None else "",
+        }
+
+
+def _visible(context: BindContext) -> Iterator[Named]:
+    """Whether a name without schema finds it; all types are found."""
+    for oid, _, _, visible in _relation_names(context):
+        yield {"oid": oid, "visible": visible}
+    for oid in OIDS.values():
+        yield {"oid": oid, "visible": True}
+
+
+def _relation_names(context: BindContext) -> Iterator[tuple[int, str, str, bool]]:
+    """Oid, schema, name of every table, view and index, and whether the name alone finds it."""
+    path = [PG_CATALOG, *(name for name in context.search_path if name != PG_CATALOG)]
+    rank = {schema: place for place, schema in reversed(list(enumerate(path)))}
+    first: dict[str, int] = {}
+    named: list[tuple[int, str, str]] = []
+    for table in all_tables(context.catalog):
+        named.append((table.oid, table.schema, table.name))
+        named += ((index_oid(table, key), table.schema, key.name) for key in table.keys)
+    named += ((found.oid, found.schema, found.name) for found in context.catalog.sequences())
+    for _, schema, name in named:
+        if schema in rank:
+            first[name] = min(first.get(name, len(path)), rank[schema])
+    for oid, schema, name in named:
+        yield oid, schema, name, schema in rank and first[name] == rank[schema]
+
+
+def _names(context: BindContext) -> Iterator[Named]:
+    """What the reg types show."""
+    for kind, oid, shown, other in registered_names(context):
+        yield {"kind": kind, "oid": oid, "shown": shown, "other": other}
+    for other, name in _ALIASES.items():
+        yield {"kind": "type", "oid": OIDS[name], "shown": display(SqlType(name)), "other": other}
+
+
+_ALIASES: Final = {
+    "int": "int4", "decimal": "numeric", "dec": "numeric", "float": "float8", "char": "bpchar",
+    "nchar": "bpchar", "char varying": "varchar", "national character": "bpchar",
+}  # fmt: skip
+
+
+def registered_names(context: BindContext) -> Iterator[tuple[str, int, str, str]]:
+    """Kind and oid of everything that a reg type may name, its text, and how else it is called."""
+    for oid, schema, name, visible in _relation_names(context):
+        text = quote_ident(name)
+        qualified = f"{quote_ident(schema)}.{text}"
+        yield "class", oid, text if visible else qualified, qualified
+    for name, oid in OIDS.items():
+        yield "type", oid, display(SqlType(name)), name
+    for schema in (*CATALOG_SCHEMAS, SYSTEM_SCHEMA, *context.catalog.schemas):
+        text = quote_ident(schema)
+        yield "namespace", schema_oid(schema), text, text
+    yield "role", OWNER, quote_ident(context.user), quote_ident(context.user)
+
+
+def _serials(context: BindContext) -> Iterator[Named]:
+    """What pg_get_serial_sequence() answers: always with the schema."""
+    for table in users_tables(context.catalog):
+        for column in table.columns:
+            owned = [s for s in context.catalog.sequences() if s.owner == table.oid]
+            for sequence in owned:
+                if sequence.owner_field == column.field:
+                    name = quote_ident(table.name)
+                    yield {
+                        "shown": name if table.schema in context.search_path else None,
+                        "other": f"{quote_ident(table.schema)}.{name}",
+                        "attname": column.name,
+                        "sequence": f"{quote_ident(sequence.schema)}.{quote_ident(sequence.name)}",
+                    }
+
+
+NAME_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+    "meridian_definitions": _definitions,
+    "meridian_names": _names,
+    "meridian_serials": _serials,
+    "meridian_type_names": _type_names,
+    "meridian_visible": _visible,
+}

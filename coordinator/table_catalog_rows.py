@@ -1,0 +1,268 @@
+"""Rows of pg_catalog about tables, their columns, constraints and sequences.
+
+A row names the columns it has (W2 of `catalog_rows.py`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from coordinator.catalog_objects import (
+    check_numbers,
+    column_number,
+    default_of,
+    index_definition,
+    key_numbers,
+    not_null_name,
+)
+from coordinator.information_schema_rows import Named
+from coordinator.server_catalog_rows import BTREE, HEAP, collation_of, stored_as
+from sql.binding import BindContext
+from sql.catalog import Catalog, Key, Table
+from sql.catalog_objects import SequenceDefinition
+from sql.catalog_oids import OWNER, constraint_oid, derived_oid, index_oid, schema_oid
+from sql.system_catalogs import (
+    CATALOG_SCHEMAS,
+    PG_CATALOG,
+    is_view,
+    system_catalogs,
+)
+from sql.system_relations import SYSTEM_RELATIONS, SYSTEM_SCHEMA
+from sql.types import OIDS, Value
+
+
+def users_tables(catalog: Catalog) -> list[Table]:
+    """What users have created."""
+    return list(catalog.tables.values())
+
+
+def all_tables(catalog: Catalog) -> Iterator[Table]:
+    """System relations, too."""
+    yield from system_catalogs().values()
+    yield from SYSTEM_RELATIONS.values()
+    yield from users_tables(catalog)
+
+
+def _is_shown_as_view(table: Table) -> bool:
+    if table.schema in CATALOG_SCHEMAS:
+        return is_view(table)
+    return table.schema == SYSTEM_SCHEMA
+
+
+def _pg_namespace(context: BindContext) -> Iterator[Named]:
+    names = {*CATALOG_SCHEMAS, SYSTEM_SCHEMA, *context.catalog.schemas}
+    for name in sorted(names):
+        yield {"oid": schema_oid(name), "nspname": name, "nspowner": OWNER}
+
+
+def _pg_class(context: BindContext) -> Iterator[Named]:
+    yield from map(_sequence_class, context.catalog.sequences())
+    for table in all_tables(context.catalog):
+        view = _is_shown_as_view(table)
+        yield _class_row(table.schema) | {
+            "oid": table.oid,
+            "relname": table.name,
+            "relkind": "v" if view else "r",
+            "relam": 0 if view else HEAP,
+            "relnatts": len(table.columns),
+            "relchecks": len(table.checks),
+            "relhasindex": bool(table.keys),
+            "relreplident": "n" if view or table.schema == PG_CATALOG else "d",
+        }
+        for key in table.keys:
+            yield _class_row(table.schema) | {
+                "oid": index_oid(table, key),
+                "relname": key.name,
+                "relkind": "i",
+                "relam": BTREE,
+                "relnatts": len(key.columns),
+                "relreplident": "n",
+            }
+
+
+def _sequence_class(sequence: SequenceDefinition) -> Named:
+    return _class_row(sequence.schema) | {
+        "oid": sequence.oid,
+        "relname": sequence.name,
+        "relkind": "S",
+        "relnatts": 3,
+        "reltuples": 1.0,
+        "relpages": 1,
+        "relreplident": "n",
+    }
+
+
+def _class_row(schema: str) -> dict[str, Value]:
+    return {
+        "relnamespace": schema_oid(schema),
+        "relowner": OWNER,
+        "relpersistence": "p",
+        "relispopulated": True,
+        "reltuples": -1.0,
+    }
+
+
+def _pg_attribute(context: BindContext) -> Iterator[Named]:
+    for table in all_tables(context.catalog):
+        for place, column in enumerate(table.columns, 1):
+            yield {f"att{end}": value for end, value in stored_as(column.type).items()} | {
+                "attrelid": table.oid,
+                "attname": column.name,
+                "atttypid": column.type.oid,
+                "attnum": column_number(column, place),
+                "atttypmod": column.type.typmod,
+                "attndims": int(column.type.element is not None),
+                "attnotnull": column.not_null,
+                "atthasdef": default_of(context, column) is not None,
+                "attidentity": {"always": "a", "by default": "d"}.get(column.identity, ""),
+                "attgenerated": "s" if column.generated is not None else "",
+                "attislocal": True,
+            }
+        for key in table.keys:
+            yield from _index_columns(table, key)
+
+
+def _index_columns(table: Table, key: Key) -> Iterator[Named]:
+    for place, at in enumerate(key.columns, 1):
+        column = table.columns[at]
+        yield {f"att{end}": value for end, value in stored_as(column.type).items()} | {
+            "attrelid": index_oid(table, key),
+            "attname": column.name,
+            "atttypid": column.type.oid,
+            "attnum": place,
+            "atttypmod": column.type.typmod,
+            "attislocal": True,
+        }
+
+
+def _pg_attrdef(context: BindContext) -> Iterator[Named]:
+    for table in users_tables(context.catalog):
+        for place, column in enumerate(table.columns, 1):
+            text = default_of(context, column)
+            if text is not None:
+                number = column_number(column, place)
+                yield {
+                    "oid": derived_oid("default", table.oid, number),
+                    "adrelid": table.oid,
+                    "adnum": number,
+                    "adbin": text,
+                }
+
+
+def _pg_sequence(context: BindContext) -> Iterator[Named]:
+    for sequence in context.catalog.sequences():
+        yield {
+            "seqrelid": sequence.oid,
+            "seqtypid": OIDS[sequence.type],
+            "seqstart": sequence.start,
+            "seqincrement": sequence.increment,
+            "seqmax": sequence.greatest,
+            "seqmin": sequence.least,
+            "seqcache": sequence.cache,
+            "seqcycle": sequence.cycle,
+        }
+
+
+def _pg_constraint(context: BindContext) -> Iterator[Named]:
+    for table in users_tables(context.catalog):
+        common: dict[str, Value] = {
+            "connamespace": schema_oid(table.schema),
+            "conrelid": table.oid,
+            "convalidated": True,
+            "conenforced": True,
+            "conislocal": True,
+            "confupdtype": " ",
+            "confdeltype": " ",
+            "confmatchtype": " ",
+        }
+        yield from (common | row for row in _constraints(table))
+
+
+def _constraints(table: Table) -> Iterator[dict[str, Value]]:
+    for key in table.keys:
+        yield {
+            "oid": constraint_oid(table, key.name),
+            "conname": key.name,
+            "contype": "p" if key.primary else "u",
+            "conindid": index_oid(table, key),
+            "conkey": key_numbers(table, key),
+            "connoinherit": True,
+        }
+    for check in table.checks:
+        yield {
+            "oid": constraint_oid(table, check.name),
+            "conname": check.name,
+            "contype": "c",
+            "conkey": check_numbers(table, check),
+            "conbin": check.expression,
+        }
+    for place, column in enumerate(table.columns, 1):
+        if column.not_null:
+            name = not_null_name(table, column)
+            yield {
+                "oid": constraint_oid(table, name),
+                "conname": name,
+                "contype": "n",
+                "conkey": (column_number(column, place),),
+            }
+
+
+def _pg_index(context: BindContext) -> Iterator[Named]:
+    for table in users_tables(context.catalog):
+        for key in table.keys:
+            count = len(key.columns)
+            types = [table.columns[at].type for at in key.columns]
+            yield {
+                "indexrelid": index_oid(table, key),
+                "indrelid": table.oid,
+                "indnatts": count,
+                "indnkeyatts": count,
+                "indisunique": True,
+                "indnullsnotdistinct": not key.nulls_distinct,
+                "indisprimary": key.primary,
+                "indimmediate": True,
+                "indisvalid": True,
+                "indisready": True,
+                "indislive": True,
+                "indkey": key_numbers(table, key),
+                "indcollation": tuple(map(collation_of, types)),
+                "indclass": tuple(derived_oid("opclass", type_.name) for type_ in types),
+                "indoption": (0,) * count,
+            }
+
+
+def _pg_tables(context: BindContext) -> Iterator[Named]:
+    for table in (*system_catalogs().values(), *users_tables(context.catalog)):
+        if not _is_shown_as_view(table):
+            yield {
+                "schemaname": table.schema,
+                "tablename": table.name,
+                "tableowner": context.user,
+                "hasindexes": bool(table.keys),
+                "hasrules": False,
+                "hastriggers": False,
+                "rowsecurity": False,
+            }
+
+
+def _pg_indexes(context: BindContext) -> Iterator[Named]:
+    for table in users_tables(context.catalog):
+        for key in table.keys:
+            yield {
+                "schemaname": table.schema,
+                "tablename": table.name,
+                "indexname": key.name,
+                "indexdef": index_definition(table, key),
+            }
+
+
+TABLE_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+    "pg_attrdef": _pg_attrdef,
+    "pg_attribute": _pg_attribute,
+    "pg_class": _pg_class,
+    "pg_constraint": _pg_constraint,
+    "pg_index": _pg_index,
+    "pg_indexes": _pg_indexes,
+    "pg_namespace": _pg_namespace,
+    "pg_sequence": _pg_sequence,
+    "pg_tables": _pg_tables,
+}
