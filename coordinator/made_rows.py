@@ -36,7 +36,7 @@ def made_batch(columns: Sequence[Column], rows: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(list(columns), names=names)
 
 
-def made_table(columns: Sequence[Column | ChunkedColumn]) -> pa.Table:
+def made_table(columns: "Sequence[Column | ChunkedColumn]") -> pa.Table:
     """Columns as a table; their names say nothing."""
     return pa.table(list(columns), names=[f"f{place}" for place in range(len(columns))])
 
