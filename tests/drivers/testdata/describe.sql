@@ -1,0 +1,19 @@
+-- the commands of psql that look into the catalogs
+CREATE SCHEMA shop;
+CREATE TABLE shop.item (id serial PRIMARY KEY, code varchar(20) NOT NULL UNIQUE, price numeric(10,2) DEFAULT 0 CHECK (price >= 0), tags text[], made timestamptz DEFAULT now());
+\d shop.item
+\d+ shop.item
+\d shop.item_pkey
+\dt shop.*
+\di shop.*
+\ds shop.*
+\dn shop
+\l
+\du
+\d nothing
+SET search_path = shop;
+\d
+DROP TABLE item;
+\d
+RESET search_path;
+DROP SCHEMA shop;
