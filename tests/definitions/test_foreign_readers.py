@@ -57,7 +57,7 @@ def test_they_read_what_we_do_after_every_change(reader: ForeignReader, tmp_path
                 ours, names = _rows(connection, "select * from t")
                 pasts.append((_present(connection), ours))
                 _wait_for_cut(connection, before)
-            place = _exported(store, tmp_path)
+            place = exported(store, tmp_path)
             columns = ", ".join(f'cast("{name}" as varchar)' for name in names)
             theirs = reader.query(f"select {columns} from t", {"t": place})
             assert sorted((tuple(row) for row in theirs), key=repr) == ours, change
@@ -85,7 +85,7 @@ def _wait_for_cut(connection: "psycopg.Connection[tuple[object, ...]]", before: 
             return
 
 
-def _exported(store: MemoryObjectStore, directory: Path) -> Path:
+def exported(store: MemoryObjectStore, directory: Path) -> Path:
     """The only table of the store, as files."""
     names = asyncio.run(store.list(""))
     for name in names:

@@ -72,7 +72,8 @@ def _asked(
     if state is not None:
         wanted = (field.MESSAGE_PRIMARY, field.MESSAGE_DETAIL, field.STATEMENT_POSITION)
         found = [result.error_field(item) for item in wanted]
-        return Answer(f"!{state.decode()}", [[text and text.decode() for text in found]])
+        texts = [None if text is None else text.decode() for text in found]
+        return Answer(f"!{state.decode()}", [texts])
     columns = range(result.nfields)
     rows = [
         [None if (cell := result.get_value(row, at)) is None else cell.decode() for at in columns]

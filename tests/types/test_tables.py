@@ -42,17 +42,17 @@ def connection(server: Any) -> Iterator[Connection]:
 
 def test_arrays_of_every_type_come_back(connection: Connection) -> None:
     columns = ", ".join(f"{name} {type_}" for name, type_ in COLUMNS)
-    connection.execute(f"create table arrays (id int primary key, {columns})")
+    connection.execute(f"create table arrays (id int primary key, {columns})".encode())
     marks = ", ".join(["%s"] * len(ROW))
-    connection.execute(f"insert into arrays values (1, {marks})", ROW)
+    connection.execute(f"insert into arrays values (1, {marks})".encode(), ROW)
     connection.execute("insert into arrays (id) values (2)")
     names = ", ".join(name for name, _ in COLUMNS)
     texts = ", ".join(f"{name}::text" for name, _ in COLUMNS)
-    (shown,) = connection.execute(f"select {texts} from arrays where id = 1").fetchall()
+    (shown,) = connection.execute(f"select {texts} from arrays where id = 1".encode()).fetchall()
     assert shown == ROW
-    in_text = connection.execute(f"select {names} from arrays order by id").fetchall()
+    in_text = connection.execute(f"select {names} from arrays order by id".encode()).fetchall()
     binary = connection.cursor(binary=True)
-    in_binary = binary.execute(f"select {names} from arrays order by id").fetchall()
+    in_binary = binary.execute(f"select {names} from arrays order by id".encode()).fetchall()
     assert repr(in_text) == repr(in_binary)
     assert in_text[1] == (None,) * len(COLUMNS)
     # What was read goes back in as parameters, in binary.
@@ -63,8 +63,8 @@ def test_arrays_of_every_type_come_back(connection: Connection) -> None:
     texts = ", ".join(f"{COLUMNS[at][0]}::text" for at in given)
     marks = ", ".join(["%b"] * len(given))
     values = [in_binary[0][at] for at in given]
-    connection.execute(f"insert into arrays (id, {names}) values (3, {marks})", values)
-    found = connection.execute(f"select {texts} from arrays where id = 3").fetchone()
+    connection.execute(f"insert into arrays (id, {names}) values (3, {marks})".encode(), values)
+    found = connection.execute(f"select {texts} from arrays where id = 3".encode()).fetchone()
     assert found == tuple(ROW[at] for at in given)
 
 
@@ -109,14 +109,14 @@ def test_files_hold_lists(server: Any, connection: Connection) -> None:
     assert files
     assert str(pq.read_schema(files[0]).field("tags").type).startswith("list<element: string")
     rows = "select id, cardinality(tags), days from filed order by id"
-    assert len(connection.execute(rows).fetchall()) == 5
+    assert len(connection.execute(rows.encode()).fetchall()) == 5
     connection.execute("update filed set tags = array_append(tags, 'new') where id = 3")
     connection.execute("delete from filed where 'a' = any(tags)")
     found = connection.execute("select id, cardinality(tags) from filed order by id").fetchall()
     assert found == [(2, None), (3, 2), (4, 1), (5, 1)]
     assert connection.execute("select tags[2] from filed where id = 3").fetchone() == ("new",)
     grouped = "select days, count(*) from filed group by days order by 1"
-    assert connection.execute(grouped).fetchall() == [([], 1), (None, 3)]
+    assert connection.execute(grouped.encode()).fetchall() == [([], 1), (None, 3)]
 
 
 def test_intervals_and_json_in_files(server: Any, connection: Connection) -> None:
@@ -130,13 +130,13 @@ def test_intervals_and_json_in_files(server: Any, connection: Connection) -> Non
         connection.execute("insert into spans values (%s, null, %s)", (n + 20, f'"{"x" * 5000}"'))
     order = "select id from spans where id < 20 order by i desc nulls last, id"
     for engine in ("local", "spark"):
-        connection.execute(f"set engine = {engine}")
-        found = [row[0] for row in connection.execute(order).fetchall()]
+        connection.execute(f"set engine = {engine}".encode())
+        found = [row[0] for row in connection.execute(order.encode()).fetchall()]
         assert found == [0, 1, 10, 11, 2, 12, 3, 13]
         grouped = "select count(*) from spans where id < 20 group by i order by 1"
-        assert connection.execute(grouped).fetchall() == [(2,), (2,), (4,)]
+        assert connection.execute(grouped.encode()).fetchall() == [(2,), (2,), (4,)]
         grouped = "select count(*) from spans where id < 20 group by j order by 1"
-        assert connection.execute(grouped).fetchall() == [(2,), (2,), (4,)]
+        assert connection.execute(grouped.encode()).fetchall() == [(2,), (2,), (4,)]
         (a,) = connection.execute("select count(*) from spans where j ->> 'a' = '1.0'").fetchall()
         assert a == (2,)
     connection.execute(
@@ -146,4 +146,4 @@ def test_intervals_and_json_in_files(server: Any, connection: Connection) -> Non
     assert found == ("1 mon 1 day", '{"a": 1, "b": 2}')
     for text in ("create table k (i interval primary key)", "create table k (j jsonb unique)"):
         with pytest.raises(psycopg.errors.FeatureNotSupported):
-            connection.execute(text)
+            connection.execute(text.encode())
