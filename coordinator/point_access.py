@@ -21,6 +21,7 @@ from compute.key_index import KeyIndex, Place
 from compute.key_predicates import NewKeys
 from compute.located_rows import LocatedRows, fetch, run_over_rows
 from compute.reference_arrow import to_array, to_batch
+from coordinator.examining import is_doubtful
 from coordinator.execution import Execution
 from coordinator.read_predicates import read_predicates
 from sql.catalog import Key, Table
@@ -58,6 +59,16 @@ class PointAccess:
         self, execution: Execution, inputs: Mapping[RelationId, ShardView]
     ) -> pa.RecordBatch:
         """The rows of the plan."""
+        try:
+            return await self._answer(execution, inputs)
+        except Exception as error:
+            if is_doubtful(error):
+                await execution.services.coordination.examine([*inputs.values()])
+            raise
+
+    async def _answer(
+        self, execution: Execution, inputs: Mapping[RelationId, ShardView]
+    ) -> pa.RecordBatch:
         index = execution.services.key_index
         located: dict[RelationId, LocatedRows] = {}
         for asked in self.by_key:
