@@ -8,12 +8,15 @@ transaction.
 How one part runs is `modifying.py`, what all of them add up to `statement_work.py`.
 """
 
+from collections.abc import AsyncIterator
+
 import pyarrow as pa
 
 from compute.reference_arrow import batch_schema
 from coordinator.execution import Done, Execution, Outcome, Rows, held
 from coordinator.made_rows import made_view, run_over
 from coordinator.modifying import Modified, readings, run_modify
+from coordinator.reg_names import has_names, named
 from coordinator.statement_work import Reading, StatementWork
 from sql.catalog import Table
 from sql.errors import SqlError
@@ -32,7 +35,7 @@ async def execute_modify(execution: Execution, modify: Modify, tag: str) -> Outc
     except BaseException:
         await work.discard()
         raise
-    return _outcome(modify, done, tag)
+    return _outcome(execution, modify, done, tag)
 
 
 async def execute_compound(execution: Execution, compound: Compound, tag: str) -> Outcome:
@@ -59,7 +62,7 @@ async def execute_compound(execution: Execution, compound: Compound, tag: str) -
     except BaseException:
         await work.discard()
         raise
-    return _outcome(main, done, tag)
+    return _outcome(execution, main, done, tag)
 
 
 async def _run_parts(execution: Execution, parts: tuple[Part, ...], work: StatementWork) -> None:
@@ -86,11 +89,15 @@ async def _rows(execution: Execution, query: Query, work: StatementWork) -> pa.T
     return pa.Table.from_batches(batches) if batches else schema.empty_table()
 
 
-def _outcome(main: Query | Modify, done: Modified, tag: str) -> Outcome:
+def _outcome(execution: Execution, main: Query | Modify, done: Modified, tag: str) -> Outcome:
     complete = f"{tag} {done.affected}"
     if done.returned is None:
         return Done(complete)
-    return Rows(main.columns, held(done.returned), lambda _count: complete)
+    batches: AsyncIterator[pa.RecordBatch] = held(done.returned)
+    if has_names(main.columns):
+        assert execution.bind_context is not None, "a statement that writes was bound"
+        batches = named(batches, main.columns, execution.bind_context())
+    return Rows(main.columns, batches, lambda _count: complete)
 
 
 def tables_of(bound: Modify | Compound) -> tuple[Table, ...]:
