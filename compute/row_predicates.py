@@ -23,11 +23,12 @@ from typing import Final
 from compute.arrow import arrow_type
 from compute.reference_arrow import to_values
 from compute.reference_expressions import Evaluator, Frame, Source, compile_expression
+from sql.arrays import element_type
 from sql.catalog import Column, Table
 from sql.errors import SqlError
 from sql.explain import expression_text
 from sql.functions import FunctionKind
-from sql.plan import Call, ColumnId, ColumnRef, Const, Expr, InList, Param, Plan
+from sql.plan import AnyAll, Call, ColumnId, ColumnRef, Const, Expr, InList, Param, Plan
 from sql.read_conditions import ReadCondition
 from sql.traverse import children, column_ids, with_children
 from sql.types import Value
@@ -282,6 +283,9 @@ def _comparison(expr: Expr) -> tuple[ColumnRef, str, Const] | None:
 
 def _equal_to(expr: Expr) -> tuple[int, list[Value]] | None:
     """A column, and the only values for which the expression is true."""
+    if isinstance(expr, AnyAll):
+        listed = _listed(expr)
+        return None if listed is None else _equal_to(listed)
     if isinstance(expr, InList):
         if expr.negated or len(expr.items) > KEYS_MAX:
             return None
@@ -295,6 +299,17 @@ def _equal_to(expr: Expr) -> tuple[int, list[Value]] | None:
         return None
     column, _, value = found
     return int(column.id), [] if value.value is None else [value.value]
+
+
+def _listed(expr: AnyAll) -> InList | None:
+    """`x = ANY (array)` of a known array, which is how drivers send a list."""
+    left, array = expr.args[:2]
+    if expr.all or expr.function.name != "=" or not isinstance(array, Const):
+        return None
+    if not isinstance(array.value, tuple) or not 0 < len(array.value) <= KEYS_MAX:
+        return None
+    element = element_type(array.type)
+    return InList(left, tuple([Const(item, element) for item in array.value]), False, expr.type)
 
 
 def _points(keys: Mapping[int, Sequence[Value]], *, only: bool) -> Points | None:

@@ -147,3 +147,19 @@ def test_intervals_and_json_in_files(server: Any, connection: Connection) -> Non
     for text in ("create table k (i interval primary key)", "create table k (j jsonb unique)"):
         with pytest.raises(psycopg.errors.FeatureNotSupported):
             connection.execute(text.encode())
+
+
+def test_a_list_of_keys_is_a_list_of_rows(connection: Connection, server: Any) -> None:
+    """Two that change other rows, each by a list, are in nobody's way."""
+    connection.execute("create table counted (id int primary key, n int)")
+    connection.execute("insert into counted select x, 0 from (values (1),(2),(3),(4)) v(x)")
+    update = "update counted set n = n + 1 where id = any(%s)"
+    with psycopg.connect(server[0].dsn) as first, psycopg.connect(server[0].dsn) as second:
+        for other in (first, second):
+            other.isolation_level = psycopg.IsolationLevel.SERIALIZABLE
+        first.execute(update, ([1, 2],))
+        second.execute(update, ([3, 4],))
+        first.commit()
+        second.commit()
+    found = connection.execute("select sum(n) from counted where id = any('{1,2,3,4}')")
+    assert found.fetchone() == (4,)
