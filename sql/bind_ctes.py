@@ -186,21 +186,20 @@ class _Checker:
 
     def visit(self, node: Node, place: str) -> None:
         """Look at a node and all below."""
-        match node:
-            case ast.RangeVar():
-                self._reference(node, place)
-            case ast.SubLink():
-                self.visit(node.testexpr, place)
-                self.visit(node.subselect, place or "subquery")
-            case ast.JoinExpr():
-                self._join(node, place)
-            case ast.SelectStmt() if not place and node.op in _SETS:
-                some, other = _SETS[node.op]
-                self.visit(node.larg, some if node.all else place)
-                self.visit(node.rarg, some if node.all else other)
-            case _:
-                for part in _children(node):
-                    self.visit(part, place)
+        if is_a(node, ast.RangeVar):
+            self._reference(node, place)
+        elif is_a(node, ast.SubLink):
+            self.visit(node.testexpr, place)
+            self.visit(node.subselect, place or "subquery")
+        elif is_a(node, ast.JoinExpr):
+            self._join(node, place)
+        elif is_a(node, ast.SelectStmt) and not place and node.op in _SETS:
+            some, other = _SETS[node.op]
+            self.visit(node.larg, some if node.all else place)
+            self.visit(node.rarg, some if node.all else other)
+        else:
+            for part in _children(node):
+                self.visit(part, place)
 
     def _reference(self, node: Node, place: str) -> None:
         if node.schemaname is not None or node.relname != self.name:

@@ -1,15 +1,19 @@
-"""generate_series() of numerics: written out, because no engine adds them up exactly."""
+"""Series that are written out, because an engine does not add them up as PostgreSQL does."""
 
+from calendar import monthrange
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from decimal import Context, Decimal
 from typing import Final
 
 from sql.emit.scope import Scope
 from sql.errors import SqlError
 from sql.plan import SetCall
+from sql.types import Interval, Value
 
 VALUES_MAX: Final = 1_000
 """Larger: statements of which the engines' parsers take seconds."""
+DAY: Final = 86_400_000_000
 _EXACT: Final = Context(prec=80)
 
 
@@ -38,3 +42,43 @@ def decimal_series(call: SetCall, scope: Scope) -> Sequence[Decimal]:
 def constants(values: Sequence[Decimal], call: SetCall, scope: Scope) -> list[str]:
     """The values as texts."""
     return [scope.statement.constant(value, call.type) for value in values]
+
+
+_EPOCH: Final = datetime(1970, 1, 1)
+
+
+def monthly_series(call: SetCall, scope: Scope) -> Sequence[int]:
+    """The microseconds of a series of constants; each value is the one before it and the step."""
+    known = [scope.statement.known(arg) for arg in call.args[:3]]
+    values: list[Value] = [value[0] for value in known if value is not None]
+    if len(values) < len(known):
+        raise scope.statement.dialect.unsupported("generate_series of months from a computed time")
+    start, stop, step = values
+    if not (isinstance(start, int) and isinstance(stop, int) and isinstance(step, Interval)):
+        return ()
+    direction = (step.months * 30 + step.days) * DAY + step.micros
+    found: list[int] = []
+    value = start
+    while value <= stop if direction > 0 else value >= stop:
+        found.append(value)
+        if len(found) > VALUES_MAX:
+            raise scope.statement.dialect.unsupported("a long generate_series of months")
+        later = _added(value, step)
+        if later is None or not direction:
+            raise scope.statement.dialect.unsupported("generate_series beyond the year 9999")
+        value = later
+    return found
+
+
+def _added(micros: int, step: Interval) -> int | None:
+    """A time and an interval: months, then days, then the rest."""
+    try:
+        then = _EPOCH + timedelta(microseconds=micros)
+        month = then.year * 12 + then.month - 1 + step.months
+        year, month = divmod(month, 12)
+        day = min(then.day, monthrange(year, month + 1)[1])
+        then = then.replace(year=year, month=month + 1, day=day)
+        then += timedelta(days=step.days, microseconds=step.micros)
+    except (OverflowError, ValueError):
+        return None
+    return (then - _EPOCH) // timedelta(microseconds=1)

@@ -2,31 +2,53 @@
 
 from sql.emit.scope import Scope
 from sql.emit.select_parts import Select
-from sql.emit.series import constants, decimal_series
+from sql.emit.series import DAY, constants, decimal_series, monthly_series
 from sql.emit.spark_types import array, error, spark_type, unsupported
 from sql.plan import SetCall, SetScan
-from sql.types import array_of
+from sql.types import Interval, array_of
 
 
 def set_scan(plan: SetScan, scope: Scope) -> Select:
-    """The call as a derived table."""
-    if len(plan.calls) > 1:
-        raise unsupported("several set-returning functions side by side")
-    (call,), (column,) = plan.calls, plan.columns
+    """The calls as a derived table; several arrays are zipped, which pads them with NULLs."""
     alias, rows = scope.statement.alias(), scope.statement.alias()
-    names = {column.id: f"{alias}.c{column.id}"}
-    known = all(scope.statement.known(arg) is not None for arg in call.args)
-    if call.function.spark == "@series" and known and plan.ordinality is None:
-        return Select(_range(call, column.id, alias, scope), names)
-    array = _array(call, scope)
-    typed = f"cast({rows}.v as {spark_type(call.type)}) as c{column.id}"
+    names = {column.id: f"{alias}.c{column.id}" for column in plan.columns}
+    plain = _plain_series(plan, scope)
+    if plain is not None:
+        return Select(_range(plain, plan.columns[0].id, alias, scope), names)
+    arrays = [_array(call, scope) for call in plan.calls]
+    if len(arrays) == 1:
+        items, values = arrays[0], [f"{rows}.v"]
+    else:
+        # An array that is NULL would make all of them NULL.
+        items = f"arrays_zip({', '.join(f'coalesce({text}, array())' for text in arrays)})"
+        values = [f"{rows}.v.`{number}`" for number in range(len(arrays))]
+    shown = [
+        f"{_value(call, value)} as c{column.id}"
+        for call, value, column in zip(plan.calls, values, plan.columns, strict=True)
+    ]
     if plan.ordinality is None:
-        source = f"(select {typed} from (select explode({array}) as v) {rows}) {alias}"
-        return Select(source, names)
-    names[plan.ordinality.id] = f"{alias}.c{plan.ordinality.id}"
-    number = f"cast({rows}.p + 1 as bigint) as c{plan.ordinality.id}"
-    inner = f"(select posexplode({array}) as (p, v)) {rows}"
-    return Select(f"(select {typed}, {number} from {inner}) {alias}", names)
+        source = f"(select explode({items}) as v) {rows}"
+    else:
+        names[plan.ordinality.id] = f"{alias}.c{plan.ordinality.id}"
+        shown.append(f"cast({rows}.p + 1 as bigint) as c{plan.ordinality.id}")
+        source = f"(select posexplode({items}) as (p, v)) {rows}"
+    return Select(f"(select {', '.join(shown)} from {source}) {alias}", names)
+
+
+def _plain_series(plan: SetScan, scope: Scope) -> SetCall | None:
+    """One series of constants, which needs no array."""
+    call = plan.calls[0]
+    if len(plan.calls) > 1 or plan.ordinality is not None or call.function.spark != "@series":
+        return None
+    known = all(scope.statement.known(arg) is not None for arg in call.args)
+    return call if known else None
+
+
+def _value(call: SetCall, text: str) -> str:
+    """An element as a value of the call's type; times come as microseconds."""
+    if call.function.spark == "@times":
+        text = f"timestamp_micros({text})"
+    return f"cast({text} as {spark_type(call.type)})"
 
 
 def _range(call: SetCall, column: int, alias: str, scope: Scope) -> str:
@@ -64,6 +86,8 @@ def _array(call: SetCall, scope: Scope) -> str:
             return (
                 f"case {zero} when {some} then sequence({start}, {stop}, {step}) else {empty} end"
             )
+        case "@times":
+            return _times(call, scope)
         case "@decimals":
             return array(constants(decimal_series(call, scope), call, scope), array_of(call.type))
         case "@unnest":
@@ -75,3 +99,27 @@ def _array(call: SetCall, scope: Scope) -> str:
             return f"case when {fits} then sequence(1, size({items})) else {empty} end"
         case _:
             raise unsupported(f"the set-returning function {call.function.id}")
+
+
+def _times(call: SetCall, scope: Scope) -> str:
+    """Microseconds, a step apart; months are added up here."""
+    known = scope.statement.known(call.args[2])
+    if known is None:
+        raise unsupported("generate_series with a computed interval")
+    step = known[0]
+    if not isinstance(step, Interval):
+        return "cast(null as array<bigint>)"
+    zoned = call.type.name == "timestamptz" and (step.months or step.days)
+    if zoned and scope.statement.known(call.args[3]) != ("UTC",):
+        raise unsupported("generate_series of days in a time zone")
+    if step.months:
+        return f"array({', '.join(f'{value}L' for value in monthly_series(call, scope))})"
+    micros = step.days * DAY + step.micros
+    if not micros:
+        return f"cast({error('22023', 'step size cannot equal zero')} as array<bigint>)"
+    start, stop = (
+        f"unix_micros(cast({scope.emit(arg)} as timestamp_ltz))" for arg in call.args[:2]
+    )
+    some = f"{stop} >= {start}" if micros > 0 else f"{stop} <= {start}"
+    empty = "cast(array() as array<bigint>)"
+    return f"case when {some} then sequence({start}, {stop}, {micros}L) else {empty} end"
