@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from sql.emit.scope import Scope
-from sql.emit.select_parts import Select, render
+from sql.emit.select_parts import Select, check_comparable, render
 from sql.plan import CteScan, GroupBy, Plan, Recursive, With, output_columns
 from sql.renumbering import free_columns
 from sql.traverse import inputs, is_volatile_plan
@@ -62,6 +62,8 @@ def recursive(plan: Recursive, scope: Scope, select: Callable[[Plan, Scope], Sel
     statement = scope.statement
     if not plan.all and not statement.dialect.union_recursion:
         raise statement.dialect.unsupported("WITH RECURSIVE with UNION")
+    if not plan.all:
+        check_comparable(plan.columns, statement, "WITH RECURSIVE with UNION of")
     if not plan.columns:
         raise statement.dialect.unsupported("WITH RECURSIVE of no columns")
     if not statement.dialect.union_recursion and (free_columns(plan) or _is_grouped(plan.step)):
