@@ -1,1 +1,1 @@
-"""Real clients against the real stack: psycopg, asyncpg, psql, pgjdbc."""
+"""Real clients against the real stack: psycopg, asyncpg, psql, pgjdbc, SQLAlchemy."""
