@@ -190,3 +190,5 @@ select unnest(array[1,2]), unnest('{a,b,c}'::text[])
 select * from unnest(array[1,2], array['a','b','c']) with ordinality as t(x, y, n)
 select x from generate_series(timestamp '2024-01-01', timestamp '2024-01-03', interval '1 day') x
 select x from generate_series(date '2024-01-01', date '2024-03-01', interval '1 month') x
+select g, json_object_agg(k, v order by k desc), jsonb_object_agg(k, v) filter (where v > 1) from (values (1,'a',1),(1,'b',2),(2,'c',null)) t(g,k,v) group by g order by g
+select json_object_agg(k, d) from (values ('x', timestamptz '2024-01-31 10:00:00+00')) t(k,d)
