@@ -148,6 +148,21 @@ class KeyIndex:
             found.update(_places(keys, columns.rows, columns.among(keys), live))
         return found
 
+    def locate_all(self, view: ShardView, keys: NewKeys) -> list[Place]:
+        """All live rows that have one of the keys, which several may share. Blocks."""
+        found: list[Place] = []
+        for part in view.inline:
+            rows = part.rows.select(list(keys.key.columns))
+            found += [(part.source, row) for row in keys.among(rows) if row not in part.deleted]
+        for file in self.files(view, keys):
+            columns = self._file_columns(view.shard, file.file, keys)
+            found += [
+                (file.file.name, row)
+                for row in keys.among(columns.rows)
+                if row < file.row_limit and row not in file.deleted
+            ]
+        return found
+
     def _tail(self, view: ShardView, keys: NewKeys) -> _Tail:
         with self._lock:
             return self._grown_tail(view, keys)

@@ -92,7 +92,9 @@ def _compiled(prepared: Prepared, in_process: InProcess) -> _Insert | None:
     if not isinstance(modify, Modify) or modify.kind is not ModifyKind.INSERT:
         return None
     table, source = modify.table, modify.source
-    if modify.tables or modify.returning is not None or table.keys or table.checks:
+    if modify.tables or modify.returning is not None:
+        return None
+    if table.keys or table.checks or table.foreign_keys:
         return None
     if prepared.supplied or prepared.filled or any(c.generated for c in table.columns):
         return None

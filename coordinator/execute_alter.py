@@ -9,6 +9,7 @@ INVARIANTS
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -27,8 +28,15 @@ from sql.text_output import format_text
 from storage.batch import WriteBatch
 
 
-async def redefine(execution: Execution, change: Redefinition, rewrite: Plan | None) -> None:
-    """Give a table its new definition, and its rows what that wants (T1)."""
+async def redefine(
+    execution: Execution,
+    change: Redefinition,
+    rewrite: Plan | None,
+    parents: Sequence[Table] = (),
+) -> None:
+    """Give a table its new definition, and its rows what that wants (T1). `parents`: tables that
+    it refers to now; what was bound without that is bound again.
+    """
     batch: WriteBatch | None = None
     sink = RowSink.of(execution, change.after, checked=False)
     try:
@@ -40,7 +48,10 @@ async def redefine(execution: Execution, change: Redefinition, rewrite: Plan | N
     transaction = execution.transaction
     transaction.changed_catalog = True
     transaction.wrote = True
-    execution.services.coordination.change_catalog(transaction.id, [PutTable(change.after)])
+    execution.services.coordination.change_catalog(
+        transaction.id,
+        [PutTable(change.after), *(PutTable(touched(parent)) for parent in parents)],
+    )
     if batch is not None:
         await write_rows(execution, change.after, batch)
 
@@ -58,10 +69,17 @@ async def _rewritten(
     return await sink.finish(claims.rows)
 
 
+def touched(table: Table) -> Table:
+    """The same table, as another version."""
+    return replace(table, version=table.version + 1)
+
+
 async def validate(execution: Execution, table: Table, validations: Sequence[Validation]) -> None:
     """Raises for the first rule that some row of the table breaks."""
     for validation in validations:
-        inputs = await execution.views([table])
+        others = () if validation.foreign is None else (validation.foreign[1],)
+        tables = list(dict.fromkeys((table, *(o for o in others if o.oid != table.oid))))
+        inputs = await execution.views(tables)
         async for rows in run_plan(execution, validation.plan, inputs):
             if rows.num_rows:
                 raise _violation(table, validation, rows)
@@ -71,7 +89,7 @@ def _violation(table: Table, validation: Validation, rows: pa.RecordBatch) -> Sq
     return SqlError(
         validation.sqlstate,
         validation.message,
-        detail=None if validation.key is None else _duplicated(table, validation, rows),
+        detail=_detail(table, validation, rows),
         schema=table.schema,
         table=table.name,
         column=validation.column,
@@ -79,12 +97,21 @@ def _violation(table: Table, validation: Validation, rows: pa.RecordBatch) -> Sq
     )
 
 
-def _duplicated(table: Table, validation: Validation, rows: pa.RecordBatch) -> str:
-    assert validation.key is not None, "asked for keys"
-    columns = [table.columns[ordinal] for ordinal in validation.key.columns]
+def _detail(table: Table, validation: Validation, rows: pa.RecordBatch) -> str | None:
+    if validation.key is not None:
+        return f"Key {_shown(table, validation.key.columns, rows)} is duplicated."
+    if validation.foreign is not None:
+        ordinals, parent = validation.foreign
+        shown = _shown(table, ordinals, rows)
+        return f'Key {shown} is not present in table "{parent.name}".'
+    return None
+
+
+def _shown(table: Table, ordinals: Sequence[int], rows: pa.RecordBatch) -> str:
+    columns = [table.columns[ordinal] for ordinal in ordinals]
     shown: list[str] = []
     for place, column in enumerate(columns):
         (value,) = to_values(rows.column(place).slice(0, 1), column.type)
         shown.append("null" if value is None else format_text(value, column.type))
     names = ", ".join(column.name for column in columns)
-    return f"Key ({names})=({', '.join(shown)}) is duplicated."
+    return f"({names})=({', '.join(shown)})"

@@ -36,6 +36,7 @@ from coordinator.pgwire.messages import (
     FrontendMessage,
 )
 from coordinator.portal import close_batches
+from coordinator.references import UPDATED, Change, check_references
 from coordinator.row_sink import RowSink
 from coordinator.spilling import write_rows
 from sql.errors import SqlError, not_supported
@@ -88,6 +89,8 @@ async def execute_copy_in(execution: Execution, copy: CopyIn, stream: CopyStream
         raise
     if sink.rows:
         await write_rows(execution, copy.table, batch)
+        change = Change(copy.table, sink.keyed, {}, None, UPDATED)
+        await check_references(execution, [change])
     return Done(f"COPY {sink.rows}")
 
 

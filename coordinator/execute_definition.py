@@ -17,7 +17,7 @@ from coordinator.core.messages import (
     RemoveTable,
     RemoveTimeline,
 )
-from coordinator.execute_alter import redefine, validate
+from coordinator.execute_alter import redefine, touched, validate
 from coordinator.execution import Done, Execution
 from coordinator.pgwire.messages import Severity
 from coordinator.time_value import time_value
@@ -96,7 +96,13 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
         case DropTable():
             for name in statement.missing:
                 _skipping(execution, "00000", f'table "{name}" does not exist')
-            return _dropped(execution, statement.tables)
+            if len(statement.cascades) == 1:
+                _cascade(execution, statement.cascades[0], None)
+            elif statement.cascades:
+                text = f"drop cascades to {len(statement.cascades)} other objects"
+                _cascade(execution, text, "\n".join(statement.cascades))
+            changed: list[CatalogChange] = [PutTable(change.after) for change in statement.changed]
+            return changed + _dropped(execution, statement.tables)
         case CreateSchema(exists=True):
             _skipping(execution, "42P06", f'schema "{statement.name}" already exists')
             return []
@@ -125,8 +131,11 @@ async def _created_table(execution: Execution, statement: CreateTable) -> list[C
         keys=statement.keys,
         checks=statement.checks,
     )
+    own = tuple(replace(key, table=key.table or oid) for key in statement.foreign_keys)
+    table = replace(table, foreign_keys=own)
     table, sequences = await _with_sequences(execution, table, statement.sequences)
-    return [PutTable(table), *sequences]
+    parents = [PutTable(touched(parent)) for parent in statement.parents]
+    return [PutTable(table), *sequences, *parents]
 
 
 async def _with_sequences(
@@ -183,13 +192,13 @@ async def _altered(execution: Execution, statement: AlterTable) -> list[CatalogC
         _skipping(execution, "00000", f'relation "{statement.missing}" does not exist')
     for sqlstate, text in statement.notices:
         execution.notice(SqlError(sqlstate, text), Severity.NOTICE)
-    if statement.rewrite is not None or statement.validations:
+    if statement.rewrite is not None or statement.validations or statement.parents:
         (change,) = statement.tables
         change, sequences = await _with_own(execution, change, statement)
         others = [*sequences, *(RemoveObject(thing) for thing in statement.dropped)]
         if others:
             _buffer(execution, others)
-        await redefine(execution, change, statement.rewrite)
+        await redefine(execution, change, statement.rewrite, statement.parents)
         await validate(execution, change.after, statement.validations)
         return []
     changes: list[CatalogChange] = _orphans(execution, statement)
@@ -279,7 +288,9 @@ def _dropped_schemas(execution: Execution, statement: DropSchema) -> list[Catalo
     elif statement.tables:
         detail = "\n".join(f"drop cascades to table {_listed(t)}" for t in statement.tables)
         _cascade(execution, f"drop cascades to {len(statement.tables)} other objects", detail)
-    tables = _dropped(execution, statement.tables)
+    tables: list[CatalogChange] = [PutTable(change.after) for change in statement.changed]
+    tables += _dropped(execution, statement.tables)
+    tables += [RemoveObject(thing) for thing in statement.objects]
     return tables + [RemoveSchema(name) for name in statement.names]
 
 

@@ -22,12 +22,15 @@ from coordinator.made_rows import made_batch, made_view, run_over
 from coordinator.old_rows import OldRowsInMemory
 from coordinator.pgwire.kernels import Column
 from coordinator.point_access import point_access
+from coordinator.references import DELETED, MIXED, UPDATED
 from coordinator.row_sink import stored_schema
 from coordinator.statement_work import Reading, StatementWork
 from coordinator.upserting import Upserts
 from sql.errors import SqlError
 from sql.plan import Plan, RelationId, output_columns
 from sql.statements import MergeAction, Modify, ModifyKind
+
+_KINDS: Final = {ModifyKind.DELETE: DELETED, ModifyKind.MERGE: MIXED}
 
 NEW: Final = RelationId("new")
 
@@ -175,7 +178,8 @@ class _Part:
         modify, old = self._modify, self._old.rows(self._claims.rows)
         every = range(len(modify.table.columns))
         assigned = modify.old if modify.kind is ModifyKind.UPDATE else every
-        await self._work.add(modify.table, self._sink, self._claims, old, assigned)
+        kind = _KINDS.get(modify.kind, UPDATED)
+        await self._work.add(modify.table, self._sink, self._claims, old, assigned, kind)
         if modify.returning is None:
             return Modified(self._affected, None)
         return Modified(self._affected, await self._returned(modify.returning))

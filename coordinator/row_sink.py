@@ -66,7 +66,8 @@ class RowSink:
         self._bytes = 0
         self._spooler: Spooler | None = None
         self.rows = 0
-        self._key_ordinals = sorted({at for key in table.keys for at in key.columns})
+        keyed = [key.columns for key in table.keys] + [key.columns for key in table.foreign_keys]
+        self._key_ordinals = sorted({at for columns in keyed for at in columns})
         self._keyed: list[pa.RecordBatch] = []
         self._keyed_bytes = 0
 

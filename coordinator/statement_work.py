@@ -22,6 +22,7 @@ from coordinator.core.own_writes import merge_deletes
 from coordinator.execution import Execution
 from coordinator.key_check import Going, check_keys
 from coordinator.read_predicates import read_predicates
+from coordinator.references import UPDATED, Change, check_references
 from coordinator.row_sink import RowSink
 from coordinator.spilling import buffer_rows, spill_if_large
 from sql.catalog import Table
@@ -60,6 +61,7 @@ class _Written:
     table: Table
     batch: WriteBatch
     old: OldRows | None
+    change: Change
 
 
 class StatementWork:
@@ -135,8 +137,11 @@ class StatementWork:
         claims: Claims,
         old: OldRows | None,
         assigned: Sequence[int],
+        kind: str = UPDATED,
     ) -> None:
-        """What a part does to its table. Raises 23505 (U3). `assigned`: columns with new values."""
+        """What a part does to its table. Raises 23505 (U3). `assigned`: columns with new values;
+        `kind`: how its old rows go.
+        """
         shard = self._shard(table)
         batch = await sink.finish(claims.rows)
         others = bool(shard.keyed) or len(shard.claims) > 1
@@ -151,13 +156,15 @@ class StatementWork:
                 going = Going(view, gone, every if others else assigned)
             await check_keys(self._execution, table, pa.concat_tables(shard.keyed), going)
         if sink.rows or any(claims.rows.values()):
-            self._written.append(_Written(table, batch, old))
+            change = Change(table, sink.keyed, claims.rows, self.view_of(table), kind)
+            self._written.append(_Written(table, batch, old, change))
 
     async def write(self) -> None:
         """Buffer everything into the transaction."""
         # Moving rows into files gives them other names: not before the last part is written.
         for done in self._written:
             buffer_rows(self._execution, done.table, done.batch, done.old)
+        await check_references(self._execution, [done.change for done in self._written])
         await spill_if_large(self._execution)
 
     async def discard(self) -> None:

@@ -141,6 +141,9 @@ def _rename_constraint(binding: Binding, node: Node) -> AlterTable:
         table,
         keys=tuple(replace(k, name=new) if k.name == old else k for k in table.keys),
         checks=tuple(replace(c, name=new) if c.name == old else c for c in table.checks),
+        foreign_keys=tuple(
+            replace(k, name=new) if k.name == old else k for k in table.foreign_keys
+        ),
         version=table.version + 1,
     )
     return AlterTable((Redefinition(table, after),))

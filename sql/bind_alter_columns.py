@@ -22,6 +22,13 @@ from pglast.enums import AlterTableType, ConstrType, DropBehavior
 from sql.bind_checks import CheckNode, bind_checks
 from sql.bind_columns import Parts, column_default, column_of, refuse_type
 from sql.bind_definitions import history_option
+from sql.bind_foreign_keys import (
+    ForeignNode,
+    bind_foreign_keys,
+    children,
+    foreign_validation,
+    refers_to,
+)
 from sql.bind_from import scan, table_item
 from sql.bind_generated import with_generated
 from sql.bind_keys import KEY_KINDS, KeyNode, bind_keys
@@ -40,7 +47,7 @@ from sql.errors import SqlError, mismatch, not_supported
 from sql.names import type_of
 from sql.plan import ColumnRef, Const, Expr, Plan, PlanColumn, Project, Scan
 from sql.scope import Scope
-from sql.statements import AlterTable, Redefinition
+from sql.statements import AlterTable, Redefinition, Validation
 from sql.syntax import Node, at
 from sql.table_changes import (
     generated_from,
@@ -81,6 +88,8 @@ class Altering:
     required: list[str] = field(default_factory=list[str])
     checks: list[str] = field(default_factory=list[str])
     keys: list[KeyNode] = field(default_factory=list[KeyNode])
+    foreign: list[ForeignNode] = field(default_factory=list[ForeignNode])
+    looked: list[Validation] = field(default_factory=list[Validation])
     new_checks: list[CheckNode] = field(default_factory=list[CheckNode])
     sequences: dict[str, SequenceDefinition] = field(default_factory=dict[str, SequenceDefinition])
     dropped: list[CatalogObject] = field(default_factory=list[CatalogObject])
@@ -119,7 +128,17 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
     if not work.table.columns:
         raise not_supported("a table without columns", None)
     _add_constraints(work)
+    foreign, parents = bind_foreign_keys(binding, work.table, work.foreign)
+    work.table = replace(work.table, foreign_keys=(*work.table.foreign_keys, *foreign))
+    _check_referred(work)
     after = replace(work.table, version=table.version + 1)
+    by_oid = {parent.oid: parent for parent in (*parents, after)}
+    told = validations(binding, after, work.required, work.checks, _new_keys(work))
+    looked = tuple(
+        foreign_validation(binding, after, by_oid[key.table], key)
+        for key, node in zip(foreign, work.foreign, strict=True)
+        if not node.node.skip_validation
+    )
     return AlterTable(
         (Redefinition(table, after),),
         notices=tuple(work.notices),
@@ -129,7 +148,8 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
             (next(at for at, c in enumerate(after.columns) if c.name == name), sequence)
             for name, sequence in work.sequences.items()
         ),
-        validations=validations(binding, after, work.required, work.checks, _new_keys(work)),
+        parents=parents,
+        validations=(*told, *looked, *work.looked),
     )
 
 
@@ -181,6 +201,7 @@ def _add_column(work: Altering, command: Node) -> None:
         work.required.append(column.name)
     work.keys += parts.keys
     work.new_checks += parts.checks
+    work.foreign += parts.foreign
 
 
 def check_column_name(name: str) -> None:
@@ -378,7 +399,7 @@ def _add_constraint(work: Altering, command: Node) -> None:
             work.ordinal(name)
             _set_not_null(work, replace_name(command, name))
         case ConstrType.CONSTR_FOREIGN:
-            raise not_supported("FOREIGN KEY", at(node.location))
+            work.foreign.append(ForeignNode(node))
         case kind:
             raise not_supported("this constraint", at(node.location))
 
@@ -414,12 +435,43 @@ def _add_keys(work: Altering) -> None:
     work.table = replace(table, columns=columns, keys=tuple(ordered))
 
 
+def _check_referred(work: Altering) -> None:
+    """2BP01 if a key goes that foreign keys of others rest on; 0A000 for other types of theirs."""
+    before, after = work.before, work.table
+    catalog = work.binding.context.catalog
+    for child, foreign in children(catalog, before.oid):
+        numbers = {after.number_of(at): column for at, column in enumerate(after.columns)}
+        for number in foreign.references:
+            old = before.columns[before.ordinal_of(number)]
+            if number in numbers and numbers[number].type != old.type:
+                raise not_supported("another type of a column that a foreign key refers to")
+        whole = all(number in numbers for number in foreign.references)
+        kept = whole and any(refers_to(after, foreign, key) for key in after.keys)
+        if kept or (child.oid == before.oid and foreign not in after.foreign_keys):
+            continue
+        (key, *_) = [key for key in before.keys if refers_to(before, foreign, key)]
+        message = (
+            f"cannot drop constraint {key.name} on table {before.name} because other objects "
+            "depend on it"
+        )
+        detail = f"constraint {foreign.name} on table {child.name} depends on index {key.name}"
+        hint = "Use DROP ... CASCADE to drop the dependent objects too."
+        raise SqlError("2BP01", message, detail=detail, hint=hint)
+    for foreign in after.foreign_keys:
+        for ordinal in foreign.columns:
+            column = after.columns[ordinal]
+            same = [c for c in before.columns if c.field == column.field]
+            if foreign in before.foreign_keys and (not same or same[0].type != column.type):
+                raise not_supported("another type of a column of a foreign key")
+
+
 def _drop_constraint(work: Altering, command: Node) -> None:
     table, name = work.table, command.name
     keys = tuple(key for key in table.keys if key.name != name)
     checks = tuple(check for check in table.checks if check.name != name)
-    if (keys, checks) != (table.keys, table.checks):
-        work.table = replace(table, keys=keys, checks=checks)
+    foreign = tuple(key for key in table.foreign_keys if key.name != name)
+    if (keys, checks, foreign) != (table.keys, table.checks, table.foreign_keys):
+        work.table = replace(table, keys=keys, checks=checks, foreign_keys=foreign)
         return
     for column in table.columns:
         # The name that PostgreSQL gives to a NOT NULL.
@@ -437,6 +489,12 @@ def _validate(work: Altering, command: Node) -> None:
         work.checks.append(command.name)
         return
     message = f'constraint "{command.name}" of relation "{work.table.name}" does not exist'
+    for foreign in work.table.foreign_keys:
+        if foreign.name == command.name:
+            parent = work.binding.context.catalog.by_oid(foreign.table)
+            assert parent is not None, "a table that is referred to is there"
+            work.looked.append(foreign_validation(work.binding, work.table, parent, foreign))
+            return
     if any(key.name == command.name for key in work.table.keys):
         message = (
             f'constraint "{command.name}" of relation "{work.table.name}" is not a foreign key, '

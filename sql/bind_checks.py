@@ -28,6 +28,7 @@ def constraint_names(table: Table) -> Iterator[str]:
     """The names of a table's constraints."""
     yield from (key.name for key in table.keys)
     yield from (check.name for check in table.checks)
+    yield from (key.name for key in table.foreign_keys)
 
 
 def bind_checks(binding: Binding, table: Table, nodes: Sequence[CheckNode]) -> tuple[Check, ...]:

@@ -10,6 +10,7 @@ from typing import Final
 from pglast.enums import ConstrType
 
 from sql.bind_checks import CheckNode
+from sql.bind_foreign_keys import ForeignNode
 from sql.bind_keys import KEY_KINDS, KeyNode, joined_name, relation_names
 from sql.bind_sequences import plain_nextval, sequence_of
 from sql.binding import Binding
@@ -22,7 +23,6 @@ from sql.syntax import Node, at, strings
 from sql.types import INT2, INT4, INT8, REGISTERED, SqlType
 
 CONSTRAINTS: Final = {
-    ConstrType.CONSTR_FOREIGN: "FOREIGN KEY",
     ConstrType.CONSTR_EXCLUSION: "EXCLUDE",
 }
 """What is refused by its name."""
@@ -40,6 +40,7 @@ class Parts:
     schema: str
     table: str
     keys: list[KeyNode] = field(default_factory=list[KeyNode])
+    foreign: list[ForeignNode] = field(default_factory=list[ForeignNode])
     checks: list[CheckNode] = field(default_factory=list[CheckNode])
     taken: list[SequenceDefinition] = field(default_factory=list[SequenceDefinition])
     """Sequences that the same statement makes for other columns."""
@@ -125,6 +126,8 @@ def _constraint(
             found.keys.append(KeyNode(constraint, node.colname))
         case ConstrType.CONSTR_CHECK:
             found.checks.append(CheckNode(constraint, node.colname))
+        case ConstrType.CONSTR_FOREIGN:
+            found.foreign.append(ForeignNode(constraint, node.colname))
         case kind:
             raise not_supported(CONSTRAINTS.get(kind, "this constraint"), place)
 

@@ -1,6 +1,6 @@
 """CREATE and DROP of tables and schemas."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -9,10 +9,17 @@ from pglast.enums import ConstrType, DropBehavior, ObjectType, OnCommitAction
 
 from sql.bind_checks import CheckNode, bind_checks
 from sql.bind_columns import CONSTRAINTS, Parts, column_of
+from sql.bind_foreign_keys import (
+    ForeignNode,
+    bind_foreign_keys,
+    dependents,
+    without_keys,
+)
 from sql.bind_generated import with_generated
 from sql.bind_keys import KEY_KINDS, KeyNode, bind_keys
 from sql.binding import Binding
-from sql.catalog import SYSTEM_TIMELINE, Column, Table
+from sql.catalog import SYSTEM_TIMELINE, Column, ForeignKey, Table
+from sql.catalog_objects import CatalogObject, IndexDefinition, SequenceDefinition
 from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema
 from sql.interval_input import parse_interval
 from sql.look_up import (
@@ -72,6 +79,8 @@ def create_table(
     bare = Table(0, schema, relation.relname, "", bound, keys=found)
     bare = replace(bare, columns=with_generated(binding, bare, parts.generated))
     checked = bind_checks(binding, bare, parts.checks)
+    whole = replace(bare, checks=checked, timeline=timeline)
+    foreign, parents = bind_foreign_keys(binding, whole, parts.foreign)
     places = {column.name: place for place, column in enumerate(bare.columns)}
     return CreateTable(
         schema,
@@ -83,6 +92,8 @@ def create_table(
         found,
         checked,
         tuple((places[name], sequence) for name, sequence in parts.sequences.items()),
+        foreign,
+        parents,
     )
 
 
@@ -93,6 +104,8 @@ def _table_constraint(element: Node, parts: Parts) -> None:
             parts.keys.append(KeyNode(element))
         case ConstrType.CONSTR_CHECK:
             parts.checks.append(CheckNode(element))
+        case ConstrType.CONSTR_FOREIGN:
+            parts.foreign.append(ForeignNode(element))
         case kind:
             raise not_supported(CONSTRAINTS.get(kind, "this constraint"), at(element.location))
 
@@ -242,7 +255,25 @@ def _drop_tables(binding: Binding, node: Node) -> DropTable:
         else:
             shown = name if schema is None else f"{schema}.{name}"
             raise SqlError("42P01", f'table "{shown}" does not exist')
-    return DropTable(tuple(found.values()), tuple(missing))
+    keys = dependents(context.catalog, found)
+    if keys and node.behavior != DropBehavior.DROP_CASCADE:
+        raise _referred_to(keys, [*found.values()])
+    told = tuple(f"drop cascades to constraint {k.name} on table {c.name}" for c, k, _ in keys)
+    return DropTable(tuple(found.values()), tuple(missing), without_keys(keys), told)
+
+
+def _referred_to(
+    keys: Sequence[tuple[Table, ForeignKey, Table]], dropped: Sequence[Table]
+) -> SqlError:
+    detail = "\n".join(
+        f"constraint {key.name} on table {child.name} depends on table {parent.name}"
+        for child, key, parent in keys
+    )
+    message = f"cannot drop table {dropped[0].name} because other objects depend on it"
+    if len(dropped) > 1:
+        message = "cannot drop desired object(s) because other objects depend on them"
+    hint = "Use DROP ... CASCADE to drop the dependent objects too."
+    return SqlError("2BP01", message, detail=detail, hint=hint)
 
 
 def _drop_schemas(binding: Binding, node: Node) -> DropSchema:
@@ -264,13 +295,31 @@ def _drop_schemas(binding: Binding, node: Node) -> DropSchema:
             missing.append(name)
         else:
             raise undefined_schema(name)
-    if tables and node.behavior != DropBehavior.DROP_CASCADE:
+    oids = {table.oid for table in tables}
+    objects = tuple(
+        thing
+        for thing in catalog.objects.values()
+        if thing.schema in names and _stands_alone(thing, oids)
+    )
+    if (tables or objects) and node.behavior != DropBehavior.DROP_CASCADE:
         shown = ", ".join(names)
+        inside: list[tuple[str, Table | CatalogObject]] = [("table", table) for table in tables]
+        inside += [(thing.kind, thing) for thing in objects]
         detail = "\n".join(
-            f"table {table.schema}.{table.name} depends on schema {table.schema}"
-            for table in tables
+            f"{kind} {thing.schema}.{thing.name} depends on schema {thing.schema}"
+            for kind, thing in inside
         )
         hint = "Use DROP ... CASCADE to drop the dependent objects too."
         message = f"cannot drop schema {shown} because other objects depend on it"
         raise SqlError("2BP01", message, detail=detail, hint=hint)
-    return DropSchema(tuple(names), tuple(tables), tuple(missing))
+    keys = dependents(catalog, oids)
+    return DropSchema(tuple(names), tuple(tables), tuple(missing), objects, without_keys(keys))
+
+
+def _stands_alone(thing: CatalogObject, tables: Collection[int]) -> bool:
+    """Whether an object of a schema does not go with one of these tables."""
+    match thing:
+        case SequenceDefinition(owner=owner):
+            return owner not in tables
+        case IndexDefinition(table=table):
+            return table not in tables

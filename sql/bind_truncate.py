@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pglast.enums import DropBehavior
+
+from sql.bind_foreign_keys import children
 from sql.bind_from import find_table
 from sql.binding import Binding
 from sql.catalog import Table
-from sql.errors import SqlError
+from sql.errors import SqlError, not_supported
 from sql.look_up import refuse_system_change
 from sql.statements import ChangeObjects, Truncate
 from sql.syntax import Node
@@ -25,6 +28,7 @@ def truncate(binding: Binding, node: Node) -> Truncate:
     tables = tuple(dict.fromkeys(found))
     for table in tables:
         refuse_system_change(table)
+    _check_referred(binding, tables, cascade=node.behavior == DropBehavior.DROP_CASCADE)
     return Truncate(tables, _restarted(binding, tables) if node.restart_seqs else None)
 
 
@@ -39,3 +43,18 @@ def _restarted(binding: Binding, tables: Sequence[Table]) -> ChangeObjects | Non
     if not begun:
         return None
     return ChangeObjects(TAG, objects=begun, fresh=frozenset(sequence.oid for sequence in begun))
+
+
+def _check_referred(binding: Binding, tables: Sequence[Table], *, cascade: bool) -> None:
+    """0A000, as in PostgreSQL, for a table that another one refers to, and keeps its rows."""
+    oids = {table.oid for table in tables}
+    for table in tables:
+        for child, _ in children(binding.context.catalog, table.oid):
+            if child.oid in oids:
+                continue
+            if cascade:
+                raise not_supported("TRUNCATE .. CASCADE")
+            message = "cannot truncate a table referenced in a foreign key constraint"
+            detail = f'Table "{child.name}" references "{table.name}".'
+            hint = f'Truncate table "{child.name}" at the same time, or use TRUNCATE ... CASCADE.'
+            raise SqlError("0A000", message, detail=detail, hint=hint)

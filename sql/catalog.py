@@ -66,6 +66,21 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """A foreign key. `columns`: ordinals of its table; `table`: the oid of the other one, and
+    `references` the numbers of its columns. Actions: `no action`, `restrict`, `cascade`, `set
+    null`.
+    """
+
+    name: str
+    columns: tuple[int, ...]
+    table: int
+    references: tuple[int, ...]
+    on_delete: str = "no action"
+    on_update: str = "no action"
+
+
+@dataclass(frozen=True, slots=True)
 class Timeline:
     """A unit of consistency (DESIGN §2). `manual`: it moves by writes and ADVANCE, not by a
     clock. `part`: what tells it from one of that name before; "" if there can be none.
@@ -112,11 +127,28 @@ class Table:
     checks: tuple[Check, ...] = ()
     numbers: int = 0
     """The largest number that a column has had; 0: as many as there are columns."""
+    foreign_keys: tuple[ForeignKey, ...] = ()
+
+    def number_of(self, ordinal: int) -> int:
+        """A column's number, which it keeps for ever."""
+        return self.columns[ordinal].number or ordinal + 1
+
+    def ordinal_of(self, number: int) -> int:
+        """Where the column with this number stands."""
+        return next(at for at in range(len(self.columns)) if self.number_of(at) == number)
 
     @property
     def qualified(self) -> str:
         """Schema and name, for messages."""
         return f"{self.schema}.{self.name}"
+
+    def is_elsewhere(self, other: "Table") -> bool:
+        """Whether another definition has another name, schema or history."""
+        return (self.schema, self.name, self.history_us) != (
+            other.schema,
+            other.name,
+            other.history_us,
+        )
 
     def is_same_but_for_name(self, other: "Table") -> bool:
         """Whether another definition of the table says the same of its rows."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import TypeAlias
 
-from sql.catalog import SYSTEM_TIMELINE, Check, Column, Key, LookUp, Table, Timeline
+from sql.catalog import SYSTEM_TIMELINE, Check, Column, ForeignKey, Key, LookUp, Table, Timeline
 from sql.catalog_objects import CatalogObject, SequenceDefinition
 from sql.plan import Expr, Plan, RelationId, Values
 from sql.types import SqlType
@@ -168,6 +168,14 @@ class CopyOut:
 
 
 @dataclass(frozen=True, slots=True)
+class Redefinition:
+    """A table before and after."""
+
+    before: Table
+    after: Table
+
+
+@dataclass(frozen=True, slots=True)
 class CreateTable:
     """The session gives the table its oid and shard. `exists`: IF NOT EXISTS found one; notice
     only.
@@ -183,6 +191,9 @@ class CreateTable:
     checks: tuple[Check, ...] = ()
     sequences: tuple[tuple[int, SequenceDefinition], ...] = ()
     """Those of serial and identity columns, by ordinal."""
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    parents: tuple[Table, ...] = ()
+    """The tables that they refer to, which are touched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,14 +214,6 @@ class Truncate:
 
     tables: tuple[Table, ...]
     restarted: "ChangeObjects | None" = None
-
-
-@dataclass(frozen=True, slots=True)
-class Redefinition:
-    """A table before and after."""
-
-    before: Table
-    after: Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,10 +260,14 @@ class SetSequence:
 
 @dataclass(frozen=True, slots=True)
 class DropTable:
-    """`missing`: names that IF EXISTS did not find, for the notices."""
+    """`missing`: names that IF EXISTS did not find, for the notices. `changed`: tables that lose
+    foreign keys with CASCADE, of which `cascades` tells.
+    """
 
     tables: tuple[Table, ...]
     missing: tuple[str, ...] = ()
+    changed: tuple[Redefinition, ...] = ()
+    cascades: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,11 +280,13 @@ class CreateSchema:
 
 @dataclass(frozen=True, slots=True)
 class DropSchema:
-    """`tables`: what CASCADE drops with it."""
+    """`tables`, `objects`: what CASCADE drops with it; `changed`: tables that lose foreign keys."""
 
     names: tuple[str, ...]
     tables: tuple[Table, ...] = ()
     missing: tuple[str, ...] = ()
+    objects: tuple[CatalogObject, ...] = ()
+    changed: tuple[Redefinition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +302,8 @@ class Validation:
     column: str | None = None
     constraint: str | None = None
     key: Key | None = None
+    foreign: tuple[tuple[int, ...], Table] | None = None
+    """Of a foreign key: its columns, and the table that they refer to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +323,8 @@ class AlterTable:
     tag: str = "ALTER TABLE"
     objects: tuple[CatalogObject, ...] = ()
     dropped: tuple[CatalogObject, ...] = ()
+    parents: tuple[Table, ...] = ()
+    """Tables that new foreign keys refer to, which are touched."""
     rewrite: Plan | None = None
     sequences: tuple[tuple[int, SequenceDefinition], ...] = ()
     """Those of new serial and identity columns, by ordinal in the table after."""
@@ -466,11 +479,11 @@ class Empty:
 
 
 Bound: TypeAlias = (
-    CreateSequence | CreateObject | ChangeObjects | SetSequence | Query | Modify | Compound | CopyIn | CopyOut
-    | CreateTable | DropTable | CreateSchema | DropSchema | AlterTable | CreateTimeline
-    | DropTimeline | AdvanceTimeline | CreateReadHold | DropReadHold | ExplainTimestamp
-    | Maintenance | CreateTableAs | Truncate | TransactionControl | SetVariable | ShowVariable
-    | ResetVariable | Discard | Explain | Empty
+    CreateSequence | CreateObject | ChangeObjects | SetSequence | Query | Modify | Compound
+    | CopyIn | CopyOut | CreateTable | DropTable | CreateSchema | DropSchema | AlterTable
+    | CreateTimeline | DropTimeline | AdvanceTimeline | CreateReadHold | DropReadHold
+    | ExplainTimestamp | Maintenance | CreateTableAs | Truncate | TransactionControl | SetVariable
+    | ShowVariable | ResetVariable | Discard | Explain | Empty
 )  # fmt: skip
 
 

@@ -62,6 +62,11 @@ def without_column(table: Table, ordinal: int) -> Table:
         columns=(*table.columns[:ordinal], *table.columns[ordinal + 1 :]),
         keys=tuple(_shifted(key, ordinal) for key in table.keys if ordinal not in key.columns),
         checks=tuple(check for check in table.checks if name not in names_in(check)),
+        foreign_keys=tuple(
+            replace(key, columns=tuple(at - (at > ordinal) for at in key.columns))
+            for key in table.foreign_keys
+            if ordinal not in key.columns
+        ),
     )
 
 
@@ -88,8 +93,7 @@ def generated_from(table: Table, name: str) -> Sequence[Column]:
     return [
         column
         for column in table.columns
-        if column.generated is not None
-        and name in column_names(expression_of(column.generated))
+        if column.generated is not None and name in column_names(expression_of(column.generated))
     ]
 
 

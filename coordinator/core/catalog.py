@@ -91,7 +91,16 @@ def apply_changes(
             case RemoveReadHold(name=name):
                 if holds.pop(name, None) is None:
                     raise Stale(f'read hold "{name}" was dropped by a concurrent transaction')
+    if not replayed:
+        _check_references(tables)
     return Catalog(version, frozenset(schemas), tables, timelines, holds, objects)
+
+
+def _check_references(tables: Mapping[tuple[str, str], Table]) -> None:
+    """Whoever is referred to is there."""
+    wanted = {key.table for table in tables.values() for key in table.foreign_keys}
+    if wanted and not wanted <= {table.oid for table in tables.values()}:
+        raise Stale("a table that a foreign key refers to was dropped by a concurrent transaction")
 
 
 def _put_object(

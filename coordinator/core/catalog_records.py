@@ -21,7 +21,7 @@ from coordinator.core.messages import (
     RemoveTimeline,
 )
 from coordinator.core.object_records import decode_object, encode_object
-from sql.catalog import SYSTEM_TIMELINE, Check, Column, Key, ReadHold, Table, Timeline
+from sql.catalog import SYSTEM_TIMELINE, Check, Column, ForeignKey, Key, ReadHold, Table, Timeline
 from sql.types import Interval, SqlType, Value
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
@@ -96,6 +96,7 @@ def _encode_table(table: Table) -> dict[str, Json]:
         "keys": [_encode_key(key) for key in table.keys],
         "checks": [{"name": check.name, "expression": check.expression} for check in table.checks],
         "numbers": table.numbers,
+        "foreign_keys": [_encode_foreign(key) for key in table.foreign_keys],
     }
 
 
@@ -113,6 +114,7 @@ def _decode_table(record: Mapping[str, Json]) -> Table:
     columns = cast("Sequence[Mapping[str, Json]]", record["columns"])
     keys = cast("Sequence[Mapping[str, Json]]", record.get("keys", ()))
     checks = cast("Sequence[Mapping[str, Json]]", record.get("checks", ()))
+    foreign = cast("Sequence[Mapping[str, Json]]", record.get("foreign_keys", ()))
     history = record.get("history_us")
     return Table(
         oid=_integer(record["oid"]),
@@ -126,6 +128,29 @@ def _decode_table(record: Mapping[str, Json]) -> Table:
         keys=tuple(_decode_key(key) for key in keys),
         checks=tuple(_decode_check(check) for check in checks),
         numbers=_integer(record.get("numbers", 0)),
+        foreign_keys=tuple(_decode_foreign(key) for key in foreign),
+    )
+
+
+def _encode_foreign(key: ForeignKey) -> dict[str, Json]:
+    return {
+        "name": key.name,
+        "columns": key.columns,
+        "table": key.table,
+        "references": key.references,
+        "on_delete": key.on_delete,
+        "on_update": key.on_update,
+    }
+
+
+def _decode_foreign(record: Mapping[str, Json]) -> ForeignKey:
+    return ForeignKey(
+        _text(record["name"]),
+        tuple(cast("Sequence[int]", record["columns"])),
+        _integer(record["table"]),
+        tuple(cast("Sequence[int]", record["references"])),
+        _text(record["on_delete"]),
+        _text(record["on_update"]),
     )
 
 

@@ -61,6 +61,14 @@ _NO_CATALOG: Final = Catalog()
 
 
 @dataclass(slots=True)
+class Required:
+    """What foreign keys have looked for in one shard, from `since` on."""
+
+    since: Timestamp
+    reads: ReadSet = field(default_factory=ReadSet)
+
+
+@dataclass(slots=True)
 class Transaction:
     """One open transaction. `tables`: what it read or wrote, as it was bound, by oid."""
 
@@ -87,6 +95,8 @@ class Transaction:
     """Values of rows that it has deleted, for the validation of others; also of undone ones."""
     base: Catalog = _NO_CATALOG
     """The catalog at its timestamp, without its own DDL."""
+    required: dict[ShardId, Required] = field(default_factory=dict[ShardId, Required])
+    """Rows that foreign keys rest on, or that must not come; validated at every level (A8)."""
     altered: dict[ShardId, Timestamp] = field(default_factory=dict[ShardId, Timestamp])
     """Tables that it gives other columns or rules, each since it has seen all their rows (A7)."""
     look_ups: set[LookUp] = field(default_factory=set[LookUp])
@@ -121,6 +131,10 @@ class Transaction:
         assert self.snapshot is not None, "X1: who reads has a snapshot"
         self.tables[table.oid] = table
         shard = ShardId(table.shard)
+        if getattr(predicate, "at_every_level", False):
+            since = Required(self.snapshot.ts)
+            self.required.setdefault(shard, since).reads.add(predicate)
+            return
         look_up = None if predicate is None else predicate.look_up
         if look_up is None:
             self.reads.setdefault(shard, ReadSet()).add(predicate)
@@ -142,6 +156,7 @@ class Transaction:
         if self.snapshot is None:
             return None
         looked_up = [keys.since for keys in self.key_look_ups.values()]
+        looked_up += [keys.since for keys in self.required.values()]
         return min([self.snapshot.ts, *looked_up, *(ts for _, ts in self.locked)])
 
     def write(self, table: Table, batch: WriteBatch, old: OldRows | None = None) -> None:
@@ -181,7 +196,8 @@ class Transaction:
         for change in changes:
             if isinstance(change, PutTable) and change.table.version:
                 before = snapshot.catalog.by_oid(change.table.oid)
-                if before is None or not before.is_same_but_for_name(change.table):
+                touched = before is not None and before.is_elsewhere(change.table)
+                if before is None or not (touched and before.is_same_but_for_name(change.table)):
                     self.altered.setdefault(ShardId(change.table.shard), snapshot.ts)
 
     def _overlay_version(self) -> int:

@@ -17,6 +17,8 @@ INVARIANTS
       free. At a serializable level so is a key that it found free and did not take: it has seen it.
   A7  a transaction that reads at several timestamps (read committed) meets nobody else's version of
       a row that it has changed, nor another row with its key: it fails at the statement.
+  A8  at every level a row that a foreign key of the transaction's rows rests on is still there, and
+      no row has come that refers to one that the transaction took away.
   A7  at every level a table gets other columns or rules only if nobody has written to it since the
       transaction saw its rows.
   A9  at every level what was read under FOR UPDATE or its kin is validated like the reads of A1.
@@ -171,6 +173,7 @@ def conflict(
     """The verdict on what was read (A1), rows to delete (A5) and keys (A8)."""
     return (
         _alter_conflict(txn, recent)
+        or _reference_conflict(txn, recent)
         or _row_conflict(txn, writes, recent)
         or key_conflict(txn, writes, recent)
         or _read_conflict(txn, recent)
@@ -184,6 +187,18 @@ def _alter_conflict(txn: Transaction, recent: Recent) -> Refused | None:
         if recent.wrote(shard, since):
             recent.counts.by_table += 1
             return stale_refusal("a table to be altered was written by a concurrent transaction")
+    return None
+
+
+def _reference_conflict(txn: Transaction, recent: Recent) -> Refused | None:
+    """A8."""
+    budget = Budget()
+    for shard, required in txn.required.items():
+        if not recent.wrote(shard, required.since):
+            continue
+        verdict = recent.look(shard, required.reads.predicates, required.since, budget)
+        if verdict is not Verdict.CLEAR:
+            return recent.refused(txn, shard, verdict)
     return None
 
 

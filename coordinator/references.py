@@ -1,0 +1,279 @@
+"""Foreign keys at the end of a statement: new keys exist, keys that went are referred to no more.
+
+    new rows of the child ──▶ is the key in the parent's view? ──no──▶ 23503
+    rows that the parent lost ─▶ does it still have the key? ─no─▶ children with it ─┬▶ 23503
+                                                       CASCADE, SET NULL: their rows ◀┘
+
+INVARIANTS
+  R1  what is found is found in the transaction's own view, its own writes included, after the whole
+      statement.
+  R2  what was looked at is looked at again by the commit, at every isolation level: a key that was
+      there is still there, and no row has come that refers to one that went (A8 of
+      `core/validation.py`).
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap64
+
+from compute.arrow import table_schema
+from compute.key_index import Place
+from compute.key_predicates import NewKeys, key_text
+from compute.located_rows import fetch
+from compute.required_keys import RequiredKeys
+from compute.row_keys import RowKey, row_keys
+from coordinator.execution import Execution
+from coordinator.row_sink import RowSink, stored_schema
+from coordinator.spilling import buffer_rows
+from sql.bind_foreign_keys import children
+from sql.catalog import ForeignKey, Key, Table
+from sql.catalog_objects import INT_BOUNDS
+from sql.errors import SqlError, not_supported
+from storage.batch import Deletes, ShardView, WriteBatch
+from storage.known_rows import Column
+from storage.types import Source
+
+DELETED: Final = "delete"
+UPDATED: Final = "update"
+MIXED: Final = "mixed"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a statement did to a table. `keyed`: the columns of keys of its new rows; `view`: what
+    `deletes` are named by. `kind`: how its old rows went.
+    """
+
+    table: Table
+    keyed: pa.Table | None
+    deletes: Deletes
+    view: ShardView | None
+    kind: str
+
+
+async def check_references(execution: Execution, changes: Sequence[Change]) -> None:
+    """Raises 23503; does what CASCADE and SET NULL want (R1)."""
+    waiting = list(changes)
+    while waiting:
+        change = waiting.pop(0)
+        waiting += await _parents_lost(execution, change)
+    for change in changes:
+        await _check_new(execution, change)
+
+
+# --- the child's side --------------------------------------------------------------------------
+
+
+async def _check_new(execution: Execution, change: Change) -> None:
+    keyed, table = change.keyed, change.table
+    if keyed is None or not keyed.num_rows:
+        return
+    for foreign in table.foreign_keys:
+        parent = execution.catalog().by_oid(foreign.table)
+        assert parent is not None, "a table that is referred to is not dropped"
+        key = _referenced(parent, foreign)
+        rows = _cast(_columns(keyed, table, foreign.columns), parent, key)
+        new = NewKeys(parent, key, rows)
+        if not new.count:
+            continue
+        view = await _look(execution, parent, new)
+        found = await _locate(execution, view, new)
+        missing = [k for k in row_keys(key, rows) if k is not None and k not in found]
+        if missing:
+            raise _absent(table, parent, foreign, missing[0])
+
+
+def _absent(table: Table, parent: Table, foreign: ForeignKey, values: RowKey) -> SqlError:
+    shown = key_text(table, Key(foreign.name, foreign.columns), values)
+    return SqlError(
+        "23503",
+        f'insert or update on table "{table.name}" violates foreign key constraint '
+        f'"{foreign.name}"',
+        detail=f'Key {shown} is not present in table "{parent.name}".',
+        schema=table.schema,
+        table=table.name,
+        constraint=foreign.name,
+    )
+
+
+# --- the parent's side -------------------------------------------------------------------------
+
+
+async def _parents_lost(execution: Execution, change: Change) -> list[Change]:
+    """Look after the children of rows that went; what that does to them."""
+    if change.view is None or not any(change.deletes.values()):
+        return []
+    found = children(execution.catalog(), change.table.oid)
+    if not found:
+        return []
+    old = await _old_rows(execution, change)
+    done: list[Change] = []
+    for child, foreign in found:
+        more = await _child_of(execution, change, child, foreign, old)
+        if more is not None:
+            done.append(more)
+    return done
+
+
+async def _old_rows(execution: Execution, change: Change) -> pa.Table:
+    assert change.view is not None, "rows that were deleted were seen"
+    places = [(source, row) for source, rows in change.deletes.items() for row in rows]
+    read = execution.services.key_index.read_rows
+    found = await asyncio.to_thread(fetch, change.view, places, read)
+    return found.rows
+
+
+async def _child_of(
+    execution: Execution, change: Change, child: Table, foreign: ForeignKey, old: pa.Table
+) -> Change | None:
+    parent = change.table
+    key = _referenced(parent, foreign)
+    gone = await _gone(execution, parent, key, old)
+    if gone is None:
+        return None
+    own = Key(foreign.name, foreign.columns)
+    wanted = NewKeys(child, own, _cast(gone, child, own))
+    view = await _look(execution, child, wanted)
+    index = execution.services.key_index
+    places = await asyncio.to_thread(index.locate_all, view, wanted)
+    if not places:
+        return None
+    action = _action(change, foreign)
+    if action in ("no action", "restrict"):
+        located = await asyncio.to_thread(fetch, view, places[:1], index.read_rows)
+        (values,) = row_keys(own, located.rows.select(list(foreign.columns)))
+        assert values is not None, "a row that refers to a key has one"
+        raise _referred_to(parent, child, foreign, key, values, action)
+    if action == "cascade":
+        return _cascaded(execution, change, child, view, places)
+    return await _set_null(execution, child, foreign, view, places)
+
+
+def _action(change: Change, foreign: ForeignKey) -> str:
+    if change.kind == MIXED and foreign.on_delete != foreign.on_update:
+        raise not_supported("MERGE of rows whose foreign keys treat DELETE and UPDATE differently")
+    return foreign.on_delete if change.kind == DELETED else foreign.on_update
+
+
+def _referred_to(
+    parent: Table, child: Table, foreign: ForeignKey, key: Key, values: RowKey, action: str
+) -> SqlError:
+    shown = key_text(parent, key, values)
+    strict = action == "restrict"
+    setting = "RESTRICT setting of " if strict else ""
+    still = "is referenced" if strict else "is still referenced"
+    return SqlError(
+        "23001" if strict else "23503",
+        f'update or delete on table "{parent.name}" violates {setting}foreign key constraint '
+        f'"{foreign.name}" on table "{child.name}"',
+        detail=f'Key {shown} {still} from table "{child.name}".',
+        schema=child.schema,
+        table=child.name,
+        constraint=foreign.name,
+    )
+
+
+async def _gone(execution: Execution, parent: Table, key: Key, old: pa.Table) -> pa.Table | None:
+    """The keys that the parent had, and has no more."""
+    fields = [parent.columns[ordinal].field for ordinal in key.columns]
+    rows = old.select(list(key.columns)).rename_columns(fields)
+    new = NewKeys(parent, key, rows)
+    if not new.count:
+        return None
+    view = await _look(execution, parent, new)
+    left = await _locate(execution, view, new)
+    keys = row_keys(key, rows)
+    chosen = [at for at, value in enumerate(keys) if value is not None and value not in left]
+    return rows.take(pa.array(chosen, pa.int64())) if chosen else None
+
+
+def _deletes(places: Sequence[Place]) -> dict[Source, BitMap64]:
+    deletes: dict[Source, BitMap64] = {}
+    for source, row in places:
+        deletes.setdefault(source, BitMap64()).add(row)
+    return deletes
+
+
+def _cascaded(
+    execution: Execution, change: Change, child: Table, view: ShardView, places: Sequence[Place]
+) -> Change:
+    if change.kind != DELETED:
+        raise not_supported("ON UPDATE CASCADE of a key that rows refer to")
+    deletes = _deletes(places)
+    buffer_rows(execution, child, WriteBatch(deletes=deletes))
+    return Change(child, None, deletes, view, DELETED)
+
+
+async def _set_null(
+    execution: Execution,
+    child: Table,
+    foreign: ForeignKey,
+    view: ShardView,
+    places: Sequence[Place],
+) -> Change:
+    index = execution.services.key_index
+    located = await asyncio.to_thread(fetch, view, places, index.read_rows)
+    sink = RowSink.of(execution, child)
+    schema = stored_schema(child)
+    columns = [
+        pa.nulls(len(places), field.type)
+        if ordinal in foreign.columns
+        else located.rows.column(ordinal).combine_chunks().cast(field.type)
+        for ordinal, field in enumerate(schema)
+    ]
+    await sink.take(pa.RecordBatch.from_arrays(columns, schema=schema))
+    deletes = _deletes(places)
+    buffer_rows(execution, child, await sink.finish(deletes))
+    return Change(child, sink.keyed, deletes, view, UPDATED)
+
+
+# --- looking -----------------------------------------------------------------------------------
+
+
+def _referenced(parent: Table, foreign: ForeignKey) -> Key:
+    ordinals = tuple(parent.ordinal_of(number) for number in foreign.references)
+    return Key(foreign.name, ordinals)
+
+
+def _columns(keyed: pa.Table, table: Table, ordinals: Sequence[int]) -> pa.Table:
+    return keyed.select([table.columns[ordinal].field for ordinal in ordinals])
+
+
+def _cast(rows: pa.Table, table: Table, key: Key) -> pa.Table:
+    """Values of one side as the other side stores them; NULL for what does not fit there."""
+    schema = table_schema([table.columns[ordinal] for ordinal in key.columns])
+    arrays = [
+        _fitted(column, table.columns[ordinal].type.name, field.type)
+        for ordinal, column, field in zip(key.columns, rows.columns, schema, strict=True)
+    ]
+    return pa.table(arrays, names=schema.names)
+
+
+def _fitted(column: Column, name: str, type_: pa.DataType) -> Column:
+    if column.type == type_:
+        return column
+    if name in INT_BOUNDS:
+        low, high = (pa.scalar(bound, pa.int64()) for bound in INT_BOUNDS[name])
+        wide = column.cast(pa.int64())
+        fits = pc.and_(pc.greater_equal(wide, low), pc.less_equal(wide, high))
+        column = pc.if_else(fits, wide, pa.scalar(None, pa.int64()))
+    return column.cast(type_)
+
+
+async def _look(execution: Execution, table: Table, keys: NewKeys) -> ShardView:
+    """The table as the transaction sees it now; the commit looks for these keys again (R2)."""
+    ts = await execution.transaction.timestamp([table])
+    coordination = execution.services.coordination
+    predicate = RequiredKeys(keys.predicate())
+    (view,) = await coordination.scan(execution.transaction.id, ts, [table], [predicate])
+    return view
+
+
+async def _locate(execution: Execution, view: ShardView, keys: NewKeys) -> set[RowKey]:
+    index = execution.services.key_index
+    return set(await asyncio.to_thread(index.locate, view, keys, {}))

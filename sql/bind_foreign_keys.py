@@ -1,0 +1,271 @@
+"""FOREIGN KEY of CREATE and ALTER TABLE, and what depends on one.
+
+INVARIANTS
+  F1  a foreign key refers to all columns of a key of the other table, of types that compare as they
+      are stored.
+  F2  whoever adds one touches the other table, too: what was bound without it does not commit.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sql.bind_calls import operator
+from sql.bind_checks import constraint_names
+from sql.bind_from import scan
+from sql.bind_keys import joined_name
+from sql.binding import Binding
+from sql.catalog import Catalog, ForeignKey, Key, Table
+from sql.errors import SqlError, not_supported
+from sql.look_up import look_up, refuse_system_change
+from sql.plan import (
+    BoolOp,
+    ColumnRef,
+    Const,
+    Expr,
+    Filter,
+    IsTest,
+    Join,
+    JoinKind,
+    Limit,
+    Logical,
+    Plan,
+    Project,
+    Scan,
+    Test,
+)
+from sql.statements import Redefinition, Validation
+from sql.syntax import Node, at, strings
+from sql.traverse import pruned
+from sql.types import BOOL, INT8, SqlType, display
+
+ITSELF: Final = 0
+"""The oid of a table that is being made, which refers to itself."""
+
+_ACTIONS: Final = {"a": "no action", "r": "restrict", "c": "cascade", "n": "set null"}
+_INTEGERS: Final = frozenset({"int2", "int4", "int8"})
+_TEXTS: Final = frozenset({"text", "varchar"})
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignNode:
+    """A foreign key as it was written; `column`: of the column that it stands at."""
+
+    node: Node
+    column: str | None = None
+
+
+def bind_foreign_keys(
+    binding: Binding, table: Table, nodes: Sequence[ForeignNode]
+) -> tuple[tuple[ForeignKey, ...], tuple[Table, ...]]:
+    """More foreign keys of a table that has everything else, and the other tables."""
+    made: list[ForeignKey] = []
+    parents: dict[int, Table] = {}
+    taken = {*constraint_names(table)}
+    for foreign in nodes:
+        parent = _parent(binding, table, foreign.node)
+        key = _foreign_key(table, parent, foreign, taken)
+        taken.add(key.name)
+        made.append(key)
+        if parent.oid != table.oid:
+            parents[parent.oid] = parent
+    return tuple(made), tuple(parents.values())
+
+
+def _parent(binding: Binding, table: Table, node: Node) -> Table:
+    relation = node.pktable
+    name, schema = relation.relname, relation.schemaname
+    itself = schema in (None, table.schema) and name == table.name
+    found = table if itself else look_up(binding, name, schema=schema)
+    if found is None:
+        shown = name if schema is None else f"{schema}.{name}"
+        raise SqlError("42P01", f'relation "{shown}" does not exist')
+    if not itself:
+        refuse_system_change(found)
+    if found.timeline != table.timeline:
+        raise not_supported("a foreign key between timelines", at(node.location))
+    return found
+
+
+def _foreign_key(
+    table: Table, parent: Table, foreign: ForeignNode, taken: Collection[str]
+) -> ForeignKey:
+    node = foreign.node
+    place = at(node.location)
+    for used, what in (
+        (node.deferrable or node.initdeferred, "DEFERRABLE"),
+        (node.fk_matchtype == "f", "MATCH FULL"),
+        (node.fk_matchtype == "p", "MATCH PARTIAL"),
+        (node.fk_del_set_cols, "SET NULL of some columns"),
+        (node.fk_with_period, "PERIOD"),
+        (node.fk_del_action == "d" or node.fk_upd_action == "d", "SET DEFAULT"),
+        (node.is_enforced is False, "NOT ENFORCED"),
+    ):
+        if used:
+            raise not_supported(what, place)
+    names = [foreign.column] if foreign.column is not None else strings(node.fk_attrs)
+    columns = _ordinals(table, names)
+    references = _references(parent, node)
+    if len(columns) != len(references):
+        message = "number of referencing and referenced columns for foreign key disagree"
+        raise SqlError("42830", message)
+    name = node.conname or _made_name(table.name, "_".join(names), taken)
+    if node.conname in taken:
+        message = f'constraint "{name}" for relation "{table.name}" already exists'
+        raise SqlError("42710", message)
+    _check_types(table, parent, name, columns, references)
+    return ForeignKey(
+        name,
+        columns,
+        parent.oid,
+        tuple(parent.number_of(at_) for at_ in references),
+        _ACTIONS[node.fk_del_action],
+        _ACTIONS[node.fk_upd_action],
+    )
+
+
+def _made_name(table: str, columns: str, taken: Collection[str]) -> str:
+    number = 0
+    while (name := joined_name(table, columns, f"fkey{number or ''}")) in taken:
+        number += 1
+    return name
+
+
+def _ordinals(table: Table, names: Sequence[str]) -> tuple[int, ...]:
+    by_name = {column.name: ordinal for ordinal, column in enumerate(table.columns)}
+    for name in names:
+        if name not in by_name:
+            message = f'column "{name}" referenced in foreign key constraint does not exist'
+            raise SqlError("42703", message)
+    return tuple(by_name[name] for name in names)
+
+
+def _references(parent: Table, node: Node) -> tuple[int, ...]:
+    """The columns referred to (F1)."""
+    names = strings(node.pk_attrs)
+    if not names:
+        primary = [key for key in parent.keys if key.primary]
+        if not primary:
+            message = f'there is no primary key for referenced table "{parent.name}"'
+            raise SqlError("42704", message)
+        return primary[0].columns
+    columns = _ordinals(parent, names)
+    if not any(sorted(key.columns) == sorted(columns) for key in parent.keys):
+        message = (
+            "there is no unique constraint matching given keys for referenced table "
+            f'"{parent.name}"'
+        )
+        raise SqlError("42830", message)
+    return columns
+
+
+def _check_types(
+    table: Table, parent: Table, name: str, columns: Sequence[int], references: Sequence[int]
+) -> None:
+    for own, other in zip(columns, references, strict=True):
+        one, two = table.columns[own], parent.columns[other]
+        if _same_family(one.type, two.type):
+            if one.type.size > two.type.size:
+                raise not_supported("a foreign key of a wider type than the key it refers to")
+            continue
+        message = f'foreign key constraint "{name}" cannot be implemented'
+        detail = (
+            f'Key columns "{one.name}" of the referencing table and "{two.name}" of the '
+            f"referenced table are of incompatible types: {display(SqlType(one.type.name))} and "
+            f"{display(SqlType(two.type.name))}."
+        )
+        raise SqlError("42804", message, detail=detail)
+
+
+def _same_family(one: SqlType, two: SqlType) -> bool:
+    if one.name == two.name:
+        return one.name != "numeric" or one.scale == two.scale
+    return {one.name, two.name} <= _INTEGERS or {one.name, two.name} <= _TEXTS
+
+
+# --- what depends on it ------------------------------------------------------------------------
+
+
+def children(catalog: Catalog, oid: int) -> list[tuple[Table, ForeignKey]]:
+    """The foreign keys that refer to a table."""
+    return [
+        (table, key)
+        for table in sorted(catalog.tables.values(), key=lambda table: table.oid)
+        for key in table.foreign_keys
+        if key.table == oid
+    ]
+
+
+def dependents(catalog: Catalog, dropped: Collection[int]) -> list[tuple[Table, ForeignKey, Table]]:
+    """Foreign keys of other tables that refer to these: child, key, parent."""
+    by_oid = {table.oid: table for table in catalog.tables.values()}
+    return [
+        (child, key, by_oid[oid])
+        for oid in dropped
+        for child, key in children(catalog, oid)
+        if child.oid not in dropped
+    ]
+
+
+def without_keys(found: Sequence[tuple[Table, ForeignKey, Table]]) -> tuple[Redefinition, ...]:
+    """The children without these foreign keys."""
+    gone: dict[int, tuple[Table, set[str]]] = {}
+    for child, key, _ in found:
+        gone.setdefault(child.oid, (child, set()))[1].add(key.name)
+    return tuple(
+        Redefinition(
+            child,
+            replace(
+                child,
+                foreign_keys=tuple(k for k in child.foreign_keys if k.name not in names),
+                version=child.version + 1,
+            ),
+        )
+        for child, names in gone.values()
+    )
+
+
+def refers_to(parent: Table, foreign: ForeignKey, key: Key) -> bool:
+    """Whether a foreign key rests on this key of the other table."""
+    numbers = sorted(parent.number_of(ordinal) for ordinal in key.columns)
+    return numbers == sorted(foreign.references)
+
+
+# --- validation --------------------------------------------------------------------------------
+
+
+def foreign_validation(
+    binding: Binding, table: Table, parent: Table, key: ForeignKey
+) -> Validation:
+    """Rows whose key is not in the other table."""
+    child, other = scan(binding, table), scan(binding, parent)
+    own = _refs(child, key.columns)
+    theirs = _refs(other, [parent.ordinal_of(number) for number in key.references])
+    pairs = zip(own, theirs, strict=True)
+    equal = [operator(binding, "=", pair, [None, None], None) for pair in pairs]
+    join = Join(JoinKind.LEFT, child, other, _all(equal))
+    absent = [IsTest(Test.IS_NULL, theirs[0], BOOL)]
+    present = [IsTest(Test.IS_NOT_NULL, ref, BOOL) for ref in own]
+    plan: Plan = Filter(join, _all([*absent, *present]))
+    shown = tuple(
+        [
+            binding.new_column(table.columns[at_].name, table.columns[at_].type)
+            for at_ in key.columns
+        ]
+    )
+    plan = Limit(Project(plan, shown, tuple(own)), Const(1, INT8), None)
+    message = (
+        f'insert or update on table "{table.name}" violates foreign key constraint "{key.name}"'
+    )
+    return Validation(
+        pruned(plan), "23503", message, constraint=key.name, foreign=(key.columns, parent)
+    )
+
+
+def _refs(scanned: Scan, ordinals: Sequence[int]) -> list[Expr]:
+    columns = [scanned.columns[ordinal] for ordinal in ordinals]
+    return [ColumnRef(column.id, column.type) for column in columns]
+
+
+def _all(parts: Sequence[Expr]) -> Expr:
+    return parts[0] if len(parts) == 1 else Logical(BoolOp.AND, tuple(parts), BOOL)
