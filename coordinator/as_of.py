@@ -9,11 +9,14 @@ from dataclasses import replace
 
 from pglast import ast
 
+from coordinator.execute_modify import tables_of
 from coordinator.execution import Execution
 from coordinator.time_value import timestamp_in
+from sql.catalog import SYSTEM_TIMELINE, Table
 from sql.errors import SqlError, not_supported
 from sql.parse import Statement, parse
-from sql.statements import Prepared, Query
+from sql.statements import Compound, CopyOut, CreateTableAs, Modify, Prepared, Query
+from sql.system_relations import is_system
 from storage.types import Timestamp
 
 
@@ -53,3 +56,22 @@ def _probe(statement: Statement, *, to_timestamp: bool) -> Statement:
     # Places below 0: a probe must not be taken for the statement itself by the plan cache.
     offset = -2 if to_timestamp else -1
     return replace(statement, node=template.node, as_of=None, as_of_at_least=False, offset=offset)
+
+
+def elsewhere(prepared: Prepared) -> tuple[Table, ...]:
+    """The tables of other timelines than `system`, of a statement that asks for the session."""
+    if not prepared.rebind:
+        return ()
+    tables: tuple[Table, ...]
+    match prepared.bound:
+        case Query(tables=tables) | CopyOut(query=Query(tables=tables)):
+            pass
+        case Modify() | Compound() as bound:
+            tables = tables_of(bound)
+        case CreateTableAs(tables=tables):
+            pass
+        case _:
+            return ()
+    return tuple(
+        table for table in tables if table.timeline != SYSTEM_TIMELINE.name and not is_system(table)
+    )

@@ -485,17 +485,11 @@ class Driver:
 
     async def next_values(self, sequence: SequenceDefinition, count: int) -> Sequence[int]:
         """See Coordination."""
-        try:
-            return await self._sequences.take(sequence, count)
-        except StorageError as error:
-            raise storage_failure(error) from error
+        return await self._sequences.take(sequence, count)
 
     async def set_value(self, sequence: SequenceDefinition, value: int, *, called: bool) -> None:
         """See Coordination."""
-        try:
-            await self._sequences.set(sequence, value, called=called)
-        except StorageError as error:
-            raise storage_failure(error) from error
+        await self._sequences.set(sequence, value, called=called)
 
     async def commit(self, txn: TransactionId) -> Timestamp:
         """See Coordination."""

@@ -21,9 +21,9 @@ from coordinator.pgwire.arrow_types import to_values
 from coordinator.row_sink import RowSink
 from coordinator.spilling import write_rows
 from sql.catalog import Table
+from sql.definition_statements import Redefinition, Validation
 from sql.errors import SqlError
 from sql.plan import Plan
-from sql.statements import Redefinition, Validation
 from sql.text_output import format_text
 from storage.batch import WriteBatch
 

@@ -23,22 +23,19 @@ from coordinator.pgwire.messages import Severity
 from coordinator.time_value import time_value
 from sql.catalog import ReadHold, Table
 from sql.catalog_objects import CatalogObject, SequenceDefinition
+from sql.definition_statements import ChangeObjects, CreateObject, CreateSequence, Redefinition
 from sql.errors import SqlError
 from sql.statements import (
     AdvanceTimeline,
     AlterTable,
-    ChangeObjects,
-    CreateObject,
     CreateReadHold,
     CreateSchema,
-    CreateSequence,
     CreateTable,
     CreateTimeline,
     DropReadHold,
     DropSchema,
     DropTable,
     DropTimeline,
-    Redefinition,
 )
 
 Definition: TypeAlias = (

@@ -15,8 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from coordinator.errors import storage_failure
 from sql.catalog_objects import SequenceDefinition
 from sql.errors import SqlError
+from storage.errors import StorageError
 from storage.stash import Put, Stash
 from storage.types import Epoch
 
@@ -90,7 +92,10 @@ class SequenceValues:
 
     async def _last(self, sequence: SequenceDefinition) -> int | None:
         """The value before the next one; None: the next one is the first."""
-        stored = await self._stash.read(COLLECTION, sequence.state)
+        try:
+            stored = await self._stash.read(COLLECTION, sequence.state)
+        except StorageError as error:
+            raise storage_failure(error) from error
         if stored is None:
             return None
         state = json.loads(stored)
@@ -99,7 +104,10 @@ class SequenceValues:
 
     async def _persist(self, sequence: SequenceDefinition, value: int, *, called: bool) -> None:
         state = json.dumps({"value": value, "called": called}).encode()
-        await self._stash.transact(self._epoch, [Put(COLLECTION, sequence.state, state)])
+        try:
+            await self._stash.transact(self._epoch, [Put(COLLECTION, sequence.state, state)])
+        except StorageError as error:
+            raise storage_failure(error) from error
 
 
 def _following(sequence: SequenceDefinition, last: int | None, count: int) -> list[int]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, assert_never
 
-from coordinator.as_of import as_of_timestamp
+from coordinator.as_of import as_of_timestamp, elsewhere
 from coordinator.blind_insert import insert_alone
 from coordinator.coordination import RequestRefused
 from coordinator.core.messages import RefusedReason, Snapshot
@@ -44,6 +44,7 @@ from coordinator.transaction import failed_transaction
 from coordinator.variable_table import product_version
 from sql.bind import BindContext
 from sql.catalog import SYSTEM_TIMELINE, Catalog, Table
+from sql.definition_statements import ChangeObjects, CreateObject, CreateSequence
 from sql.errors import SqlError, not_supported
 from sql.own_statements import ExplainTimestampNode
 from sql.parse import Statement
@@ -51,14 +52,11 @@ from sql.statements import (
     AdvanceTimeline,
     AlterTable,
     Bound,
-    ChangeObjects,
     Compound,
     CopyIn,
     CopyOut,
-    CreateObject,
     CreateReadHold,
     CreateSchema,
-    CreateSequence,
     CreateTable,
     CreateTableAs,
     CreateTimeline,
@@ -335,7 +333,7 @@ class StatementRunner:
             snapshot = await self._past(request, execution, snapshot)
             as_of = snapshot.ts
         prepared = self._bind(request.statement, snapshot.catalog, request.declared, ts=snapshot.ts)
-        elsewhere = _elsewhere(prepared) if as_of is None else ()
+        elsewhere = elsewhere(prepared) if as_of is None else ()
         if elsewhere:
             # meridian_now() is of the timeline that the statement reads in.
             ts = await self._transaction.timestamp(elsewhere)
@@ -477,25 +475,6 @@ class StatementRunner:
             template.notice,
             parameters,
         )
-
-
-def _elsewhere(prepared: Prepared) -> tuple[Table, ...]:
-    """The tables of other timelines than `system`, of a statement that asks for the session."""
-    if not prepared.rebind:
-        return ()
-    tables: tuple[Table, ...]
-    match prepared.bound:
-        case Query(tables=tables) | CopyOut(query=Query(tables=tables)):
-            pass
-        case Modify() | Compound() as bound:
-            tables = tables_of(bound)
-        case CreateTableAs(tables=tables):
-            pass
-        case _:
-            return ()
-    return tuple(
-        table for table in tables if table.timeline != SYSTEM_TIMELINE.name and not is_system(table)
-    )
 
 
 def ends_block(bound: Bound) -> bool:

@@ -43,6 +43,7 @@ from sql.bind_truncate import truncate
 from sql.bind_update import delete, update
 from sql.binding import BindContext, Binding
 from sql.constant_places import constant_places as find_constant_places
+from sql.definition_statements import ChangeObjects, CreateObject, CreateSequence
 from sql.errors import SqlError, not_supported, stack_depth
 from sql.explain import explain_options
 from sql.own_statements import (
@@ -60,14 +61,11 @@ from sql.statements import (
     AdvanceTimeline,
     AlterTable,
     Bound,
-    ChangeObjects,
     Compound,
     CopyIn,
     CopyOut,
-    CreateObject,
     CreateReadHold,
     CreateSchema,
-    CreateSequence,
     CreateTable,
     CreateTableAs,
     CreateTimeline,

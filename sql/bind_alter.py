@@ -13,9 +13,10 @@ from sql.bind_definitions import SYSTEM_SCHEMAS, check_schema_name
 from sql.bind_sequence_definitions import renamed_sequence
 from sql.binding import Binding
 from sql.catalog import Table
+from sql.definition_statements import ChangeObjects, Redefinition
 from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema, undefined_table
 from sql.look_up import check_database, look_up, refuse_system_change, schema_exists
-from sql.statements import AlterTable, ChangeObjects, Redefinition
+from sql.statements import AlterTable
 from sql.syntax import Node
 from sql.table_changes import index_with_name, with_name
 

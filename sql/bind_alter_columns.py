@@ -14,50 +14,41 @@ INVARIANTS
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final
 
 from pglast.enums import AlterTableType, ConstrType, DropBehavior
 
+from sql.altering import Altering
+from sql.bind_alter_references import check_referred
+from sql.bind_alter_types import alter_type
 from sql.bind_checks import CheckNode, bind_checks
-from sql.bind_columns import Parts, column_default, column_of, refuse_type
+from sql.bind_columns import Parts, column_default, column_of
 from sql.bind_definitions import history_option
 from sql.bind_foreign_keys import (
     ForeignNode,
     bind_foreign_keys,
-    children,
     foreign_validation,
-    refers_to,
 )
-from sql.bind_from import scan, table_item
+from sql.bind_from import scan
 from sql.bind_generated import with_generated
 from sql.bind_keys import KEY_KINDS, KeyNode, bind_keys
 from sql.binding import Binding
-from sql.catalog import Column, Key, Table
-from sql.catalog_objects import INT_BOUNDS, CatalogObject, SequenceDefinition
-from sql.coerce import ASSIGNMENT, coerce, stored
+from sql.catalog import Key, Table
 from sql.column_expressions import (
-    bound_check,
-    bound_default,
-    check_scope,
-    expression_of,
     row_default,
 )
-from sql.errors import SqlError, mismatch, not_supported
-from sql.names import type_of
-from sql.plan import ColumnRef, Const, Expr, Plan, PlanColumn, Project, Scan
-from sql.scope import Scope
-from sql.statements import AlterTable, Redefinition, Validation
+from sql.definition_statements import Redefinition
+from sql.errors import SqlError, not_supported
+from sql.plan import ColumnRef, Const, Expr, Plan, PlanColumn, Project
+from sql.statements import AlterTable
 from sql.syntax import Node, at
 from sql.table_changes import (
     generated_from,
     index_names,
     with_column,
-    with_definition,
-    with_other_values,
     without_column,
 )
-from sql.types import SqlType, display
 from sql.validations import validations
 
 _A: Final = AlterTableType
@@ -73,45 +64,6 @@ _PASSES: Final = {
     _A.AT_AddConstraint: 6,
     _A.AT_ColumnDefault: 7,
 }
-
-
-@dataclass(slots=True)
-class Altering:
-    """A table on its way: what each of its columns is made of, and what is to be looked at."""
-
-    binding: Binding
-    before: Table
-    table: Table
-    source: Scan
-    values: list[Expr]
-    rewrites: bool = False
-    required: list[str] = field(default_factory=list[str])
-    checks: list[str] = field(default_factory=list[str])
-    keys: list[KeyNode] = field(default_factory=list[KeyNode])
-    foreign: list[ForeignNode] = field(default_factory=list[ForeignNode])
-    looked: list[Validation] = field(default_factory=list[Validation])
-    new_checks: list[CheckNode] = field(default_factory=list[CheckNode])
-    sequences: dict[str, SequenceDefinition] = field(default_factory=dict[str, SequenceDefinition])
-    dropped: list[CatalogObject] = field(default_factory=list[CatalogObject])
-    notices: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-
-    def ordinal(self, name: str) -> int:
-        """A column's place, or 42703."""
-        for place, column in enumerate(self.table.columns):
-            if column.name == name:
-                return place
-        message = f'column "{name}" of relation "{self.table.name}" does not exist'
-        raise SqlError("42703", message)
-
-    def column(self, name: str) -> Column:
-        """A column, or 42703."""
-        return self.table.columns[self.ordinal(name)]
-
-    def define(self, name: str, change: Callable[[Column], Column]) -> None:
-        """Change a column's properties."""
-        ordinal = self.ordinal(name)
-        column = change(self.table.columns[ordinal])
-        self.table = with_definition(self.table, ordinal, column)
 
 
 def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> AlterTable:
@@ -130,7 +82,7 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
     _add_constraints(work)
     foreign, parents = bind_foreign_keys(binding, work.table, work.foreign)
     work.table = replace(work.table, foreign_keys=(*work.table.foreign_keys, *foreign))
-    _check_referred(work)
+    check_referred(work)
     after = replace(work.table, version=table.version + 1)
     by_oid = {parent.oid: parent for parent in (*parents, after)}
     told = validations(binding, after, work.required, work.checks, _new_keys(work))
@@ -286,104 +238,6 @@ def _drop_not_null(work: Altering, command: Node) -> None:
     work.define(command.name, lambda column: replace(column, not_null=False))
 
 
-def _alter_type(work: Altering, command: Node) -> None:
-    node = command.def_
-    ordinal = work.ordinal(command.name)
-    column = work.table.columns[ordinal]
-    if node.collClause is not None:
-        raise not_supported("COLLATE", at(node.collClause.location))
-    type_ = type_of(node.typeName)
-    refuse_type(node, type_)
-    if column.identity or column.generated is not None or column.sequence:
-        _refuse_typed(column, type_, node)
-    value = _converted(work, column, type_, node.raw_default, ordinal)
-    altered = _with_default_of(work, column, type_)
-    if node.raw_default is None and _keeps_values(column.type, type_):
-        work.table = with_definition(work.table, ordinal, altered)
-    else:
-        work.table = with_other_values(work.table, ordinal, altered)
-        work.values[ordinal] = value
-        work.rewrites = True
-    _recheck(work, column.name)
-
-
-def _refuse_typed(column: Column, type_: SqlType, node: Node) -> None:
-    """What a column that makes its own values cannot become."""
-    if column.identity and type_.name not in INT_BOUNDS:
-        raise SqlError("22023", "identity column type must be smallint, integer, or bigint")
-    if column.generated is not None:
-        raise not_supported("another type of a generated column", at(node.typeName.location))
-
-
-def _keeps_values(old: SqlType, new: SqlType) -> bool:
-    """Whether every value of the old type is stored as one of the new, and is one."""
-    if old == new:
-        return True
-    if old.name not in ("varchar", "text") or new.name not in ("varchar", "text"):
-        return False
-    return new.length is None or (old.length is not None and old.length <= new.length)
-
-
-def _converted(
-    work: Altering, column: Column, type_: SqlType, using: Node | None, ordinal: int
-) -> Expr:
-    """The new value of a row, as its column stores it."""
-    binding, expr = work.binding, work.values[ordinal]
-    if using is not None:
-        item = table_item(work.source, work.before, None)
-        scope = Scope(clause="transform expressions", items=[item])
-        expr = binding.expression(scope, using)
-    done = coerce(binding, expr, using, type_, ASSIGNMENT)
-    if done is not None:
-        return stored(binding, done, type_)
-    shown = display(SqlType(type_.name))
-    if using is None:
-        message = f'column "{column.name}" cannot be cast automatically to type {shown}'
-        hint = f'You might need to specify "USING {_quoted(column.name)}::{display(type_)}".'
-    else:
-        message = (
-            f'result of USING clause for column "{column.name}" cannot be cast automatically '
-            f"to type {shown}"
-        )
-        hint = "You might need to add an explicit cast."
-    raise mismatch(message, hint=hint)
-
-
-def _quoted(name: str) -> str:
-    plain = name.isidentifier() and name == name.lower()
-    return name if plain else '"' + name.replace('"', '""') + '"'
-
-
-def _with_default_of(work: Altering, column: Column, type_: SqlType) -> Column:
-    """The column with another type, and its default converted."""
-    altered = replace(column, type=type_)
-    if not column.has_default:
-        return altered
-    if column.expression is not None:
-        bound_default(work.binding, altered, expression_of(column.expression))
-        return altered
-    done = coerce(work.binding, Const(column.default, column.type), None, type_, ASSIGNMENT)
-    made = None if done is None else stored(work.binding, done, type_)
-    if not isinstance(made, Const):
-        message = (
-            f'default for column "{column.name}" cannot be cast automatically to type '
-            f"{display(type_)}"
-        )
-        raise mismatch(message)
-    return replace(altered, default=made.value)
-
-
-def _recheck(work: Altering, name: str) -> None:
-    """Checks that name a column of another type must still have a meaning, and hold."""
-    from sql.table_changes import names_in
-
-    for check in work.table.checks:
-        if name in names_in(check):
-            _, scope = check_scope(work.binding, work.table)
-            bound_check(work.binding, scope, expression_of(check.expression))
-            work.checks.append(check.name)
-
-
 # --- constraints -------------------------------------------------------------------------------
 
 
@@ -433,36 +287,6 @@ def _add_keys(work: Altering) -> None:
     work.required += [c.name for c in columns if c.not_null and c.name in was]
     ordered = sorted((*table.keys, *keys), key=lambda key: not key.primary)
     work.table = replace(table, columns=columns, keys=tuple(ordered))
-
-
-def _check_referred(work: Altering) -> None:
-    """2BP01 if a key goes that foreign keys of others rest on; 0A000 for other types of theirs."""
-    before, after = work.before, work.table
-    catalog = work.binding.context.catalog
-    for child, foreign in children(catalog, before.oid):
-        numbers = {after.number_of(at): column for at, column in enumerate(after.columns)}
-        for number in foreign.references:
-            old = before.columns[before.ordinal_of(number)]
-            if number in numbers and numbers[number].type != old.type:
-                raise not_supported("another type of a column that a foreign key refers to")
-        whole = all(number in numbers for number in foreign.references)
-        kept = whole and any(refers_to(after, foreign, key) for key in after.keys)
-        if kept or (child.oid == before.oid and foreign not in after.foreign_keys):
-            continue
-        (key, *_) = [key for key in before.keys if refers_to(before, foreign, key)]
-        message = (
-            f"cannot drop constraint {key.name} on table {before.name} because other objects "
-            "depend on it"
-        )
-        detail = f"constraint {foreign.name} on table {child.name} depends on index {key.name}"
-        hint = "Use DROP ... CASCADE to drop the dependent objects too."
-        raise SqlError("2BP01", message, detail=detail, hint=hint)
-    for foreign in after.foreign_keys:
-        for ordinal in foreign.columns:
-            column = after.columns[ordinal]
-            same = [c for c in before.columns if c.field == column.field]
-            if foreign in before.foreign_keys and (not same or same[0].type != column.type):
-                raise not_supported("another type of a column of a foreign key")
 
 
 def _drop_constraint(work: Altering, command: Node) -> None:
@@ -526,7 +350,7 @@ _ACTIONS: Final[dict[AlterTableType, Callable[[Altering, Node], None]]] = {
     _A.AT_ColumnDefault: _set_default,
     _A.AT_SetNotNull: _set_not_null,
     _A.AT_DropNotNull: _drop_not_null,
-    _A.AT_AlterColumnType: _alter_type,
+    _A.AT_AlterColumnType: alter_type,
     _A.AT_AddConstraint: _add_constraint,
     _A.AT_DropConstraint: _drop_constraint,
     _A.AT_ValidateConstraint: _validate,

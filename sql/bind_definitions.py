@@ -20,6 +20,7 @@ from sql.bind_keys import KEY_KINDS, KeyNode, bind_keys
 from sql.binding import Binding
 from sql.catalog import SYSTEM_TIMELINE, Column, ForeignKey, Table
 from sql.catalog_objects import CatalogObject, IndexDefinition, SequenceDefinition
+from sql.definition_statements import ChangeObjects
 from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema
 from sql.interval_input import parse_interval
 from sql.look_up import (
@@ -29,7 +30,7 @@ from sql.look_up import (
     relation_exists,
     schema_exists,
 )
-from sql.statements import ChangeObjects, CreateSchema, CreateTable, DropSchema, DropTable
+from sql.statements import CreateSchema, CreateTable, DropSchema, DropTable
 from sql.syntax import Node, at, is_a, strings
 from sql.system_relations import SYSTEM_SCHEMA
 

@@ -16,6 +16,7 @@ from sql.bind_from import scan
 from sql.bind_keys import joined_name
 from sql.binding import Binding
 from sql.catalog import Catalog, ForeignKey, Key, Table
+from sql.definition_statements import Redefinition, Validation
 from sql.errors import SqlError, not_supported
 from sql.look_up import look_up, refuse_system_change
 from sql.plan import (
@@ -34,7 +35,6 @@ from sql.plan import (
     Scan,
     Test,
 )
-from sql.statements import Redefinition, Validation
 from sql.syntax import Node, at, strings
 from sql.traverse import pruned
 from sql.types import BOOL, INT8, SqlType, display

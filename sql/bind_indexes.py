@@ -17,9 +17,10 @@ from sql.binding import Binding
 from sql.catalog import Table
 from sql.catalog_objects import IndexDefinition
 from sql.column_expressions import check_scope, refuse_subqueries, text_of
+from sql.definition_statements import ChangeObjects, CreateObject, Redefinition
 from sql.errors import SqlError, duplicate_table, not_supported
 from sql.look_up import refuse_system_change, relation_exists
-from sql.statements import AlterTable, ChangeObjects, CreateObject, Redefinition
+from sql.statements import AlterTable
 from sql.syntax import Node, at, column_name, strings
 from sql.table_changes import unqualified
 from sql.validations import validations

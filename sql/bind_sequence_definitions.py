@@ -11,16 +11,10 @@ from sql.bind_sequences import integer_of, named_sequence, sequence_of
 from sql.binding import Binding
 from sql.catalog import Catalog, Column, Table
 from sql.catalog_objects import SequenceDefinition
+from sql.definition_statements import ChangeObjects, CreateSequence, Redefinition
 from sql.errors import SqlError, duplicate_table, not_supported
 from sql.look_up import look_up_sequence, relation_exists, schema_exists
-from sql.statements import (
-    AlterTable,
-    ChangeObjects,
-    CreateSequence,
-    Query,
-    Redefinition,
-    SetSequence,
-)
+from sql.statements import AlterTable, Query, SetSequence
 from sql.syntax import Node, at, is_a, strings
 from sql.traverse import pruned
 

@@ -9,9 +9,10 @@ from sql.bind_foreign_keys import children
 from sql.bind_from import find_table
 from sql.binding import Binding
 from sql.catalog import Table
+from sql.definition_statements import ChangeObjects
 from sql.errors import SqlError, not_supported
 from sql.look_up import refuse_system_change
-from sql.statements import ChangeObjects, Truncate
+from sql.statements import Truncate
 from sql.syntax import Node
 
 TAG = "TRUNCATE TABLE"

@@ -20,6 +20,13 @@ from typing import TypeAlias
 
 from sql.catalog import SYSTEM_TIMELINE, Check, Column, ForeignKey, Key, LookUp, Table, Timeline
 from sql.catalog_objects import CatalogObject, SequenceDefinition
+from sql.definition_statements import (
+    ChangeObjects,
+    CreateObject,
+    CreateSequence,
+    Redefinition,
+    Validation,
+)
 from sql.plan import Expr, Plan, RelationId, Values
 from sql.types import SqlType
 
@@ -168,14 +175,6 @@ class CopyOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Redefinition:
-    """A table before and after."""
-
-    before: Table
-    after: Table
-
-
-@dataclass(frozen=True, slots=True)
 class CreateTable:
     """The session gives the table its oid and shard. `exists`: IF NOT EXISTS found one; notice
     only.
@@ -217,38 +216,6 @@ class Truncate:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateSequence:
-    """The session gives it its oid and state. `exists`: IF NOT EXISTS found one; notice only."""
-
-    sequence: SequenceDefinition
-    exists: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CreateObject:
-    """The session gives it its oid. `exists`: IF NOT EXISTS found one; notice only."""
-
-    object: CatalogObject
-    tag: str
-    exists: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeObjects:
-    """DDL whose changes are known when it is bound. `fresh`: sequences that begin anew. `notices`:
-    SQLSTATE, text, detail.
-    """
-
-    tag: str
-    objects: tuple[CatalogObject, ...] = ()
-    dropped: tuple[CatalogObject, ...] = ()
-    tables: tuple[Redefinition, ...] = ()
-    dropped_tables: tuple[Table, ...] = ()
-    fresh: frozenset[int] = frozenset()
-    notices: tuple[tuple[str, str, str | None], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class SetSequence:
     """setval() as the only column of a query, whose rows are the value and whether it counts as
     handed out.
@@ -287,23 +254,6 @@ class DropSchema:
     missing: tuple[str, ...] = ()
     objects: tuple[CatalogObject, ...] = ()
     changed: tuple[Redefinition, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Validation:
-    """Rows that an altered table must not have; the plan shows one of them, of a `key` its values.
-
-    The rest is what the error says.
-    """
-
-    plan: Plan
-    sqlstate: str
-    message: str
-    column: str | None = None
-    constraint: str | None = None
-    key: Key | None = None
-    foreign: tuple[tuple[int, ...], Table] | None = None
-    """Of a foreign key: its columns, and the table that they refer to."""
 
 
 @dataclass(frozen=True, slots=True)

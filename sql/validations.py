@@ -11,6 +11,7 @@ from sql.bind_from import scan
 from sql.binding import Binding
 from sql.catalog import Key, Table
 from sql.column_expressions import bound_check, check_scope, expression_of
+from sql.definition_statements import Validation
 from sql.functions import functions, operators
 from sql.plan import (
     Aggregate,
@@ -28,7 +29,6 @@ from sql.plan import (
     Project,
     Test,
 )
-from sql.statements import Validation
 from sql.traverse import pruned
 from sql.types import BOOL, INT4, INT8
 

@@ -1,0 +1,54 @@
+"""A table while ALTER TABLE changes it, action by action (`bind_alter_columns.py`)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from sql.bind_checks import CheckNode
+from sql.bind_foreign_keys import ForeignNode
+from sql.bind_keys import KeyNode
+from sql.binding import Binding
+from sql.catalog import Column, Table
+from sql.catalog_objects import CatalogObject, SequenceDefinition
+from sql.definition_statements import Validation
+from sql.errors import SqlError
+from sql.plan import Expr, Scan
+from sql.table_changes import with_definition
+
+
+@dataclass(slots=True)
+class Altering:
+    """A table on its way: what each of its columns is made of, and what is to be looked at."""
+
+    binding: Binding
+    before: Table
+    table: Table
+    source: Scan
+    values: list[Expr]
+    rewrites: bool = False
+    required: list[str] = field(default_factory=list[str])
+    checks: list[str] = field(default_factory=list[str])
+    keys: list[KeyNode] = field(default_factory=list[KeyNode])
+    foreign: list[ForeignNode] = field(default_factory=list[ForeignNode])
+    looked: list[Validation] = field(default_factory=list[Validation])
+    new_checks: list[CheckNode] = field(default_factory=list[CheckNode])
+    sequences: dict[str, SequenceDefinition] = field(default_factory=dict[str, SequenceDefinition])
+    dropped: list[CatalogObject] = field(default_factory=list[CatalogObject])
+    notices: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+    def ordinal(self, name: str) -> int:
+        """A column's place, or 42703."""
+        for place, column in enumerate(self.table.columns):
+            if column.name == name:
+                return place
+        message = f'column "{name}" of relation "{self.table.name}" does not exist'
+        raise SqlError("42703", message)
+
+    def column(self, name: str) -> Column:
+        """A column, or 42703."""
+        return self.table.columns[self.ordinal(name)]
+
+    def define(self, name: str, change: Callable[[Column], Column]) -> None:
+        """Change a column's properties."""
+        ordinal = self.ordinal(name)
+        column = change(self.table.columns[ordinal])
+        self.table = with_definition(self.table, ordinal, column)

@@ -1,0 +1,115 @@
+"""ALTER COLUMN .. TYPE: which changes keep the values, and what the others make of them."""
+
+from dataclasses import replace
+
+from sql.altering import Altering
+from sql.bind_columns import refuse_type
+from sql.bind_from import table_item
+from sql.catalog import Column
+from sql.catalog_objects import INT_BOUNDS
+from sql.coerce import ASSIGNMENT, coerce, stored
+from sql.column_expressions import bound_check, bound_default, check_scope, expression_of
+from sql.errors import SqlError, mismatch, not_supported
+from sql.names import type_of
+from sql.plan import Const, Expr
+from sql.scope import Scope
+from sql.syntax import Node, at
+from sql.table_changes import names_in, with_definition, with_other_values
+from sql.types import SqlType, display
+
+
+def alter_type(work: Altering, command: Node) -> None:
+    """ALTER COLUMN .. TYPE .. [USING ..]."""
+    node = command.def_
+    ordinal = work.ordinal(command.name)
+    column = work.table.columns[ordinal]
+    if node.collClause is not None:
+        raise not_supported("COLLATE", at(node.collClause.location))
+    type_ = type_of(node.typeName)
+    refuse_type(node, type_)
+    if column.identity or column.generated is not None or column.sequence:
+        _refuse_typed(column, type_, node)
+    value = _converted(work, column, type_, node.raw_default, ordinal)
+    altered = _with_default_of(work, column, type_)
+    if node.raw_default is None and _keeps_values(column.type, type_):
+        work.table = with_definition(work.table, ordinal, altered)
+    else:
+        work.table = with_other_values(work.table, ordinal, altered)
+        work.values[ordinal] = value
+        work.rewrites = True
+    _recheck(work, column.name)
+
+
+def _refuse_typed(column: Column, type_: SqlType, node: Node) -> None:
+    """What a column that makes its own values cannot become."""
+    if column.identity and type_.name not in INT_BOUNDS:
+        raise SqlError("22023", "identity column type must be smallint, integer, or bigint")
+    if column.generated is not None:
+        raise not_supported("another type of a generated column", at(node.typeName.location))
+
+
+def _keeps_values(old: SqlType, new: SqlType) -> bool:
+    """Whether every value of the old type is stored as one of the new, and is one."""
+    if old == new:
+        return True
+    if old.name not in ("varchar", "text") or new.name not in ("varchar", "text"):
+        return False
+    return new.length is None or (old.length is not None and old.length <= new.length)
+
+
+def _converted(
+    work: Altering, column: Column, type_: SqlType, using: Node | None, ordinal: int
+) -> Expr:
+    """The new value of a row, as its column stores it."""
+    binding, expr = work.binding, work.values[ordinal]
+    if using is not None:
+        item = table_item(work.source, work.before, None)
+        scope = Scope(clause="transform expressions", items=[item])
+        expr = binding.expression(scope, using)
+    done = coerce(binding, expr, using, type_, ASSIGNMENT)
+    if done is not None:
+        return stored(binding, done, type_)
+    shown = display(SqlType(type_.name))
+    if using is None:
+        message = f'column "{column.name}" cannot be cast automatically to type {shown}'
+        hint = f'You might need to specify "USING {_quoted(column.name)}::{display(type_)}".'
+    else:
+        message = (
+            f'result of USING clause for column "{column.name}" cannot be cast automatically '
+            f"to type {shown}"
+        )
+        hint = "You might need to add an explicit cast."
+    raise mismatch(message, hint=hint)
+
+
+def _quoted(name: str) -> str:
+    plain = name.isidentifier() and name == name.lower()
+    return name if plain else '"' + name.replace('"', '""') + '"'
+
+
+def _with_default_of(work: Altering, column: Column, type_: SqlType) -> Column:
+    """The column with another type, and its default converted."""
+    altered = replace(column, type=type_)
+    if not column.has_default:
+        return altered
+    if column.expression is not None:
+        bound_default(work.binding, altered, expression_of(column.expression))
+        return altered
+    done = coerce(work.binding, Const(column.default, column.type), None, type_, ASSIGNMENT)
+    made = None if done is None else stored(work.binding, done, type_)
+    if not isinstance(made, Const):
+        message = (
+            f'default for column "{column.name}" cannot be cast automatically to type '
+            f"{display(type_)}"
+        )
+        raise mismatch(message)
+    return replace(altered, default=made.value)
+
+
+def _recheck(work: Altering, name: str) -> None:
+    """Checks that name a column of another type must still have a meaning, and hold."""
+    for check in work.table.checks:
+        if name in names_in(check):
+            _, scope = check_scope(work.binding, work.table)
+            bound_check(work.binding, scope, expression_of(check.expression))
+            work.checks.append(check.name)

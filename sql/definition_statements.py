@@ -1,0 +1,64 @@
+"""Parts of bound definitions: what changes in the catalog, and what must be true of rows."""
+
+from dataclasses import dataclass
+
+from sql.catalog import Key, Table
+from sql.catalog_objects import CatalogObject, SequenceDefinition
+from sql.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Redefinition:
+    """A table before and after."""
+
+    before: Table
+    after: Table
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSequence:
+    """The session gives it its oid and state. `exists`: IF NOT EXISTS found one; notice only."""
+
+    sequence: SequenceDefinition
+    exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateObject:
+    """The session gives it its oid. `exists`: IF NOT EXISTS found one; notice only."""
+
+    object: CatalogObject
+    tag: str
+    exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeObjects:
+    """DDL whose changes are known when it is bound. `fresh`: sequences that begin anew. `notices`:
+    SQLSTATE, text, detail.
+    """
+
+    tag: str
+    objects: tuple[CatalogObject, ...] = ()
+    dropped: tuple[CatalogObject, ...] = ()
+    tables: tuple[Redefinition, ...] = ()
+    dropped_tables: tuple[Table, ...] = ()
+    fresh: frozenset[int] = frozenset()
+    notices: tuple[tuple[str, str, str | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """Rows that an altered table must not have; the plan shows one of them, of a `key` its values.
+
+    The rest is what the error says.
+    """
+
+    plan: Plan
+    sqlstate: str
+    message: str
+    column: str | None = None
+    constraint: str | None = None
+    key: Key | None = None
+    foreign: tuple[tuple[int, ...], Table] | None = None
+    """Of a foreign key: its columns, and the table that they refer to."""
