@@ -58,7 +58,7 @@ def _probe(statement: Statement, *, to_timestamp: bool) -> Statement:
     return replace(statement, node=template.node, as_of=None, as_of_at_least=False, offset=offset)
 
 
-def elsewhere(prepared: Prepared) -> tuple[Table, ...]:
+def tables_elsewhere(prepared: Prepared) -> tuple[Table, ...]:
     """The tables of other timelines than `system`, of a statement that asks for the session."""
     if not prepared.rebind:
         return ()

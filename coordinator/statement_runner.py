@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, assert_never
 
-from coordinator.as_of import as_of_timestamp, elsewhere
+from coordinator.as_of import as_of_timestamp, tables_elsewhere
 from coordinator.blind_insert import insert_alone
 from coordinator.coordination import RequestRefused
 from coordinator.core.messages import RefusedReason, Snapshot
@@ -333,7 +333,7 @@ class StatementRunner:
             snapshot = await self._past(request, execution, snapshot)
             as_of = snapshot.ts
         prepared = self._bind(request.statement, snapshot.catalog, request.declared, ts=snapshot.ts)
-        elsewhere = elsewhere(prepared) if as_of is None else ()
+        elsewhere = tables_elsewhere(prepared) if as_of is None else ()
         if elsewhere:
             # meridian_now() is of the timeline that the statement reads in.
             ts = await self._transaction.timestamp(elsewhere)
