@@ -12,7 +12,13 @@ from functools import reduce
 from typing import Final, TypeAlias
 
 from compute import reference_numbers as numbers
-from compute.reference_json_making import json_agg, json_object_agg, jsonb_agg, jsonb_object_agg
+from compute.reference_json_making import (
+    json_agg,
+    json_agg_of_rows,
+    json_object_agg,
+    jsonb_agg,
+    jsonb_object_agg,
+)
 from compute.reference_ordering import ordering_key
 from compute.reference_statistics import STATISTICS
 from sql.errors import SqlError
@@ -125,6 +131,7 @@ def _or_null(fold: Folder) -> Folder:
 
 _JSON: Final[dict[str, Callable[[Aggregate], Folder]]] = {
     "json_agg": _json_agg(json_agg),
+    "json_agg.rows": _json_agg(json_agg_of_rows),
     "jsonb_agg": _json_agg(jsonb_agg),
     "json_object_agg": _json_object_agg(json_object_agg),
     "jsonb_object_agg": _json_object_agg(jsonb_object_agg),

@@ -152,6 +152,12 @@ def json_agg(values: Sequence[Value], type_: SqlType, zone: str) -> str:
     return f"[{joint.join(json_text(value, type_, zone) for value in values)}]"
 
 
+def json_agg_of_rows(values: Sequence[Value], _type: SqlType, _zone: str) -> str:
+    """Rows stand on lines of their own, too."""
+    lines = ", \n ".join(map(str, values))
+    return f"[{lines}]"
+
+
 def jsonb_agg(values: Sequence[Value], type_: SqlType, zone: str) -> str:
     """The same as jsonb."""
     return canonical([json_tree(value, type_, zone) for value in values])
@@ -186,9 +192,25 @@ def _aggregated_key(key: Value, type_: SqlType, zone: str) -> str:
     return key_text(key, type_, zone)
 
 
+def _row(call: Call) -> Function:
+    """A row as json: the names, then its values."""
+    types = _types(call)[1:]
+
+    def run(names: tuple[str, ...], *args: Value) -> str:
+        zone = str(args[-1])
+        parts = [
+            f"{quoted(name)}:{json_text(value, type_, zone)}"
+            for name, value, type_ in zip(names, args[:-1], types, strict=True)
+        ]
+        return f"{{{','.join(parts)}}}"
+
+    return run
+
+
 MAKING: Final[dict[str, Maker]] = {
     "to_json(anyelement)": _to_json,
     "to_jsonb(anyelement)": _to_jsonb,
+    "json_row(_text,any)": _row,
     "array_to_json(anyarray)": _array_to_json,
     "array_to_json(anyarray,bool)": _array_to_json,
     "json_build_array(any)": _build_array,

@@ -18,6 +18,13 @@ from sql.bind_calls import (
     polymorphic_shapes,
 )
 from sql.bind_folding import folded
+from sql.bind_json_rows import (
+    JSON_AGGREGATES,
+    ROWS_NAME,
+    is_row,
+    json_of_row,
+    row_argument,
+)
 from sql.bind_ordered_sets import check_within, keys_within, sorted_nodes
 from sql.bind_rewrites import rewritten
 from sql.bind_sequences import CALLS as SEQUENCE_CALLS
@@ -79,6 +86,9 @@ def function_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     if owner is not None:
         return _aggregate(binding, scope, node, name)
     _refuse_aggregate_forms(node, name)
+    row = json_of_row(binding, scope, node, name)
+    if row is not None:
+        return row
     nodes = node.args or ()
     exprs = [binding.expression(scope, arg) for arg in nodes]
     constant = _setting(binding, name, exprs, nodes)
@@ -251,13 +261,20 @@ def _aggregate(binding: Binding, scope: Scope, node: Node, name: str) -> Expr:
     return binding.reference(column, node.location)
 
 
+def _argument(binding: Binding, scope: Scope, arg: Node, node: Node) -> Expr:
+    row = None
+    if node.funcname[-1].sval in JSON_AGGREGATES:
+        row = row_argument(binding, scope, arg)
+    return binding.expression(scope, arg) if row is None else row
+
+
 def _aggregate_parts(
     binding: Binding, scope: Scope, node: Node
 ) -> tuple[list[Expr], Expr | None, list[SortKey]]:
     outer = scope.in_aggregate
     scope.in_aggregate = True
     try:
-        exprs = [binding.expression(scope, arg) for arg in node.args or ()]
+        exprs = [_argument(binding, scope, arg, node) for arg in node.args or ()]
         order = [sort_key(binding, scope, item) for item in node.agg_order or ()]
         filter_ = None
         if node.agg_filter is not None:
@@ -277,7 +294,8 @@ def _aggregate_choice(node: Node, name: str, exprs: Sequence[Expr]) -> Choice:
     if not exprs and not node.agg_star and name == "count":
         message = f"{name}(*) must be used to call a parameterless aggregate function"
         raise SqlError("42809", message, at(node.location))
-    return find_function(name, exprs, name, node.location)
+    wanted = ROWS_NAME if name == "json_agg" and exprs and is_row(exprs[0]) else name
+    return find_function(wanted, exprs, name, node.location)
 
 
 def _level(scope: Scope, exprs: Sequence[Expr], filter_: Expr | None) -> Scope:

@@ -192,3 +192,17 @@ select x from generate_series(timestamp '2024-01-01', timestamp '2024-01-03', in
 select x from generate_series(date '2024-01-01', date '2024-03-01', interval '1 month') x
 select g, json_object_agg(k, v order by k desc), jsonb_object_agg(k, v) filter (where v > 1) from (values (1,'a',1),(1,'b',2),(2,'c',null)) t(g,k,v) group by g order by g
 select json_object_agg(k, d) from (values ('x', timestamptz '2024-01-31 10:00:00+00')) t(k,d)
+-- rows
+select row_to_json(t) from (values (1, 'x'::text, null::int), (2, 'y"', 3)) t(a, b, c) order by a
+select to_json(t), to_jsonb(t) from (select 1 as a, array[1,2] as "B c", '{"z" : 1}'::json as j, 1.50 as n) t
+select json_agg(t), jsonb_agg(t) from (values (1, 'x'::text), (2, 'y')) t(a, b)
+select json_agg(t order by a desc) from (values (1, 'x'::text), (2, 'y')) t(a, b)
+select row_to_json(row(1, 'x', null)), to_json(row(1)), to_jsonb(row(true, 'a'))
+select json_agg(t) from (values (1)) t(a) where false
+select row_to_json(t) from (values (timestamptz '2024-01-31 10:00:00+00')) t(d)
+select row_to_json(a) from (values (1)) t(a)
+select a, row_to_json(t) from (values (1), (2)) t(a) order by a desc
+select row_to_json(x) from (select g, count(*) as n from (values (1), (1), (2)) v(g) group by g order by g) x
+select (select json_agg(t) from (values (1), (2)) t(a)) as list
+select row_to_json(5)
+select row_to_json(u) from (values (1)) t(a) left join (values (2, 3)) u(b, c) on a = b
