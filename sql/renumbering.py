@@ -1,7 +1,8 @@
 """Column ids of plans given out anew: for plans that stand twice, and to see that two are the same.
 
 INVARIANTS
-  R1  only columns that the plan itself makes get other ids; what it refers to outside stays (P3).
+  R1  only columns that the plan itself makes get other ids, and rows that it makes once; what it
+      refers to outside stays (P3).
 """
 
 import dataclasses
@@ -10,7 +11,18 @@ from itertools import count
 from typing import TypeVar
 
 from sql.functions import Function
-from sql.plan import ColumnId, ColumnRef, CteScan, Expr, Plan, PlanColumn, Subquery
+from sql.plan import (
+    ColumnId,
+    ColumnRef,
+    CteId,
+    CteScan,
+    Expr,
+    Plan,
+    PlanColumn,
+    Recursive,
+    Subquery,
+    With,
+)
 from sql.traverse import plan_column_ids
 from sql.types import SqlType
 
@@ -83,8 +95,11 @@ def _rebuilt(value: _T, rebuild: Callable[[object], object]) -> _T:
 
 
 def _made(value: object) -> Iterator[ColumnId]:
+    """The ids that are given out in it: of columns, and of rows that are made once."""
     if isinstance(value, PlanColumn):
         yield value.id
+    if isinstance(value, With | Recursive):
+        yield ColumnId(value.cte)
     for part in parts_of(value):
         yield from _made(part)
 
@@ -92,4 +107,8 @@ def _made(value: object) -> Iterator[ColumnId]:
 def _replaced(value: _T, ids: dict[ColumnId, ColumnId]) -> _T:
     if isinstance(value, PlanColumn | ColumnRef):
         return dataclasses.replace(value, id=ids.get(value.id, value.id))
+    if isinstance(value, With | Recursive | CteScan):
+        cte = CteId(ids.get(ColumnId(value.cte), ColumnId(value.cte)))
+        renamed = dataclasses.replace(value, cte=cte)
+        return _rebuilt(renamed, lambda part: _replaced(part, ids))
     return _rebuilt(value, lambda part: _replaced(part, ids))
