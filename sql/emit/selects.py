@@ -54,6 +54,7 @@ from sql.plan import (
     SetOp,
     SetScan,
     Sort,
+    Subquery,
     Values,
     Window,
     With,
@@ -61,6 +62,7 @@ from sql.plan import (
 )
 from sql.plan_depth import check_depth
 from sql.renumbering import free_columns, has_subquery
+from sql.traverse import children
 from sql.types import Value
 
 _ONE_ROW = Values((), ((),))
@@ -229,11 +231,28 @@ def _project(plan: Project, scope: Scope) -> Select:
 
 
 def _filter(plan: Filter, scope: Scope) -> Select:
+    """WHERE; what refers to the rows from a subquery stands in a SELECT of its own behind the rest:
+    DuckDB would make the cross product of all tables for it.
+    """
     select = _plain(plan.input, scope)
+    parts = _parts(plan.predicate)
+    correlated = [part for part in parts if _is_correlated(part)]
+    if correlated and (len(correlated) < len(parts) or isinstance(plan.input, Join)):
+        plain = _where(select, [part for part in parts if part not in correlated], scope)
+        select = derived(plain, output_columns(plan.input), scope.statement)
+        parts = correlated
+    return _where(select, parts, scope)
+
+
+def _where(select: Select, parts: Sequence[Expr], scope: Scope) -> Select:
     inside = within(select, scope, filtering=True)
-    return replace(
-        select, where=(*select.where, *(inside.emit(part) for part in _parts(plan.predicate)))
-    )
+    return replace(select, where=(*select.where, *map(inside.emit, parts)))
+
+
+def _is_correlated(expr: Expr) -> bool:
+    if isinstance(expr, Subquery) and free_columns(expr.plan):
+        return True
+    return any(map(_is_correlated, children(expr)))
 
 
 def _parts(predicate: Expr) -> Sequence[Expr]:

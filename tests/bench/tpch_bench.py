@@ -1,0 +1,139 @@
+"""TPC-H through the server, beside each engine alone over the same Parquet files.
+
+    load by COPY ─▶ OPTIMIZE ─▶ the files of the tables ─┬─▶ the server, SET engine = local | spark
+                                                         ├─▶ DuckDB alone, in this process
+                                                         └─▶ PySpark alone, in this process
+
+python -m tests.bench.tpch_bench --scale 0.1 --engines local
+
+The targets (issue 5), at scale 1: Spark through the server in at most 1.05 times the time of
+PySpark, the local engine in at most 1.3 times that of DuckDB. A query's time is the median of its
+runs after one that warms up; the sum of all queries is compared. The servers do not run at once.
+"""
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import duckdb
+import psycopg
+from deltalake import DeltaTable
+
+from tests.bench.sizes import Figures
+from tests.servers import meridian
+from tests.sqldiff.statement_files import cases_of
+from tests.tpch.generate import SCHEMA
+from tests.tpch.loading import load
+from tests.tpch.test_tpch import QUERIES
+
+Run = Callable[[str], object]
+Times = dict[str, float]
+
+
+def measure(scale: float, engines: Sequence[str], rounds: int) -> Figures:
+    """Seconds of each engine, through the server and alone, and how many times dearer we are."""
+    queries = {f"q{number:02d}": case.text for number, case in enumerate(cases_of(QUERIES), 1)}
+    figures: dict[str, float] = {}
+    with tempfile.TemporaryDirectory(prefix="tpch-") as place:
+        ours: dict[str, Times] = {}
+        options = () if "spark" in engines else ("--spark-master", "none")
+        with meridian(Path(place), options) as server:
+            load(server.dsn, scale)
+            with psycopg.connect(server.dsn, autocommit=True) as connection:
+                for table in SCHEMA:
+                    connection.execute(f"optimize {table}".encode())
+                for engine in engines:
+                    connection.execute(f"set engine = {engine}".encode())
+                    run = lambda text: connection.execute(text.encode()).fetchall()  # noqa: E731
+                    ours[engine] = _timed(f"{engine} through the server", queries, run, rounds)
+            assert server.stop() == 0, "the server ended in order, with everything in its files"
+        files = _files(Path(place) / "data" / "warehouse")
+        for engine in engines:
+            alone = _alone(engine, files, queries, rounds)
+            _compare(engine, ours[engine], alone)
+            name = f"TPC-H {scale}, {engine}"
+            figures[f"{name}: s"] = sum(ours[engine].values())
+            figures[f"{name}: s of the engine alone"] = sum(alone.values())
+            figures[f"{name}: times dearer"] = sum(ours[engine].values()) / sum(alone.values())
+    return figures
+
+
+def _files(warehouse: Path) -> dict[str, list[str]]:
+    """The Parquet files of each table; a table is known by its first column."""
+    firsts = {columns.split()[0]: name for name, columns in SCHEMA.items()}
+    found: dict[str, list[str]] = {}
+    for directory in warehouse.iterdir():
+        table = DeltaTable(directory)
+        found[firsts[table.schema().fields[0].name]] = table.file_uris()
+    assert set(found) == set(SCHEMA), "every table is in the warehouse"
+    return found
+
+
+def _timed(what: str, queries: Mapping[str, str], run: Run, rounds: int) -> Times:
+    """Median seconds of each query."""
+    times: Times = {}
+    for name, text in queries.items():
+        run(text)
+        taken: list[float] = []
+        for _ in range(rounds):
+            began = time.perf_counter()
+            run(text)
+            taken.append(time.perf_counter() - began)
+        times[name] = statistics.median(taken)
+    print(f"{what}: {sum(times.values()):.2f} s", flush=True)
+    return times
+
+
+def _alone(
+    engine: str, files: Mapping[str, list[str]], queries: Mapping[str, str], rounds: int
+) -> Times:
+    return _duckdb(files, queries, rounds) if engine == "local" else _spark(files, queries, rounds)
+
+
+def _duckdb(files: Mapping[str, list[str]], queries: Mapping[str, str], rounds: int) -> Times:
+    with duckdb.connect() as connection:
+        for name, paths in files.items():
+            connection.execute(f"create view {name} as select * from read_parquet({paths})")
+        run = lambda text: connection.execute(text).fetchall()  # noqa: E731
+        return _timed("DuckDB alone", queries, run, rounds)
+
+
+def _spark(files: Mapping[str, list[str]], queries: Mapping[str, str], rounds: int) -> Times:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[*]").config("spark.ui.enabled", "false")
+    spark = builder.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
+    try:
+        spark.sparkContext.setLogLevel("ERROR")
+        for name, paths in files.items():
+            spark.read.parquet(*paths).createOrReplaceTempView(name)
+        return _timed("PySpark alone", queries, lambda text: spark.sql(text).collect(), rounds)
+    finally:
+        spark.stop()
+
+
+def _compare(engine: str, ours: Times, alone: Times) -> None:
+    print(f"{engine}: query, ms through the server, ms alone, times dearer")
+    for name, seconds in ours.items():
+        ratio = seconds / alone[name]
+        print(f"  {name}  {seconds * 1000:8.1f}  {alone[name] * 1000:8.1f}  {ratio:5.2f}")
+
+
+def main() -> None:
+    """Print all numbers."""
+    parser = argparse.ArgumentParser(prog="tests.bench.tpch_bench", description=__doc__)
+    parser.add_argument("--scale", type=float, default=1)
+    parser.add_argument("--engines", default="local,spark")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    print("load", *os.getloadavg())
+    for name, figure in measure(options.scale, options.engines.split(","), options.rounds).items():
+        print(f"{name}: {figure:.2f}")
+
+
+if __name__ == "__main__":
+    main()
