@@ -16,7 +16,7 @@ from sql.coerce import (
     zone_arguments,
 )
 from sql.errors import SqlError, ambiguous_function, not_supported, undefined_function
-from sql.functions import Function
+from sql.functions import Function, FunctionKind
 from sql.overloads import Ambiguous, Choice, Undetermined, choose_function, choose_operator
 from sql.plan import Call, Const, Expr
 from sql.stand_ins import stand_in
@@ -112,7 +112,8 @@ def polymorphic_shapes(
         shaped[index] = reshaped(binding, args[index], array_of(common) if array else common)
     if row.result.startswith("any"):
         type_ = array_of(common) if choice.result.startswith("_") else common
-    return tuple(shaped), type_
+    # What an aggregate gives has no modifier in PostgreSQL.
+    return tuple(shaped), type_.bare() if row.kind is FunctionKind.AGGREGATE else type_
 
 
 def numeric_call(

@@ -4,6 +4,7 @@ The rows of the function table have the keys first, then the direct arguments (`
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from sql.errors import SqlError, not_supported
 from sql.functions import functions
@@ -11,17 +12,24 @@ from sql.plan import Const, Expr, SortKey
 from sql.syntax import Node, at
 from sql.traverse import column_ids
 
+_HYPOTHETICAL: Final = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
+"""What is a window function, and an aggregate WITHIN GROUP in PostgreSQL only."""
+
 
 def check_within(node: Node, name: str) -> None:
-    """WITHIN GROUP where it must be, and nowhere else (42809)."""
+    """WITHIN GROUP where it must be, and nowhere else (42809), if a row takes so many arguments."""
     place = at(node.location)
-    within = any(row.within for row in functions(name))
+    rows = functions(name)
+    within = any(row.within for row in rows)
+    count = len(node.args or ()) + len(sorted_nodes(node))
+    takes = any(count == len(row.args) or (row.variadic and count > len(row.args)) for row in rows)
     if node.agg_within_group and not within:
-        if not functions(name):
+        if not rows or name in _HYPOTHETICAL:
             raise not_supported("WITHIN GROUP", place)
-        message = f"{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP"
-        raise SqlError("42809", message, place)
-    if within and not node.agg_within_group:
+        if takes:
+            message = f"{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP"
+            raise SqlError("42809", message, place)
+    if within and takes and not node.agg_within_group:
         message = f"WITHIN GROUP is required for ordered-set aggregate {name}"
         raise SqlError("42809", message, place)
 
