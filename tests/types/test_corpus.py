@@ -10,6 +10,7 @@ from compute.executor import Run
 from compute.local import LocalExecutor
 from compute.local_database import LocalSettings
 from compute.reference import execute
+from sql.functions import FunctionKind, rows_of
 from sql.plan import Plan
 from tests.servers import postgres
 from tests.types.corpus import (
@@ -76,3 +77,17 @@ def test_the_local_engine_answers_as_postgresql(name: str, local: LocalExecutor)
         return await rows_of_batches(plan, local.run(Run(plan, {})))
 
     check(name, "local", on_local)
+
+
+def test_refusals_belong_to_statements() -> None:
+    for path in TESTDATA.glob("*_refused_*.txt"):
+        assert path.name.partition("_")[0] in NAMES, path.name
+
+
+def test_every_row_of_the_table_has_cases() -> None:
+    """By name: arrays, json and times have no samples from which cases could be made."""
+    texts = " ".join(sql for name in NAMES for sql in statements(name)).lower()
+    for file in ("arrays.txt", "json.txt", "times.txt"):
+        for row in rows_of(file):
+            if not row.internal and row.kind is not FunctionKind.CAST and "." not in row.name:
+                assert row.name in texts, row.id
