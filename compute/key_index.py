@@ -39,8 +39,19 @@ ReadRows: TypeAlias = Callable[[ShardId, DataFile, Sequence[int]], pa.Table]
 
 _ColumnsOfFile: TypeAlias = tuple[Source, tuple[str, ...], tuple[pa.DataType, ...]]
 
+RowsWarm: TypeAlias = Callable[[ShardId, DataFile, Sequence[int]], bool]
+"""Whether rows of a data file are in memory."""
+
+
+def _never_warm(_shard: ShardId, _file: DataFile, _rows: Sequence[int]) -> bool:
+    return False
+
+
 Place: TypeAlias = tuple[Source, int]
 """A row by its identity."""
+
+WARM_KEYS_MAX: Final = 20
+"""Keys that are looked up on the loop, if their files are in memory. Larger: longer stalls."""
 
 SMALL_ROWS_MAX: Final = 1_000
 """Rows of a commit that go into the dictionary."""
@@ -66,10 +77,14 @@ class _Tail:
 class KeyIndex:
     """See the module. One for a server, whose threads share it."""
 
-    def __init__(self, read: ReadColumns, read_rows: ReadRows) -> None:
+    def __init__(
+        self, read: ReadColumns, read_rows: ReadRows, rows_warm: RowsWarm = _never_warm
+    ) -> None:
         self._read = read
         self.read_rows = read_rows
         """For who wants the rows that were located."""
+        self.rows_warm = rows_warm
+        """Whether `read_rows` would not block."""
         self._tails: OrderedDict[tuple[ShardId, tuple[str, ...]], _Tail] = OrderedDict()
         self._columns: OrderedDict[_ColumnsOfFile, SortedKeys] = OrderedDict()
         self._filters = KeyFilters()
@@ -125,6 +140,15 @@ class KeyIndex:
             if found is not None:
                 return found
         return None
+
+    def is_warm(self, view: ShardView, keys: NewKeys) -> bool:
+        """Whether looking these keys up neither reads a file nor compares many rows."""
+        if keys.count > WARM_KEYS_MAX or not keys.is_small:
+            return False
+        places = [_place(view.shard, part.file, keys) for part in self.files(view, keys)]
+        with self._lock:
+            known = [self._columns.get(place) for place in places]
+        return all(columns is not None and columns.is_ordered for columns in known)
 
     def locate(self, view: ShardView, keys: NewKeys, going: Deletes) -> dict[RowKey, Place]:
         """The live rows that have one of the keys. Blocks, if there are files."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from compute.key_index import Place, ReadRows
+from compute.key_index import WARM_KEYS_MAX, KeyIndex, Place, ReadRows
 from compute.reference_arrow import to_values
 from compute.reference_expressions import Row
 from compute.reference_plans import PlanCompiler
@@ -54,6 +54,17 @@ def fetch(view: ShardView, places: Sequence[Place], read: ReadRows) -> LocatedRo
         count += len(rows)
     order = np.array([first[place] for place in places], dtype=np.int64)
     return LocatedRows(pa.concat_tables(parts).take(order), places)
+
+
+def is_warm(view: ShardView, places: Sequence[Place], index: KeyIndex) -> bool:
+    """Whether fetching these rows opens no file."""
+    if len(places) > WARM_KEYS_MAX:
+        return False
+    files = {part.file.name: part.file for part in view.files}
+    return all(
+        source not in files or index.rows_warm(view.shard, files[source], [row])
+        for source, row in places
+    )
 
 
 def run_over_rows(

@@ -1,10 +1,12 @@
 """Single rows of data files, by way of row groups that are kept while there is room.
 
 INVARIANTS
-  G1  memory is bounded by CACHED_BYTES_MAX and the row group that is being read.
+  G1  memory is bounded by CACHED_BYTES_MAX, FILES_MAX and the row group that is being read.
+  G2  `is_warm` says that `read` opens no file.
 """
 
 import threading
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,40 +21,69 @@ from storage.types import ShardId
 CACHED_BYTES_MAX: Final = 128 << 20
 """Row groups kept. Larger: point reads and writes of larger tables without decoding anew."""
 
+FILES_MAX: Final = 10_000
+"""Files of which it is remembered where their row groups begin."""
+
 
 class RowGroups:
-    """A `ReadRows` over local files. Thread-safe."""
+    """Reads rows of local files. Thread-safe."""
 
     def __init__(self, path: Callable[[ShardId, DataFile], Path]) -> None:
         self._path = path
         self._groups: OrderedDict[tuple[str, int], pa.Table] = OrderedDict()
+        self._begins: OrderedDict[str, list[int]] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def read(self, shard: ShardId, file: DataFile, rows: Sequence[int]) -> pa.Table:
-        """These rows of a file, all columns; the indexes ascend. Blocks."""
-        path = self._path(shard, file)
-        parts: list[pa.Table] = []
-        with pq.ParquetFile(path) as parquet:
-            first = 0
-            for group in range(parquet.metadata.num_row_groups):
-                end = first + parquet.metadata.row_group(group).num_rows
-                here = [row - first for row in rows if first <= row < end]
-                if here:
-                    part = self._group(str(path), group, parquet)
-                    parts.append(part.take(pa.array(here, pa.int64())))
-                first = end
-            return pa.concat_tables(parts) if parts else parquet.schema_arrow.empty_table()
+    def is_warm(self, shard: ShardId, file: DataFile, rows: Sequence[int]) -> bool:
+        """Whether these rows are in memory (G2)."""
+        path = str(self._path(shard, file))
+        with self._lock:
+            begins = self._begins.get(path)
+            return begins is not None and all(
+                (path, bisect_right(begins, row) - 1) in self._groups for row in rows
+            )
 
-    def _group(self, path: str, group: int, parquet: pq.ParquetFile) -> pa.Table:
+    def read(self, shard: ShardId, file: DataFile, rows: Sequence[int]) -> pa.Table:
+        """These rows of a file, all columns; the indexes ascend. Blocks, unless they are warm."""
+        path = str(self._path(shard, file))
+        begins = self._first_rows(path)
+        wanted: dict[int, list[int]] = {}
+        for row in rows:
+            group = bisect_right(begins, row) - 1
+            wanted.setdefault(group, []).append(row - begins[group])
+        parts = [
+            self._group(path, group).take(pa.array(here, pa.int64()))
+            for group, here in wanted.items()
+        ]
+        return pa.concat_tables(parts) if parts else pq.read_schema(path).empty_table()
+
+    def _first_rows(self, path: str) -> list[int]:
+        with self._lock:
+            known = self._begins.get(path)
+        if known is not None:
+            return known
+        metadata = pq.read_metadata(path)
+        begins, first = [0], 0
+        for group in range(metadata.num_row_groups - 1):
+            first += metadata.row_group(group).num_rows
+            begins.append(first)
+        with self._lock:
+            self._begins[path] = begins
+            if len(self._begins) > FILES_MAX:
+                self._begins.popitem(last=False)
+        return begins
+
+    def _group(self, path: str, group: int) -> pa.Table:
         place = path, group
         with self._lock:
             known = self._groups.get(place)
             if known is not None:
                 self._groups.move_to_end(place)
                 return known
-        # One chunk a column: taking a row from many of them would look for the right one.
-        rows = parquet.read_row_group(group, use_threads=False).combine_chunks()
+        with pq.ParquetFile(path) as parquet:
+            # One chunk a column: taking a row from many of them would look for the right one.
+            rows = parquet.read_row_group(group, use_threads=False).combine_chunks()
         with self._lock:
             if place not in self._groups and rows.nbytes <= CACHED_BYTES_MAX // 4:
                 self._groups[place] = rows

@@ -40,6 +40,11 @@ class SortedKeys:
         """What it keeps in memory."""
         return self.rows.nbytes + (0 if self._sorted is None else self._sorted.nbytes)
 
+    @property
+    def is_ordered(self) -> bool:
+        """Whether a few keys are found without comparing many rows."""
+        return self._sorted is not None or self.rows.num_rows < ROWS_MIN
+
     def among(self, keys: NewKeys) -> list[int]:
         """The rows that have one of the keys (O1)."""
         ordered = self._sorted

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from compute.key_predicates import KeyValues, NewKeys, key_text
 from coordinator.execution import Execution
-from sql.catalog import Table
+from sql.catalog import Key, Table
 from sql.errors import SqlError
 from storage.batch import Deletes, ShardView
 from storage.types import ShardId
@@ -45,15 +45,20 @@ class Going:
 
 
 async def check_keys(
-    execution: Execution, table: Table, keyed: pa.Table | None, going: Going | None = None
+    execution: Execution,
+    table: Table,
+    keyed: pa.Table | None,
+    going: Going | None = None,
+    *,
+    but: Collection[Key] = (),
 ) -> None:
-    """Raises 23505 (N1). `keyed`: the key columns of the new rows."""
+    """Raises 23505 (N1). `keyed`: the key columns of the new rows; `but`: keys that hold anyway."""
     if keyed is None or not keyed.num_rows:
         return
     found = [
         NewKeys(table, key, keyed.select([table.columns[ordinal].field for ordinal in key.columns]))
         for key in table.keys
-        if going is None or not set(key.columns).isdisjoint(going.assigned)
+        if key not in but and (going is None or not set(key.columns).isdisjoint(going.assigned))
     ]
     keys = [new for new in found if new.count]
     if not keys:
@@ -127,6 +132,8 @@ async def _taken(execution: Execution, check: _Check) -> KeyValues | None:
     if not files:
         return None
     shard = ShardId(new.table.shard)
+    if index.is_warm(view, new):
+        return index.find_in_files(shard, files, new, going)
     try:
         return await asyncio.to_thread(index.find_in_files, shard, files, new, going)
     except Exception:

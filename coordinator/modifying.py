@@ -179,7 +179,8 @@ class _Part:
         every = range(len(modify.table.columns))
         assigned = modify.old if modify.kind is ModifyKind.UPDATE else every
         kind = _KINDS.get(modify.kind, UPDATED)
-        await self._work.add(modify.table, self._sink, self._claims, old, assigned, kind)
+        decided = () if self._upserts is None else self._upserts.decided
+        await self._work.add(modify.table, self._sink, self._claims, old, assigned, kind, decided)
         if modify.returning is None:
             return Modified(self._affected, None)
         return Modified(self._affected, await self._returned(modify.returning))

@@ -13,13 +13,14 @@ INVARIANTS
 import asyncio
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, cast
 
 import pyarrow as pa
 
 from compute.key_index import KeyIndex, Place
 from compute.key_predicates import NewKeys
-from compute.located_rows import LocatedRows, fetch, run_over_rows
+from compute.located_rows import LocatedRows, fetch, is_warm, run_over_rows
 from compute.reference_arrow import to_array, to_batch
 from coordinator.examining import is_doubtful
 from coordinator.execution import Execution
@@ -73,9 +74,12 @@ class PointAccess:
         located: dict[RelationId, LocatedRows] = {}
         for asked in self.by_key:
             view = inputs[RelationId(asked.table.shard)]
-            located[RelationId(asked.table.shard)] = await asyncio.to_thread(
-                _rows_by_key, index, view, asked
-            )
+            try:
+                rows_by_key = await _rows_by_key(index, view, asked)
+            except Exception:
+                await execution.services.coordination.examine([view])
+                raise
+            located[RelationId(asked.table.shard)] = rows_by_key
         for table in self.small:
             view = inputs[RelationId(table.shard)]
             located[RelationId(table.shard)] = fetch(view, _all_places(view), index.read_rows)
@@ -139,16 +143,19 @@ def _key_rows(table: Table, key: Key, wanted: Sequence[tuple[Hashable, ...]]) ->
     return pa.table(arrays, names=[column.name for column in columns])
 
 
-def _rows_by_key(index: KeyIndex, view: ShardView, asked: _ByKey) -> LocatedRows:
+async def _rows_by_key(index: KeyIndex, view: ShardView, asked: _ByKey) -> LocatedRows:
     places: Sequence[Place] = ()
     if asked.values.num_rows:
         keys = NewKeys(asked.table, asked.key, asked.values)
-        places = list(index.locate(view, keys, {}).values())
+        locate = partial(index.locate, view, keys, {})
+        found = locate() if index.is_warm(view, keys) else await asyncio.to_thread(locate)
+        places = list(found.values())
     if len(places) > 1:
         names = [part.file.name for part in view.files] + [part.source for part in view.inline]
         order = {name: place for place, name in enumerate(names)}
         places = sorted(places, key=lambda place: (order[place[0]], place[1]))
-    return fetch(view, places, index.read_rows)
+    read = partial(fetch, view, places, index.read_rows)
+    return read() if is_warm(view, places, index) else await asyncio.to_thread(read)
 
 
 def _is_small(view: ShardView) -> bool:

@@ -116,6 +116,7 @@ def services_of(settings: Settings, storage: Storage, timelines: Timelines) -> S
         attempts_max=settings.attempts_max,
     )
     engine, local = open_engines(settings, storage)
+    row_groups = RowGroups(lambda shard, file: storage.store.local_path(f"{shard}/{file.name}"))
     return Services(
         coordination=timelines,
         clock=SystemClock(),
@@ -125,7 +126,8 @@ def services_of(settings: Settings, storage: Storage, timelines: Timelines) -> S
         plans=PlanCache(entries_max=settings.plan_cache_entries),
         key_index=KeyIndex(
             partial(read_columns, storage.store),
-            RowGroups(lambda shard, file: storage.store.local_path(f"{shard}/{file.name}")).read,
+            row_groups.read,
+            row_groups.is_warm,
         ),
         limits=limits,
         local=local,

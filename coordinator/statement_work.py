@@ -12,7 +12,7 @@ INVARIANTS
       anywhere, in the order in which its parts take effect.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -25,7 +25,7 @@ from coordinator.read_predicates import read_predicates
 from coordinator.references import UPDATED, Change, check_references
 from coordinator.row_sink import RowSink
 from coordinator.spilling import buffer_rows, spill_if_large
-from sql.catalog import Table
+from sql.catalog import Key, Table
 from sql.plan import Plan, RelationId
 from sql.system_relations import is_system
 from storage.batch import Deletes, ShardView, WriteBatch
@@ -138,9 +138,10 @@ class StatementWork:
         old: OldRows | None,
         assigned: Sequence[int],
         kind: str = UPDATED,
+        decided: Collection[Key] = (),
     ) -> None:
         """What a part does to its table. Raises 23505 (U3). `assigned`: columns with new values;
-        `kind`: how its old rows go.
+        `kind`: how its old rows go; `decided`: keys that ON CONFLICT has looked at already.
         """
         shard = self._shard(table)
         batch = await sink.finish(claims.rows)
@@ -154,7 +155,9 @@ class StatementWork:
                 assert view is not None, "U1: who deletes rows has looked at them"
                 every = range(len(table.columns))
                 going = Going(view, gone, every if others else assigned)
-            await check_keys(self._execution, table, pa.concat_tables(shard.keyed), going)
+            keyed = pa.concat_tables(shard.keyed)
+            but = () if others else decided
+            await check_keys(self._execution, table, keyed, going, but=but)
         if sink.rows or any(claims.rows.values()):
             change = Change(table, sink.keyed, claims.rows, self.view_of(table), kind)
             self._written.append(_Written(table, batch, old, change))

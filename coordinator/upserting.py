@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 
 from compute.key_index import Place
 from compute.key_predicates import KeyPredicate, NewKeys
-from compute.located_rows import fetch
+from compute.located_rows import fetch, is_warm
 from compute.row_keys import RowKey, row_keys
 from coordinator.claims import Claims
 from coordinator.execution import Execution
@@ -117,6 +117,11 @@ class Upserts:
         ordinals = {at for arbiter in self._arbiters for at in arbiter.key.columns}
         self._moves_keys = not ordinals.isdisjoint(conflict.assigned)
 
+    @property
+    def decided(self) -> Sequence[Key]:
+        """Keys of which new rows are known to have none that is there, or is made twice."""
+        return () if self._moves_keys else [arbiter.key for arbiter in self._arbiters]
+
     async def take(self, proposed: pa.RecordBatch, claims: Claims) -> Upserted:
         """Decide about the rows of a batch."""
         schema = stored_schema(self._table)
@@ -138,23 +143,40 @@ class Upserts:
 
     async def _found(self, rows: pa.Table) -> _Batch:
         """The rows that are there, under predicates (V1)."""
-        table, execution = self._table, self._execution
+        table = self._table
         columns = [rows.select(list(arbiter.key.columns)) for arbiter in self._arbiters]
         keys = [row_keys(a.key, c) for a, c in zip(self._arbiters, columns, strict=True)]
         new = [NewKeys(table, a.key, c) for a, c in zip(self._arbiters, columns, strict=True)]
         view = await self._view([one.predicate(decides=True) for one in new])
-        index, gone = execution.services.key_index, self._work.gone(table)
+        try:
+            there, places, found = await self._located(rows, view, new)
+        except Exception:
+            await self._execution.services.coordination.examine([view])
+            raise
+        return _Batch(rows, keys, there, found, {place: n for n, place in enumerate(places)})
+
+    async def _located(
+        self, rows: pa.Table, view: ShardView, new: Sequence[NewKeys]
+    ) -> tuple[Sequence[Mapping[RowKey, Place]], Sequence[Place], pa.Table]:
+        """By arbiter, the places of rows with one of the keys; all places; the rows there, if any
+        may be updated.
+        """
+        index, gone = self._execution.services.key_index, self._work.gone(self._table)
         there: list[Mapping[RowKey, Place]] = []
         for one in new:
             locate = partial(index.locate, view, one, gone)
             few = one.count <= ON_LOOP_MAX and not index.files(view, one)
-            there.append(locate() if few else await asyncio.to_thread(locate))
+            warm = few or index.is_warm(view, one)
+            there.append(locate() if warm else await asyncio.to_thread(locate))
         places = list(dict.fromkeys(place for found in there for place in found.values()))
         if self._conflict.update is None:
             places = []
-        old = await asyncio.to_thread(fetch, view, places, index.read_rows) if places else None
-        found = rows.slice(0, 0) if old is None else old.rows
-        return _Batch(rows, keys, there, found, {place: n for n, place in enumerate(places)})
+        found = rows.slice(0, 0)
+        if places:
+            read = partial(fetch, view, places, index.read_rows)
+            warm = is_warm(view, places, index)
+            found = (read() if warm else await asyncio.to_thread(read)).rows
+        return there, places, found
 
     async def _view(self, predicates: Sequence[KeyPredicate]) -> ShardView:
         """The table as the statement sees it; the look-ups enter the read set."""
