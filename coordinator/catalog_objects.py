@@ -1,10 +1,11 @@
 """Numbers and texts of catalog objects, as PostgreSQL's catalogs and functions show them."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from compute.reference_strings import quote_ident
 from sql.binding import BindContext
-from sql.catalog import Check, Column, Key, Table
+from sql.catalog import Check, Column, ForeignKey, Key, Table
 from sql.catalog_objects import SequenceDefinition
 from sql.catalog_oids import constraint_oid, index_oid
 from sql.column_expressions import column_names, expression_of
@@ -83,7 +84,40 @@ def _sequence_name(context: BindContext, sequence: SequenceDefinition) -> str:
     return f"{quote_ident(sequence.schema)}.{name}"
 
 
-def definitions(table: Table) -> Iterator[tuple[int, int, str]]:
+_ACTIONS: Final = {"no action": "a", "restrict": "r", "cascade": "c", "set null": "n"}
+
+
+def action_code(action: str) -> str:
+    """The letter of pg_constraint."""
+    return _ACTIONS[action]
+
+
+def referenced_key(context: BindContext, foreign: ForeignKey) -> tuple[Table, Key]:
+    """The table that a foreign key refers to, and the key of its columns there."""
+    other = context.catalog.by_oid(foreign.table)
+    assert other is not None, "a table that is referred to is there"
+    wanted = sorted(foreign.references)
+    key = next(key for key in other.keys if sorted(key_numbers(other, key)) == wanted)
+    return other, key
+
+
+def _foreign_text(context: BindContext, table: Table, key: ForeignKey) -> str:
+    """As pg_get_constraintdef() writes it."""
+    other, _ = referenced_key(context, key)
+    own = ", ".join(quote_ident(table.columns[at].name) for at in key.columns)
+    there = ", ".join(
+        quote_ident(other.columns[other.ordinal_of(number)].name) for number in key.references
+    )
+    name = quote_ident(other.name)
+    if other.schema not in context.search_path:
+        name = f"{quote_ident(other.schema)}.{name}"
+    text = f"FOREIGN KEY ({own}) REFERENCES {name}({there})"
+    if key.on_update != "no action":
+        text += f" ON UPDATE {key.on_update.upper()}"
+    return text if key.on_delete == "no action" else f"{text} ON DELETE {key.on_delete.upper()}"
+
+
+def definitions(context: BindContext, table: Table) -> Iterator[tuple[int, int, str]]:
     """Oid, part and text of what pg_get_constraintdef() and pg_get_indexdef() answer; part 0 is
     the whole.
     """
@@ -95,6 +129,9 @@ def definitions(table: Table) -> Iterator[tuple[int, int, str]]:
         yield index_oid(table, key), 0, index_definition(table, key)
         for part, name in enumerate(names, 1):
             yield index_oid(table, key), part, name
+    for foreign in table.foreign_keys:
+        text = _foreign_text(context, table, foreign)
+        yield constraint_oid(table, foreign.name), 0, text
     for check in table.checks:
         yield constraint_oid(table, check.name), 0, f"CHECK (({check.expression}))"
     for column in table.columns:

@@ -3,10 +3,16 @@
 A row names the columns it has (W2 of `catalog_rows.py`). Numbers of precision are PostgreSQL's.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from coordinator.catalog_objects import column_number, default_of, not_null_name
+from coordinator.catalog_objects import (
+    column_number,
+    default_of,
+    key_numbers,
+    not_null_name,
+    referenced_key,
+)
 from sql.binding import BindContext
 from sql.catalog import Column, Table
 from sql.system_catalogs import CATALOG_SCHEMAS, is_view, system_catalogs
@@ -152,6 +158,8 @@ def _table_constraints(context: BindContext) -> Iterator[Named]:
             kind = "PRIMARY KEY" if key.primary else "UNIQUE"
             distinct = None if key.primary else _yes(key.nulls_distinct)
             yield _constraint(context, table, key.name, kind) | {"nulls_distinct": distinct}
+        for foreign in table.foreign_keys:
+            yield _constraint(context, table, foreign.name, "FOREIGN KEY")
         for check in table.checks:
             yield _constraint(context, table, check.name, "CHECK")
         for column in table.columns:
@@ -177,22 +185,53 @@ def _constraint(context: BindContext, table: Table, name: str, kind: str) -> dic
 def _key_column_usage(context: BindContext) -> Iterator[Named]:
     for table in context.catalog.tables.values():
         for key in table.keys:
-            for place, at in enumerate(key.columns, 1):
-                yield {
-                    "constraint_catalog": context.database,
-                    "constraint_schema": table.schema,
-                    "constraint_name": key.name,
-                    "table_catalog": context.database,
-                    "table_schema": table.schema,
-                    "table_name": table.name,
-                    "column_name": table.columns[at].name,
-                    "ordinal_position": place,
-                }
+            yield from _usage(context, table, key.name, [(at, None) for at in key.columns])
+        for foreign in table.foreign_keys:
+            other, unique = referenced_key(context, foreign)
+            numbers = key_numbers(other, unique)
+            places = [numbers.index(number) + 1 for number in foreign.references]
+            used: list[tuple[int, int | None]] = list(zip(foreign.columns, places, strict=True))
+            yield from _usage(context, table, foreign.name, used)
+
+
+def _usage(
+    context: BindContext, table: Table, name: str, columns: Sequence[tuple[int, int | None]]
+) -> Iterator[Named]:
+    for place, (at, unique) in enumerate(columns, 1):
+        yield {
+            "constraint_catalog": context.database,
+            "constraint_schema": table.schema,
+            "constraint_name": name,
+            "table_catalog": context.database,
+            "table_schema": table.schema,
+            "table_name": table.name,
+            "column_name": table.columns[at].name,
+            "ordinal_position": place,
+            "position_in_unique_constraint": unique,
+        }
+
+
+def _referential_constraints(context: BindContext) -> Iterator[Named]:
+    for table in context.catalog.tables.values():
+        for foreign in table.foreign_keys:
+            other, key = referenced_key(context, foreign)
+            yield {
+                "constraint_catalog": context.database,
+                "constraint_schema": table.schema,
+                "constraint_name": foreign.name,
+                "unique_constraint_catalog": context.database,
+                "unique_constraint_schema": other.schema,
+                "unique_constraint_name": key.name,
+                "match_option": "NONE",
+                "update_rule": foreign.on_update.upper(),
+                "delete_rule": foreign.on_delete.upper(),
+            }
 
 
 INFORMATION_SCHEMA_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
     "columns": _columns,
     "key_column_usage": _key_column_usage,
+    "referential_constraints": _referential_constraints,
     "schemata": _schemata,
     "sequences": _sequences,
     "table_constraints": _table_constraints,

@@ -24,7 +24,7 @@ from sql.types import OIDS, SqlType, display
 
 def _definitions(context: BindContext) -> Iterator[Named]:
     for table in users_tables(context.catalog):
-        for oid, part, text in definitions(table):
+        for oid, part, text in definitions(context, table):
             yield {"oid": oid, "part": part, "definition": text}
 
 

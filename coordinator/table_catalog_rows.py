@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from coordinator.catalog_objects import (
+    action_code,
     check_numbers,
     column_number,
     default_of,
     index_definition,
     key_numbers,
     not_null_name,
+    referenced_key,
 )
 from coordinator.information_schema_rows import Named
 from coordinator.server_catalog_rows import BTREE, HEAP, collation_of, stored_as
@@ -174,10 +176,10 @@ def _pg_constraint(context: BindContext) -> Iterator[Named]:
             "confdeltype": " ",
             "confmatchtype": " ",
         }
-        yield from (common | row for row in _constraints(table))
+        yield from (common | row for row in _constraints(context, table))
 
 
-def _constraints(table: Table) -> Iterator[dict[str, Value]]:
+def _constraints(context: BindContext, table: Table) -> Iterator[dict[str, Value]]:
     for key in table.keys:
         yield {
             "oid": constraint_oid(table, key.name),
@@ -185,6 +187,20 @@ def _constraints(table: Table) -> Iterator[dict[str, Value]]:
             "contype": "p" if key.primary else "u",
             "conindid": index_oid(table, key),
             "conkey": key_numbers(table, key),
+            "connoinherit": True,
+        }
+    for foreign in table.foreign_keys:
+        yield {
+            "oid": constraint_oid(table, foreign.name),
+            "conname": foreign.name,
+            "contype": "f",
+            "conindid": index_oid(*referenced_key(context, foreign)),
+            "confrelid": foreign.table,
+            "confupdtype": action_code(foreign.on_update),
+            "confdeltype": action_code(foreign.on_delete),
+            "confmatchtype": "s",
+            "conkey": tuple(map(table.number_of, foreign.columns)),
+            "confkey": foreign.references,
             "connoinherit": True,
         }
     for check in table.checks:

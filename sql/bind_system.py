@@ -7,7 +7,7 @@ from sql.binding import Binding
 from sql.errors import not_supported
 from sql.plan import Const, Expr
 from sql.syntax import Node, position
-from sql.types import OIDS, TEXT, SqlType, display
+from sql.types import OIDS, SqlType
 
 _NAMES: Final = SqlType("_name")
 
@@ -21,8 +21,7 @@ def system_call(
 
 
 def _typeof(_binding: Binding, exprs: Sequence[Expr], _nodes: Sequence[Node]) -> Expr:
-    """As text: there is no regtype."""
-    return Const(display(SqlType(exprs[0].type.name)), TEXT)
+    return Const(OIDS[exprs[0].type.name], SqlType("regtype"))
 
 
 def _schemas(binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node]) -> Expr:

@@ -30,7 +30,7 @@ from sql.binding import Binding
 from sql.errors import SqlError, mismatch
 from sql.functions import CastContext, Function, cast, function_by_id
 from sql.plan import Call, Case, Coalesce, ColumnRef, Const, Expr, Extreme, Param
-from sql.registered import registered
+from sql.registered import registered, shown_type
 from sql.stand_ins import stand_in
 from sql.syntax import Node, at, is_a, location, position
 from sql.text_input import apply_typmod, parse_text
@@ -154,6 +154,10 @@ def decimal_constant(value: Decimal, place: int | None) -> Const:
 
 
 def _converted(binding: Binding, expr: Expr, row: Function, target: SqlType) -> Expr:
+    if row.rewrite is not None and isinstance(expr, Const):
+        known = shown_type(expr)
+        if known is not None:
+            return Const(known, SqlType(target.name))
     if row.rewrite is not None:
         return stand_in(binding, row.rewrite, (expr,))
     type_ = SqlType(target.name)

@@ -22,7 +22,7 @@ from sql.plan import Const
 from sql.syntax import Node, is_a
 from sql.system_catalogs import CATALOG_SCHEMAS
 from sql.system_relations import SYSTEM_SCHEMA
-from sql.types import OIDS, SqlType
+from sql.types import NAMES_BY_OID, OIDS, SqlType, display
 
 _OID_MAX: Final = (1 << 32) - 1
 _PART: Final = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\s."]+))\s*(\.|$)')
@@ -47,6 +47,14 @@ def registered(binding: Binding, text: str, type_: SqlType, place: int | None) -
             return Const(_role(binding, text, place), type_)
         case _:
             raise not_supported(f"a name of type {type_.name}", place)
+
+
+def shown_type(constant: Const) -> str | None:
+    """What a constant regtype shows: the names of types are nobody's to change."""
+    oid = constant.value
+    if constant.type.name != "regtype" or not isinstance(oid, int) or oid not in NAMES_BY_OID:
+        return None
+    return display(SqlType(NAMES_BY_OID[oid]))
 
 
 def _parts(text: str, place: int | None) -> list[str]:

@@ -41,8 +41,8 @@ FILLED: Final = frozenset(
     | {
         f"{INFORMATION_SCHEMA}.{name}"
         for name in (
-            "columns", "key_column_usage", "schemata", "sequences", "table_constraints", "tables",
-            "views",
+            "columns", "key_column_usage", "referential_constraints", "schemata", "sequences",
+            "table_constraints", "tables", "views",
         )
     }
 )  # fmt: skip
