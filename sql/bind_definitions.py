@@ -254,8 +254,7 @@ def _drop_tables(binding: Binding, node: Node) -> DropTable:
         elif schema is not None and schema not in context.catalog.schemas:
             raise undefined_schema(schema)
         else:
-            shown = name if schema is None else f"{schema}.{name}"
-            raise SqlError("42P01", f'table "{shown}" does not exist')
+            raise SqlError("42P01", f'table "{name}" does not exist')
     keys = dependents(context.catalog, found)
     if keys and node.behavior != DropBehavior.DROP_CASCADE:
         raise _referred_to(keys, [*found.values()])

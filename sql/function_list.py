@@ -27,6 +27,7 @@ _TITLES: Final = {
     "json.txt": "JSON",
     "times.txt": "Times of day",
     "catalog_functions.txt": "Catalogs",
+    "registered.txt": "Oids as names (regclass, regtype ..)",
     "system.txt": "The system",
 }
 _HEAD: Final = """\
@@ -49,11 +50,15 @@ _ABSENT: Final = "–"
 
 def document() -> str:
     """The whole page."""
-    rows = {file: [row for row in rows_of(file) if not row.internal] for file in FILES}
+    rows = {file: list(filter(_is_shown, rows_of(file))) for file in FILES}
     count = sum(map(len, rows.values()))
     parts = [_HEAD.format(count=count)]
     parts += [_section(_TITLES.get(file, file), found) for file, found in rows.items() if found]
     return "\n".join(parts)
+
+
+def _is_shown(row: Function) -> bool:
+    return not (row.internal or row.name.startswith("meridian_"))
 
 
 def _section(title: str, rows: Sequence[Function]) -> str:
