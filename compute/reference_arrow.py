@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
@@ -10,12 +10,14 @@ from compute.arrow import arrow_type
 from sql.plan import PlanColumn
 from sql.types import Interval, SqlType, Value, array_of
 
+_Column: TypeAlias = "pa.ChunkedArray[pa.Scalar[pa.DataType]] | pa.Array[pa.Scalar[pa.DataType]]"
 
-def _list(column: "pa.ChunkedArray[pa.Scalar[pa.DataType]]") -> list[Any]:
+
+def _list(column: _Column) -> list[Any]:
     return pa.Table.from_arrays([column], names=["values"]).to_pydict()["values"]
 
 
-def to_values(column: "pa.ChunkedArray[pa.Scalar[pa.DataType]]", type_: SqlType) -> Sequence[Value]:
+def to_values(column: _Column, type_: SqlType) -> Sequence[Value]:
     """The column as Python values of the type."""
     match type_.name:
         case "date":
@@ -33,9 +35,7 @@ def to_values(column: "pa.ChunkedArray[pa.Scalar[pa.DataType]]", type_: SqlType)
             return _list(column)
 
 
-def _array_values(
-    column: "pa.ChunkedArray[pa.Scalar[pa.DataType]]", element: SqlType
-) -> Sequence[Value]:
+def _array_values(column: _Column, element: SqlType) -> Sequence[Value]:
     """The elements are converted all at once, and cut by the lists' lengths."""
     found: list[Value] = []
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
