@@ -90,7 +90,6 @@ class Levels(Counter):
             if key not in written:
                 self._one(session, key, rows)
                 continue
-            # Others may have replaced the row since: at read committed both are there until the
-            # commit, which is refused then.
-            seen = written[key] in [row.value for row in rows]
+            # If others have replaced the row since, the look is refused, also at read committed (A7).
+            seen = [row.value for row in rows] == [written[key]]
             session.expect(seen, "own-writes", f"{key} is {rows} after {written[key]}")

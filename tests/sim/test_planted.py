@@ -8,7 +8,7 @@ import pytest
 
 from coordinator import startup
 from coordinator.committing import Committing
-from coordinator.core import commits, group_commit, snapshots, validation
+from coordinator.core import commits, group_commit, reading, snapshots, validation
 from coordinator.core.completions import CeilingPersisted, GroupPassed
 from coordinator.core.effects import CommitGroup, Effect, Reply
 from coordinator.core.group_commit import GroupCommit
@@ -216,6 +216,11 @@ def read_committed_reads_at_its_first_timestamp(patch: pytest.MonkeyPatch) -> No
     patch.setattr(snapshots, "_keeps", lambda txn: txn.snapshot is not None)
 
 
+def read_committed_reads_on_after_it_has_lost(patch: pytest.MonkeyPatch) -> None:
+    """Then it meets two versions of a row: its own, and that of who has won."""
+    patch.setattr(reading, "doomed", lambda *_: None)
+
+
 def repeatable_read_takes_new_timestamps(patch: pytest.MonkeyPatch) -> None:
     kept = (Isolation.STRICT_SERIALIZABLE, Isolation.SERIALIZABLE)
     patch.setattr(
@@ -334,6 +339,7 @@ PLANTS = (
     Planted(lease_given_while_others_commit, "hot", "calm"),
     Planted(rows_not_validated, "levels", "calm"),
     Planted(read_committed_reads_at_its_first_timestamp, "levels", "calm"),
+    Planted(read_committed_reads_on_after_it_has_lost, "levels", "calm"),
     Planted(repeatable_read_takes_new_timestamps, "levels", "calm"),
     Planted(reads_at_what_is_not_durable, "levels", "calm"),
     Planted(stale_read_waits, None, "calm"),
