@@ -9,7 +9,9 @@ from pyroaring import BitMap64
 
 from coordinator.execute_definition import execute_definition
 from coordinator.execution import Done, Execution
+from coordinator.pgwire.messages import Severity
 from coordinator.spilling import buffer_rows, spill_if_large
+from sql.errors import SqlError
 from sql.statements import Truncate
 from storage.batch import ShardView, WriteBatch
 from storage.types import Source
@@ -19,6 +21,9 @@ async def execute_truncate(execution: Execution, statement: Truncate, tag: str) 
     """Empty the tables, in the transaction."""
     transaction = execution.transaction
     transaction.check_writable("TRUNCATE TABLE")
+    for name in statement.cascades:
+        notice = SqlError("00000", f'truncate cascades to table "{name}"')
+        execution.notice(notice, Severity.NOTICE)
     ts = await transaction.timestamp(statement.tables)
     coordination = execution.services.coordination
     views = await coordination.scan(transaction.id, ts, statement.tables)

@@ -10,7 +10,7 @@ from sql.bind_from import find_table
 from sql.binding import Binding
 from sql.catalog import Table
 from sql.definition_statements import ChangeObjects
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError
 from sql.look_up import refuse_system_change
 from sql.statements import Truncate
 from sql.syntax import Node
@@ -29,8 +29,14 @@ def truncate(binding: Binding, node: Node) -> Truncate:
     tables = tuple(dict.fromkeys(found))
     for table in tables:
         refuse_system_change(table)
-    _check_referred(binding, tables, cascade=node.behavior == DropBehavior.DROP_CASCADE)
-    return Truncate(tables, _restarted(binding, tables) if node.restart_seqs else None)
+    more: Sequence[Table] = ()
+    if node.behavior == DropBehavior.DROP_CASCADE:
+        more = _referring(binding, tables)
+    else:
+        _check_referred(binding, tables)
+    every = (*tables, *more)
+    restarted = _restarted(binding, every) if node.restart_seqs else None
+    return Truncate(every, restarted, tuple([table.name for table in more]))
 
 
 def _restarted(binding: Binding, tables: Sequence[Table]) -> ChangeObjects | None:
@@ -46,15 +52,30 @@ def _restarted(binding: Binding, tables: Sequence[Table]) -> ChangeObjects | Non
     return ChangeObjects(TAG, objects=begun, fresh=frozenset(sequence.oid for sequence in begun))
 
 
-def _check_referred(binding: Binding, tables: Sequence[Table], *, cascade: bool) -> None:
+def _referring(binding: Binding, tables: Sequence[Table]) -> list[Table]:
+    """The tables whose rows go too, as PostgreSQL finds them: step by step, each step by oid."""
+    found: list[Table] = []
+    newest: Sequence[Table] = tables
+    while newest:
+        known = {table.oid for table in (*tables, *found)}
+        step = {
+            child.oid: child
+            for table in newest
+            for child, _ in children(binding.context.catalog, table.oid)
+            if child.oid not in known
+        }
+        newest = [step[oid] for oid in sorted(step)]
+        found += newest
+    return found
+
+
+def _check_referred(binding: Binding, tables: Sequence[Table]) -> None:
     """0A000, as in PostgreSQL, for a table that another one refers to, and keeps its rows."""
     oids = {table.oid for table in tables}
     for table in tables:
         for child, _ in children(binding.context.catalog, table.oid):
             if child.oid in oids:
                 continue
-            if cascade:
-                raise not_supported("TRUNCATE .. CASCADE")
             message = "cannot truncate a table referenced in a foreign key constraint"
             detail = f'Table "{child.name}" references "{table.name}".'
             hint = f'Truncate table "{child.name}" at the same time, or use TRUNCATE ... CASCADE.'

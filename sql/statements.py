@@ -209,10 +209,13 @@ class CreateTableAs:
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
-    """TRUNCATE; each table once. `restarted`: RESTART IDENTITY, the sequences that begin anew."""
+    """TRUNCATE; each table once. `restarted`: RESTART IDENTITY, the sequences that begin anew.
+    `cascades`: the names of tables that CASCADE has brought, for the notices.
+    """
 
     tables: tuple[Table, ...]
     restarted: "ChangeObjects | None" = None
+    cascades: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
