@@ -12,13 +12,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import report, restart
+from tests.bench import report, restart, tpch_bench
 from tests.bench.sizes import Figures, Size
 from tests.bench.workloads import WORKLOADS
 from tests.servers import Meridian, meridian, postgres
 
 # Not a workload: it starts and kills a server of its own, and PostgreSQL has no part in it.
 RESTART = "restart"
+TPCH = "tpch"
+"""Minutes, and the engines alone instead of PostgreSQL: only if it is asked for."""
 
 RESULTS = Path(__file__).parent.parent.parent / ".cache" / "bench"
 
@@ -54,6 +56,9 @@ def main() -> None:
     if RESTART in arguments.only:
         print(f"  {RESTART}", flush=True)
         ours.append(restart.measure(kills=2 * arguments.rounds, acknowledged=2_000))
+    if TPCH in arguments.only:
+        print(f"  {TPCH}", flush=True)
+        ours.append(tpch_bench.measure(arguments.scale, ("local", "spark"), arguments.rounds))
     _finish(report.medians(ours), report.medians(theirs), vars(arguments))
     if failures:
         sys.exit("\n".join(failures))
@@ -79,9 +84,10 @@ def _memory(server: Meridian, workload: str) -> Figures:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    known = [*WORKLOADS, RESTART]
-    workloads = ",".join(known)
-    parser.add_argument("--only", default=workloads, help=f"some of {workloads}")
+    known = [*WORKLOADS, RESTART, TPCH]
+    usual = ",".join(name for name in known if name != TPCH)
+    parser.add_argument("--only", default=usual, help=f"some of {','.join(known)}")
+    parser.add_argument("--scale", type=float, default=1, help="of TPC-H")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=5, help="of each run of pgbench")
     parser.add_argument("--reads", type=int, default=100, help="repetitions of each SELECT")
