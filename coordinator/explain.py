@@ -68,6 +68,8 @@ def _label(plan: Plan, inputs: Mapping[RelationId, ShardView]) -> str:
         case Join():
             kind = "Join" if plan.kind is JoinKind.INNER else f"{plan.kind.value.title()} Join"
             return f"Lateral {kind}" if plan.lateral else kind
+        case GroupBy() if plan.sets is not None:
+            return f"Aggregate ({_many(len(plan.sets), 'grouping set')})"
         case GroupBy():
             return f"Aggregate ({_many(len(plan.keys), 'key')})" if plan.keys else "Aggregate"
         case Window():

@@ -18,7 +18,7 @@ async def test_what_was_locked_has_not_changed_at_the_commit(level: str, words: 
         await other.execute("create table t (id int, v int)")
         await other.execute("create table log (v int)")
         await other.execute("insert into t values (1, 10), (2, 20)")
-        await one.execute(f"begin isolation level {level}")
+        await one.execute(f"begin isolation level {level}".encode())
         assert await value(one, f"select v from t where id = 1 {words}") == 10
         await other.execute("update t set v = 11 where id = 1")
         await one.execute("insert into log values (10)")
@@ -32,7 +32,7 @@ async def test_without_the_words_it_may_have_changed(level: str) -> None:
     async with running() as stack, connected(stack, 2) as (one, other):
         await other.execute("create table t (id int, v int)")
         await other.execute("insert into t values (1, 10)")
-        await one.execute(f"begin isolation level {level}")
+        await one.execute(f"begin isolation level {level}".encode())
         assert await value(one, "select v from t where id = 1") == 10
         await other.execute("update t set v = 11 where id = 1")
         await one.execute("insert into t values (3, 30)")
@@ -45,7 +45,7 @@ async def test_other_rows_may_change(level: str) -> None:
     async with running() as stack, connected(stack, 2) as (one, other):
         await other.execute("create table t (id int, v int)")
         await other.execute("insert into t values (1, 10), (2, 20)")
-        await one.execute(f"begin isolation level {level}")
+        await one.execute(f"begin isolation level {level}".encode())
         assert await value(one, "select v from t where id = 1 for update") == 10
         await other.execute("update t set v = 21 where id = 2")
         await one.execute("update t set v = 12 where id = 1")
