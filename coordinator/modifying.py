@@ -30,8 +30,6 @@ from sql.errors import SqlError
 from sql.plan import Plan, RelationId, output_columns
 from sql.statements import MergeAction, Modify, ModifyKind
 
-_KINDS: Final = {ModifyKind.DELETE: DELETED, ModifyKind.MERGE: MIXED}
-
 NEW: Final = RelationId("new")
 
 
@@ -88,6 +86,7 @@ class _Part:
         self._shown = _Shown(modify, execution.services.limits.returning_bytes_max)
         self._old = OldRowsInMemory(execution.services.limits)
         self._affected = 0
+        self._merges: set[MergeAction] = set()
         self._width = len(modify.table.columns)
         self._upserts: Upserts | None = None
         if modify.conflict is not None:
@@ -160,6 +159,7 @@ class _Part:
         for action in MergeAction:
             part = batch.filter(pa.array(actions == action))
             if part.num_rows:
+                self._merges.add(action)
                 await self._merged(part, action)
         self._affected += batch.num_rows
 
@@ -173,12 +173,20 @@ class _Part:
         old = part.columns[3 + width : 3 + 2 * width] if self._modify.returning_old else ()
         self._shown.keep([*now.columns, *old, *_extras(part, self._modify)], part.num_rows)
 
+    def _kind(self) -> str:
+        """How old rows go, for those that refer to them."""
+        if self._modify.kind is ModifyKind.DELETE:
+            return DELETED
+        if MergeAction.DELETE not in self._merges:
+            return UPDATED
+        return MIXED if MergeAction.UPDATE in self._merges else DELETED
+
     async def finish(self) -> Modified:
         """Check keys, hand over what was written, run RETURNING."""
         modify, old = self._modify, self._old.rows(self._claims.rows)
         every = range(len(modify.table.columns))
         assigned = modify.old if modify.kind is ModifyKind.UPDATE else every
-        kind = _KINDS.get(modify.kind, UPDATED)
+        kind = self._kind()
         decided = () if self._upserts is None else self._upserts.decided
         await self._work.add(modify.table, self._sink, self._claims, old, assigned, kind, decided)
         if modify.returning is None:

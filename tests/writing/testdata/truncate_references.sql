@@ -22,4 +22,5 @@ with x as (insert into p values (3, 'c') returning id) insert into c select id +
 with x as (delete from p where id = 3 returning id) select * from x
 insert into c values (5, 2) on conflict (id) do update set pid = 44
 insert into c values (5, 2) on conflict (id) do update set pid = excluded.pid returning old.pid, new.pid
+merge into p using (values (2)) v(k) on id = k when matched then delete
 update p set id = 50 where id = 1 returning id
