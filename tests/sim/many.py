@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field, fields
 from itertools import islice
@@ -28,7 +28,7 @@ BLOCK = 25
 """Seeds for a worker at a time. Larger: fewer messages. Smaller: a smoother progress line."""
 
 BLOCKS_PER_WORKER = 200
-"""Then a fresh process takes over, whatever the old one has piled up (Y1)."""
+"""Of a round; then fresh processes take over, whatever the old ones have piled up (Y1)."""
 
 
 @dataclass(slots=True)
@@ -101,23 +101,34 @@ def run_many(
     """All seeds, spread over processes, up to the first finding."""
     began = time.perf_counter()
     total = Sum()
-    blocks = (seeds[first : first + BLOCK] for first in range(0, len(seeds), BLOCK))
-    with ProcessPoolExecutor(
-        workers or os.cpu_count(),
-        # A fork would inherit threads of Arrow that are not there.
-        mp_context=multiprocessing.get_context("spawn"),
-        max_tasks_per_child=BLOCKS_PER_WORKER,
-    ) as pool:
-        for done in _in_turn(pool, blocks, workload, weather):
-            total.merge(done)
-            if total.failures:
-                pool.shutdown(wait=False, cancel_futures=True)
-                break
-            if tell:
-                pace = (time.perf_counter() - began) / total.runs
-                left = (len(seeds) - total.runs) * pace
-                _say(f"\r{total.runs} of {len(seeds)} runs, {left:.0f} s left   ", sys.stderr)
+    processes = workers or os.cpu_count() or 1
+    blocks = [seeds[first : first + BLOCK] for first in range(0, len(seeds), BLOCK)]
+    for done in _round_by_round(blocks, processes, workload, weather):
+        total.merge(done)
+        if total.failures:
+            break
+        if tell:
+            pace = (time.perf_counter() - began) / total.runs
+            left = (len(seeds) - total.runs) * pace
+            _say(f"\r{total.runs} of {len(seeds)} runs, {left:.0f} s left   ", sys.stderr)
     return total
+
+
+def _round_by_round(
+    blocks: Sequence[range], workers: int, workload: str | None, weather: str | None
+) -> Iterator[Sum]:
+    """Fresh processes for every round (Y1): a pool that replaces them itself comes to a standstill
+    now and then (CPython issue 115634).
+    """
+    size = workers * BLOCKS_PER_WORKER
+    # A fork would inherit threads of Arrow that are not there.
+    spawn = multiprocessing.get_context("spawn")
+    for first in range(0, len(blocks), size):
+        with ProcessPoolExecutor(workers, mp_context=spawn) as pool:
+            try:
+                yield from _in_turn(pool, iter(blocks[first : first + size]), workload, weather)
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _in_turn(
