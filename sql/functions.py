@@ -12,10 +12,11 @@ where the signature is `name(type, ..)`, `type operator type`, `operator type` o
 names, operators and types may be lists (`int2,int4 +,- int8`), which stand for every combination.
 Words are the fields of `Function`: `nonstrict`, `variadic`, `stable`, `volatile`, `zone`,
 `aggregate`, `within`, `window`, `set`, `nulls`, `implicit`, `assignment`, `explicit`,
-`numeric=rule`, and `internal`: known by its id only. A result `first` is the type of the first argument, an argument
-`same` too; a cast's is its target. A template `@reference` of DuckDB has the reference evaluator
-compute the function, row by row. `{op}` in a template is the operator, `{name}` the name. A line
-that begins with blanks continues the line before; `#` in the first column begins a comment.
+`numeric=rule`, and `internal`: known by its id only. A result `first` is the type of the first
+argument, an argument `same` too; a cast's is its target. A template `@reference` of DuckDB has the
+reference evaluator compute the function, row by row. `{op}` in a template is the operator, `{name}`
+the name. A line that begins with blanks continues the line before; `#` in the first column begins
+a comment.
 
 INVARIANTS
   F1  `id` is unique: `name(argtypes)` for functions and aggregates, `left op right` for operators
@@ -137,10 +138,9 @@ def rows_of(file: str) -> Sequence[Function]:
 # --- loading -----------------------------------------------------------------------------------
 
 FILES: Final = (
-    "operators.txt", "functions.txt", "aggregates.txt", "windows.txt", "sets.txt",
-    "casts.txt", "arrays.txt", "patterns.txt", "texts.txt", "formats.txt", "mathematics.txt",
-    "statistics.txt", "json.txt", "times.txt", "catalog_functions.txt", "registered.txt",
-    "system.txt",
+    "operators.txt", "functions.txt", "aggregates.txt", "windows.txt", "sets.txt", "casts.txt",
+    "arrays.txt", "patterns.txt", "texts.txt", "formats.txt", "mathematics.txt", "statistics.txt",
+    "json.txt", "times.txt", "catalog_functions.txt", "registered.txt", "system.txt",
 )  # fmt: skip
 _TEMPLATE: Final = re.compile(r" (spark|duckdb|rewrite|): ")
 _DIRECTORY: Final = Path(__file__).parent / "data"
