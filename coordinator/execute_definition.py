@@ -99,6 +99,7 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
                 text = f"drop cascades to {len(statement.cascades)} other objects"
                 _cascade(execution, text, "\n".join(statement.cascades))
             changed: list[CatalogChange] = [PutTable(change.after) for change in statement.changed]
+            changed += [RemoveObject(thing) for thing in statement.objects]
             return changed + _dropped(execution, statement.tables)
         case CreateSchema(exists=True):
             _skipping(execution, "42P06", f'schema "{statement.name}" already exists')

@@ -41,6 +41,7 @@ from sql.bind_supplied import numbered
 from sql.bind_time import time_expression
 from sql.bind_truncate import truncate
 from sql.bind_update import delete, update
+from sql.bind_views import create_view
 from sql.binding import BindContext, Binding
 from sql.constant_places import constant_places as find_constant_places
 from sql.definition_statements import ChangeObjects, CreateObject, CreateSequence
@@ -270,7 +271,6 @@ def _refused_execute(_binding: Binding, _node: Node) -> Bound:
 
 
 _STATEMENTS: Final[dict[type, str]] = {
-    ast.ViewStmt: "CREATE VIEW",
     ast.CreateFunctionStmt: "CREATE FUNCTION",
     ast.CreateRoleStmt: "CREATE ROLE",
     ast.GrantStmt: "GRANT",
@@ -300,6 +300,7 @@ _BINDERS: Final[dict[type, Binder]] = {
     ast.CreateSchemaStmt: create_schema,
     ast.CreateSeqStmt: create_sequence,
     ast.IndexStmt: create_index,
+    ast.ViewStmt: create_view,
     ast.AlterSeqStmt: alter_sequence,
     ast.DropStmt: drop,
     ast.ExplainStmt: _explain,

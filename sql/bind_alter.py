@@ -10,12 +10,19 @@ from pglast.enums import ObjectType
 from sql.bind_alter_columns import alter_columns, check_column_name
 from sql.bind_checks import constraint_names
 from sql.bind_definitions import SYSTEM_SCHEMAS, check_schema_name
+from sql.bind_from import find_view
 from sql.bind_sequence_definitions import renamed_sequence
 from sql.binding import Binding
 from sql.catalog import Table
 from sql.definition_statements import ChangeObjects, Redefinition
 from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema, undefined_table
-from sql.look_up import check_database, look_up, refuse_system_change, schema_exists
+from sql.look_up import (
+    check_database,
+    look_up,
+    refuse_system_change,
+    relation_exists,
+    schema_exists,
+)
 from sql.statements import AlterTable
 from sql.syntax import Node
 from sql.table_changes import index_with_name, with_name
@@ -28,6 +35,8 @@ def rename(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
             return _rename_table(binding, node)
         case ObjectType.OBJECT_SCHEMA:
             return _rename_schema(binding, node)
+        case ObjectType.OBJECT_VIEW:
+            return _rename_view(binding, node)
         case ObjectType.OBJECT_SEQUENCE:
             return renamed_sequence(
                 binding,
@@ -99,6 +108,18 @@ def alter_table(binding: Binding, node: Node) -> AlterTable:
     if table is None:
         return AlterTable(missing=node.relation.relname)
     return alter_columns(binding, table, node.cmds)
+
+
+def _rename_view(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
+    view = find_view(binding, node.relation)
+    if view is None:
+        if node.missing_ok:
+            return AlterTable(missing=node.relation.relname, tag="ALTER VIEW")
+        raise undefined_table(node.relation.relname)
+    if relation_exists(binding, view.schema, node.newname):
+        raise duplicate_table(node.newname)
+    renamed = replace(view, name=node.newname, version=view.version + 1)
+    return ChangeObjects("ALTER VIEW", objects=(renamed,))
 
 
 def _rename_column(binding: Binding, node: Node) -> AlterTable:

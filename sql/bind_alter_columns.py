@@ -33,6 +33,7 @@ from sql.bind_foreign_keys import (
 from sql.bind_from import scan
 from sql.bind_generated import with_generated
 from sql.bind_keys import KEY_KINDS, KeyNode, bind_keys
+from sql.bind_views import told_views, views_over
 from sql.binding import Binding
 from sql.catalog import Key, Table
 from sql.column_expressions import (
@@ -163,6 +164,29 @@ def check_column_name(name: str) -> None:
         raise SqlError("42701", message)
 
 
+def _check_views(work: Altering, command: Node) -> None:
+    """2BP01 for a column that a view reads."""
+    table = work.table
+    number = table.number_of(work.ordinal(command.name))
+    catalog = work.binding.context.catalog
+    views = [
+        view
+        for view in catalog.views()
+        if (table.oid, number) in view.uses and any(r[2] == table.oid for r in view.relations)
+    ]
+    if not views:
+        return
+    if command.behavior == DropBehavior.DROP_CASCADE:
+        raise not_supported("DROP COLUMN .. CASCADE of a column that a view uses")
+    column = f"column {command.name} of table {table.name}"
+    over = {view.oid for view in views}
+    told = [f"view {view.name} depends on {column}" for view in views]
+    detail = "\n".join([*told, *told_views(catalog, views_over(catalog, over), over)])
+    message = f"cannot drop {column} because other objects depend on it"
+    hint = "Use DROP ... CASCADE to drop the dependent objects too."
+    raise SqlError("2BP01", message, detail=detail, hint=hint)
+
+
 def _drop_column(work: Altering, command: Node) -> None:
     try:
         ordinal = work.ordinal(command.name)
@@ -172,6 +196,7 @@ def _drop_column(work: Altering, command: Node) -> None:
         work.notices.append(("00000", f"{error.message}, skipping"))
         return
     table = work.table
+    _check_views(work, command)
     depending = generated_from(table, command.name)
     if depending and command.behavior != DropBehavior.DROP_CASCADE:
         told = [

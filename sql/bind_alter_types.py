@@ -23,6 +23,12 @@ def alter_type(work: Altering, command: Node) -> None:
     node = command.def_
     ordinal = work.ordinal(command.name)
     column = work.table.columns[ordinal]
+    used = (work.table.oid, work.table.number_of(ordinal))
+    for view in work.binding.context.catalog.views():
+        if used in view.uses:
+            message = "cannot alter type of a column used by a view or rule"
+            detail = f'rule _RETURN on view {view.name} depends on column "{column.name}"'
+            raise SqlError("0A000", message, detail=detail)
     if node.collClause is not None:
         raise not_supported("COLLATE", at(node.collClause.location))
     type_ = type_of(node.typeName)

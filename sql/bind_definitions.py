@@ -19,7 +19,7 @@ from sql.bind_generated import with_generated
 from sql.bind_keys import KEY_KINDS, KeyNode, bind_keys
 from sql.binding import Binding
 from sql.catalog import SYSTEM_TIMELINE, Column, ForeignKey, Table
-from sql.catalog_objects import CatalogObject, IndexDefinition, SequenceDefinition
+from sql.catalog_objects import CatalogObject, IndexDefinition, SequenceDefinition, ViewDefinition
 from sql.definition_statements import ChangeObjects
 from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema
 from sql.interval_input import parse_interval
@@ -225,6 +225,10 @@ def drop(binding: Binding, node: Node) -> DropTable | DropSchema | ChangeObjects
             return _drop_tables(binding, node)
         case ObjectType.OBJECT_SCHEMA:
             return _drop_schemas(binding, node)
+        case ObjectType.OBJECT_VIEW:
+            from sql.bind_views import drop_views
+
+            return drop_views(binding, node)
         case ObjectType.OBJECT_INDEX:
             from sql.bind_indexes import drop_indexes
 
@@ -239,6 +243,8 @@ def drop(binding: Binding, node: Node) -> DropTable | DropSchema | ChangeObjects
 
 
 def _drop_tables(binding: Binding, node: Node) -> DropTable:
+    from sql.bind_views import told_views, views_over
+
     context = binding.context
     found: dict[int, Table] = {}
     missing: list[str] = []
@@ -249,6 +255,11 @@ def _drop_tables(binding: Binding, node: Node) -> DropTable:
         if table is not None:
             refuse_system_change(table)
             found[table.oid] = table
+        elif (kind := _other_kind(binding, schema, name)) is not None:
+            hint = (
+                f"Use DROP {kind.upper()} to remove {'an' if kind[0] in 'aeiou' else 'a'} {kind}."
+            )
+            raise SqlError("42809", f'"{name}" is not a table', hint=hint)
         elif node.missing_ok:
             missing.append(name)
         elif schema is not None and schema not in context.catalog.schemas:
@@ -256,19 +267,36 @@ def _drop_tables(binding: Binding, node: Node) -> DropTable:
         else:
             raise SqlError("42P01", f'table "{name}" does not exist')
     keys = dependents(context.catalog, found)
-    if keys and node.behavior != DropBehavior.DROP_CASCADE:
-        raise _referred_to(keys, [*found.values()])
-    told = tuple(f"drop cascades to constraint {k.name} on table {c.name}" for c, k, _ in keys)
-    return DropTable(tuple(found.values()), tuple(missing), without_keys(keys), told)
+    views = views_over(context.catalog, found)
+    if (keys or views) and node.behavior != DropBehavior.DROP_CASCADE:
+        told_ = told_views(context.catalog, views, found)
+        raise _referred_to(keys, [*found.values()], told_)
+    told = [f"drop cascades to constraint {k.name} on table {c.name}" for c, k, _ in keys]
+    told += [f"drop cascades to view {view.name}" for view in views]
+    return DropTable(
+        tuple(found.values()), tuple(missing), without_keys(keys), tuple(told), tuple(views)
+    )
+
+
+def _other_kind(binding: Binding, schema: str | None, name: str) -> str | None:
+    """What else is called so."""
+    for candidate in binding.context.search_path if schema is None else (schema,):
+        thing = binding.context.catalog.relation(candidate, name)
+        if thing is not None:
+            return thing.kind
+    return None
 
 
 def _referred_to(
-    keys: Sequence[tuple[Table, ForeignKey, Table]], dropped: Sequence[Table]
+    keys: Sequence[tuple[Table, ForeignKey, Table]],
+    dropped: Sequence[Table],
+    views: Sequence[str],
 ) -> SqlError:
-    detail = "\n".join(
+    told = [
         f"constraint {key.name} on table {child.name} depends on table {parent.name}"
         for child, key, parent in keys
-    )
+    ]
+    detail = "\n".join([*told, *views])
     message = f"cannot drop table {dropped[0].name} because other objects depend on it"
     if len(dropped) > 1:
         message = "cannot drop desired object(s) because other objects depend on them"
@@ -277,6 +305,8 @@ def _referred_to(
 
 
 def _drop_schemas(binding: Binding, node: Node) -> DropSchema:
+    from sql.bind_views import views_over
+
     catalog = binding.context.catalog
     names: list[str] = []
     missing: list[str] = []
@@ -305,14 +335,20 @@ def _drop_schemas(binding: Binding, node: Node) -> DropSchema:
         shown = ", ".join(names)
         inside: list[tuple[str, Table | CatalogObject]] = [("table", table) for table in tables]
         inside += [(thing.kind, thing) for thing in objects]
+        inside.sort(key=lambda entry: entry[1].oid)
+        visible = binding.context.search_path
         detail = "\n".join(
-            f"{kind} {thing.schema}.{thing.name} depends on schema {thing.schema}"
+            f"{kind} {thing.name if thing.schema in visible else thing.qualified} "
+            f"depends on schema {thing.schema}"
             for kind, thing in inside
         )
         hint = "Use DROP ... CASCADE to drop the dependent objects too."
         message = f"cannot drop schema {shown} because other objects depend on it"
         raise SqlError("2BP01", message, detail=detail, hint=hint)
     keys = dependents(catalog, oids)
+    outside = [view for view in views_over(catalog, oids) if view.schema not in names]
+    if outside:
+        raise not_supported("DROP SCHEMA of tables that views of other schemas use")
     return DropSchema(tuple(names), tuple(tables), tuple(missing), objects, without_keys(keys))
 
 
@@ -323,3 +359,5 @@ def _stands_alone(thing: CatalogObject, tables: Collection[int]) -> bool:
             return owner not in tables
         case IndexDefinition(table=table):
             return table not in tables
+        case ViewDefinition():
+            return True

@@ -14,6 +14,7 @@ from sql.bind_samples import check_sample, sampled
 from sql.bind_sets import from_function
 from sql.binding import Binding
 from sql.catalog import Table
+from sql.catalog_objects import ViewDefinition
 from sql.coerce import implicit, select_common_type, to_boolean, to_common_type
 from sql.errors import SqlError, not_supported, undefined_table
 from sql.look_up import check_database, look_up
@@ -35,6 +36,7 @@ from sql.plan import (
 from sql.scope import Item, Scope, check_conflicts
 from sql.syntax import Node, at, strings, unsupported
 from sql.system_catalogs import PG_CATALOG, is_refused
+from sql.system_relations import is_system
 from sql.traverse import is_volatile_plan
 from sql.types import BOOL, INT8, TEXT
 
@@ -86,6 +88,8 @@ def find_table(binding: Binding, node: Node) -> Table:
     schema = node.schemaname
     table = look_up(binding, node.relname, schema=schema)
     if table is None:
+        if find_view(binding, node) is not None:
+            raise not_supported("changing the rows of a view", place)
         where = PG_CATALOG if schema is None else schema
         if is_refused(where, node.relname):
             raise not_supported(f"{where}.{node.relname}", place)
@@ -152,11 +156,95 @@ def _table(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]
             if cte is not None:
                 scope.reads_itself = scope.reads_itself or cte.shared in binding.work_tables
                 return _cte(binding, scope, node, cte)
-    table = find_table(binding, node)
-    binding.tables[table.schema, table.name] = table
-    scanned = scan(binding, table)
+    found = relation_of(binding, node)
+    if isinstance(found, ViewDefinition):
+        return _view(binding, scope, node, found)
+    binding.tables[found.schema, found.name] = found
+    scanned = scan(binding, found)
     scope.ids.update([column.id for column in scanned.columns])
-    return scanned, [table_item(scanned, table, node.alias)]
+    return scanned, [_as_pinned(binding, node, found, table_item(scanned, found, None))]
+
+
+def relation_of(binding: Binding, node: Node) -> Table | ViewDefinition:
+    """The table or view of a RangeVar; in the text of a view what it meant when that was made."""
+    key = (node.schemaname or "", node.relname)
+    if binding.pinned is not None and key in binding.pinned:
+        oid = binding.pinned[key][0]
+        table = binding.context.catalog.by_oid(oid)
+        view = next((v for v in binding.context.catalog.views() if v.oid == oid), None)
+        found = view if table is None else table
+        assert found is not None, "V2: what a view uses is there"
+        return found
+    return _recorded(binding, key, find_view(binding, node) or find_table(binding, node))
+
+
+def find_view(binding: Binding, node: Node) -> ViewDefinition | None:
+    """The view of a RangeVar, if no table comes before it in the search path."""
+    catalog = binding.context.catalog
+    if not catalog.objects:
+        return None
+    path = (node.schemaname,) if node.schemaname else binding.context.search_path
+    for schema in path:
+        if (schema, node.relname) in catalog.tables:
+            return None
+        found = catalog.relation(schema, node.relname)
+        if isinstance(found, ViewDefinition):
+            return found
+        if found is not None:
+            message = f'cannot open relation "{node.relname}"'
+            detail = "This operation is not supported for indexes."
+            if found.kind == "sequence":
+                raise not_supported("reading a sequence as a table", at(node.location))
+            raise SqlError("42809", message, at(node.location), detail=detail)
+    return None
+
+
+def _recorded(
+    binding: Binding, key: tuple[str, str], found: Table | ViewDefinition
+) -> Table | ViewDefinition:
+    if binding.recorded is None:
+        return found
+    if isinstance(found, ViewDefinition):
+        names, numbers = found.columns, tuple(range(1, len(found.columns) + 1))
+    else:
+        if is_system(found):
+            raise not_supported("a view over system relations")
+        names = tuple(column.name for column in found.columns)
+        numbers = tuple(found.number_of(at_) for at_ in range(len(names)))
+    binding.recorded[key] = (found.oid, names, numbers)
+    return found
+
+
+def _view(
+    binding: Binding, scope: Scope, node: Node, view: ViewDefinition
+) -> tuple[Plan, list[Item]]:
+    from sql.bind_views import view_item, view_rows
+
+    plan, columns = view_rows(binding, view)
+    scope.ids.update([column.id for column in columns])
+    return plan, [_as_pinned(binding, node, view, view_item(view, columns))]
+
+
+def _as_pinned(binding: Binding, node: Node, found: Table | ViewDefinition, item: Item) -> Item:
+    """The item by its alias; in the text of a view with the columns and names of its time."""
+    columns, name = list(item.columns), found.name
+    key = (node.schemaname or "", node.relname)
+    if binding.pinned is not None and key in binding.pinned:
+        _, names, numbers = binding.pinned[key]
+        if isinstance(found, Table):
+            by_number = {found.number_of(at_): ref for at_, (_, ref) in enumerate(columns)}
+        else:
+            by_number = {at_ + 1: ref for at_, (_, ref) in enumerate(columns)}
+        columns = [
+            (was, by_number[number])
+            for was, number in zip(names, numbers, strict=True)
+            if number in by_number
+        ]
+        name = node.relname
+    if node.alias is None:
+        return Item(name, columns, schema=found.schema)
+    columns = _renamed(columns, node.alias, node.alias.aliasname)
+    return Item(node.alias.aliasname, columns, schema=found.schema, relation=name)
 
 
 def _cte(

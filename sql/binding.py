@@ -99,6 +99,10 @@ class Binding:
     """Columns of tables, by oid, that get the next values of sequences when rows are written."""
     inserted: set[int] = field(default_factory=set[int])
     """Tables, by oid, that the statement inserts into."""
+    pinned: Mapping[tuple[str, str], tuple[int, tuple[str, ...], tuple[int, ...]]] | None = None
+    """In the text of a view: what names of relations mean, by schema as written and name."""
+    recorded: dict[tuple[str, str], tuple[int, tuple[str, ...], tuple[int, ...]]] | None = None
+    """For CREATE VIEW: the same, as it is found."""
     makes_rows: bool = False
     """Rows are being bound one by one: a default is of one row."""
     parameter_places: dict[int, int] = field(default_factory=dict[int, int])

@@ -8,7 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from sql.catalog_objects import RELATION, CatalogObject, IndexDefinition, SequenceDefinition
+from sql.catalog_objects import (
+    RELATION,
+    CatalogObject,
+    IndexDefinition,
+    SequenceDefinition,
+    ViewDefinition,
+)
 from sql.types import SqlType, Value
 
 
@@ -189,6 +195,10 @@ class Catalog:
     def sequences(self) -> Iterator[SequenceDefinition]:
         """All sequences."""
         return (o for o in self.objects.values() if isinstance(o, SequenceDefinition))
+
+    def views(self) -> Iterator[ViewDefinition]:
+        """All views."""
+        return (o for o in self.objects.values() if isinstance(o, ViewDefinition))
 
     def indexes(self, oid: int) -> Iterator[IndexDefinition]:
         """The indexes of a table that are no constraints."""

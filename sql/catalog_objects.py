@@ -78,9 +78,36 @@ class IndexDefinition:
         return f"{self.schema}.{self.name}"
 
 
-CatalogObject: TypeAlias = SequenceDefinition | IndexDefinition
+@dataclass(frozen=True, slots=True)
+class ViewDefinition:
+    """A view: the text of its query, the names of its columns, and what its names mean.
+
+    `relations`: schema as written (or empty), name as written, oid, and the columns' names and
+    numbers of that time. `uses`: oid and number of each column that it reads.
+    """
+
+    kind: ClassVar[str] = "view"
+    space: ClassVar[str] = RELATION
+
+    oid: int
+    schema: str
+    name: str
+    text: str
+    columns: tuple[str, ...] = ()
+    relations: tuple[tuple[str, str, int, tuple[str, ...], tuple[int, ...]], ...] = ()
+    uses: tuple[tuple[int, int], ...] = ()
+    version: int = 0
+
+    @property
+    def qualified(self) -> str:
+        """Schema and name, for messages."""
+        return f"{self.schema}.{self.name}"
+
+
+CatalogObject: TypeAlias = SequenceDefinition | IndexDefinition | ViewDefinition
 
 KINDS: Final[dict[str, type[CatalogObject]]] = {
     SequenceDefinition.kind: SequenceDefinition,
     IndexDefinition.kind: IndexDefinition,
+    ViewDefinition.kind: ViewDefinition,
 }

@@ -238,6 +238,7 @@ class DropTable:
     missing: tuple[str, ...] = ()
     changed: tuple[Redefinition, ...] = ()
     cascades: tuple[str, ...] = ()
+    objects: tuple[CatalogObject, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from coordinator.core.messages import (
     RemoveTimeline,
 )
 from sql.catalog import WHOLE_CATALOG, Catalog, LookUp, ReadHold, Table, Timeline
-from sql.catalog_objects import RELATION, CatalogObject
+from sql.catalog_objects import RELATION, CatalogObject, ViewDefinition
 from storage.stash import Delete, Put, Write
 from storage.types import Timestamp
 
@@ -92,12 +92,19 @@ def apply_changes(
                 if holds.pop(name, None) is None:
                     raise Stale(f'read hold "{name}" was dropped by a concurrent transaction')
     if not replayed:
-        _check_references(tables)
+        _check_references(tables, objects)
     return Catalog(version, frozenset(schemas), tables, timelines, holds, objects)
 
 
-def _check_references(tables: Mapping[tuple[str, str], Table]) -> None:
-    """Whoever is referred to is there."""
+def _check_references(
+    tables: Mapping[tuple[str, str], Table], objects: Mapping[tuple[str, str, str], CatalogObject]
+) -> None:
+    """Whatever is referred to is there."""
+    views = [thing for thing in objects.values() if isinstance(thing, ViewDefinition)]
+    if views:
+        there = {table.oid for table in tables.values()} | {o.oid for o in objects.values()}
+        if any(relation[2] not in there for view in views for relation in view.relations):
+            raise Stale("a relation that a view uses was dropped by a concurrent transaction")
     wanted = {key.table for table in tables.values() for key in table.foreign_keys}
     if wanted and not wanted <= {table.oid for table in tables.values()}:
         raise Stale("a table that a foreign key refers to was dropped by a concurrent transaction")

@@ -1,4 +1,4 @@
-"""Sequences: no value twice, whoever asks, and whatever becomes of server and transaction."""
+"""What definitions are after a restart, in the past, and for sequences: no value twice."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -64,3 +64,23 @@ def test_the_catalog_survives_with_what_it_has() -> None:
         with pytest.raises(psycopg.errors.CheckViolation) as violation:
             one.execute("insert into t (b) values (-1)")
         assert violation.value.diag.constraint_name == "t_a_check"
+
+
+def test_the_past_has_the_views_of_its_time() -> None:
+    stash, store = MemoryStash(), MemoryObjectStore()
+    with serving(stash=stash, store=store) as dsn, psycopg.connect(dsn, autocommit=True) as one:
+        one.execute("create table t (a int)")
+        one.execute("insert into t values (1)")
+        one.execute("create view v as select a as shown from t")
+        row = one.execute("select read_ts from meridian.timelines").fetchone()
+        assert row is not None
+        one.execute("create or replace view v as select a + 1 as shown from t")
+        one.execute("alter table t rename column a to b")
+        one.execute("insert into t values (5)")
+    with (
+        serving(stash=stash.crash(), store=store.crash()) as dsn,
+        psycopg.connect(dsn, autocommit=True) as one,
+    ):
+        assert one.execute("select shown from v order by 1").fetchall() == [(2,), (6,)]
+        past = f"select shown from v as of {row[0]}"
+        assert one.execute(past.encode()).fetchall() == [(1,)]

@@ -1,0 +1,270 @@
+"""Views: their definitions, and what stands behind their names in a query.
+
+A view is kept as its text, with what every name in it meant when it was made: the oids of its
+relations, and their columns by number. It is bound anew by every query that uses it, so it follows
+relations and columns that get other names, and does not see columns that came later.
+
+INVARIANTS
+  V1  a view shows the columns that it was made with, whatever is added or renamed below it.
+  V2  what a view uses is not dropped without it.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pglast import ast, parser
+from pglast.enums import DropBehavior, ViewCheckOption
+from pglast.stream import RawStream
+
+from sql.bind_definitions import creation_schema
+from sql.binding import Binding
+from sql.catalog import Catalog, LookUp, Table
+from sql.catalog_objects import ViewDefinition
+from sql.column_expressions import parts
+from sql.definition_statements import ChangeObjects, CreateObject
+from sql.errors import SqlError, duplicate_table, not_supported
+from sql.look_up import relation_exists
+from sql.plan import ColumnRef, Expr, Plan, PlanColumn, RelationId
+from sql.scope import Item
+from sql.syntax import Node, at, is_a, strings
+from sql.traverse import pruned, scans
+from sql.types import display
+
+_HINT: Final = "Use DROP ... CASCADE to drop the dependent objects too."
+
+
+# --- in queries --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What a name in the text of a view means."""
+
+    oid: int
+    names: tuple[str, ...]
+    numbers: tuple[int, ...]
+
+
+def view_rows(binding: Binding, view: ViewDefinition) -> tuple[Plan, Sequence[PlanColumn]]:
+    """The plan of a view and its columns."""
+    binding.look_ups.add(LookUp(view.schema, view.name, view.oid))
+    before = binding.pinned, binding.recorded, binding.parameters
+    binding.pinned = {
+        (schema, name): (oid, names, numbers)
+        for schema, name, oid, names, numbers in view.relations
+    }
+    binding.recorded, binding.parameters = None, []
+    try:
+        result = binding.bind_query(binding, _tree(view.text), None)
+        result.settle(binding)
+    except SqlError as error:
+        error.position = None
+        raise
+    finally:
+        binding.pinned, binding.recorded, binding.parameters = before
+    for number, column in enumerate(result.columns, 1):
+        binding.origins[column.id] = (view.oid, number)
+    return result.plan, result.columns
+
+
+def view_item(view: ViewDefinition, columns: Sequence[PlanColumn]) -> Item:
+    """What a view makes visible."""
+    named: list[tuple[str, Expr]] = [
+        (name, ColumnRef(column.id, column.type))
+        for name, column in zip(view.columns, columns, strict=True)
+    ]
+    return Item(view.name, named, schema=view.schema)
+
+
+def _tree(text: str) -> Node:
+    (tree,) = parser.parse_sql(text)
+    return tree.stmt
+
+
+# --- CREATE ------------------------------------------------------------------------------------
+
+
+def create_view(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
+    """CREATE [OR REPLACE] VIEW."""
+    relation = node.view
+    place = at(relation.location)
+    for used, what in (
+        (relation.relpersistence != "p", "a temporary view"),
+        (node.withCheckOption != ViewCheckOption.NO_CHECK_OPTION, "WITH CHECK OPTION"),
+        (node.options, "WITH in CREATE VIEW"),
+    ):
+        if used:
+            raise not_supported(what, place)
+    for part in parts(node.query):
+        if is_a(part, ast.ParamRef):
+            message = f"there is no parameter ${part.number}"
+            raise SqlError("42P02", message, at(part.location))
+    schema = creation_schema(binding, relation)
+    binding.recorded = {}
+    result = binding.bind_query(binding, node.query, None)
+    result.settle(binding)
+    recorded, binding.recorded = binding.recorded, None
+    names = _names(node, [column.name for column in result.columns])
+    made = ViewDefinition(
+        0,
+        schema,
+        relation.relname,
+        _text(node.query),
+        names,
+        tuple((schema_ or "", name, *found) for (schema_, name), found in recorded.items()),
+        _columns_used(binding, pruned(result.plan)),
+    )
+    known = binding.context.catalog.relation(schema, relation.relname)
+    if not relation_exists(binding, schema, relation.relname):
+        return CreateObject(made, "CREATE VIEW")
+    if not node.replace:
+        raise duplicate_table(relation.relname)
+    if not isinstance(known, ViewDefinition):
+        raise SqlError("42809", f'"{relation.relname}" is not a view')
+    _check_replaced(binding, known, made, result.columns)
+    below = {relation[2] for relation in made.relations}
+    if known.oid in below or not below.isdisjoint(
+        view.oid for view in views_over(binding.context.catalog, [known.oid])
+    ):
+        message = f'infinite recursion detected in rules for relation "{known.name}"'
+        raise SqlError("42P17", message)
+    made = replace(made, oid=known.oid, version=known.version + 1)
+    return ChangeObjects("CREATE VIEW", objects=(made,))
+
+
+def _text(query: Node) -> str:
+    text = str(RawStream()(query))
+    try:
+        same = _tree(text) == query
+    except parser.ParseError:
+        same = False
+    if not same:
+        raise not_supported("keeping this query in a view")
+    return text
+
+
+def _names(node: Node, found: list[str]) -> tuple[str, ...]:
+    given = strings(node.aliases)
+    if len(given) > len(found):
+        raise SqlError("42601", "CREATE VIEW specifies more column names than columns")
+    names = [*given, *found[len(given) :]]
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise SqlError("42701", f'column "{name}" specified more than once')
+    return tuple(names)
+
+
+def _columns_used(binding: Binding, plan: Plan) -> tuple[tuple[int, int], ...]:
+    """Oid and number of each column that the view reads."""
+    by_shard = {RelationId(table.shard): table for table in binding.tables.values()}
+    return tuple(
+        dict.fromkeys(
+            (by_shard[scan.relation].oid, by_shard[scan.relation].number_of(ordinal))
+            for scan in scans(plan)
+            if scan.relation in by_shard
+            for ordinal in scan.ordinals
+        )
+    )
+
+
+def _check_replaced(
+    binding: Binding, old: ViewDefinition, new: ViewDefinition, columns: Sequence[PlanColumn]
+) -> None:
+    """What CREATE OR REPLACE may not change (checkViewColumns)."""
+    _, before = view_rows(binding, old)
+    if len(new.columns) < len(old.columns):
+        raise SqlError("42P16", "cannot drop columns from view")
+    for name, was, column, known in zip(new.columns, old.columns, columns, before, strict=False):
+        if name != was:
+            hint = "Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead."
+            message = f'cannot change name of view column "{was}" to "{name}"'
+            raise SqlError("42P16", message, hint=hint)
+        if display(column.type) != display(known.type):
+            message = (
+                f'cannot change data type of view column "{was}" from {display(known.type)} '
+                f"to {display(column.type)}"
+            )
+            raise SqlError("42P16", message)
+
+
+# --- DROP, and what depends on what ------------------------------------------------------------
+
+
+def views_over(catalog: Catalog, oids: Collection[int]) -> list[ViewDefinition]:
+    """The views that use these relations, and those that use them, each once."""
+    found: dict[int, ViewDefinition] = {}
+    waiting = set(oids)
+    while waiting:
+        more = [
+            view
+            for view in catalog.views()
+            if view.oid not in found and not waiting.isdisjoint(r[2] for r in view.relations)
+        ]
+        found.update((view.oid, view) for view in more)
+        waiting = {view.oid for view in more}
+    return sorted(found.values(), key=lambda view: view.oid)
+
+
+def told_views(
+    catalog: Catalog, views: Sequence[ViewDefinition], oids: Collection[int]
+) -> list[str]:
+    """`view v depends on table t`, for the detail of 2BP01."""
+    shown: dict[int, str] = {table.oid: f"table {table.name}" for table in catalog.tables.values()}
+    shown |= {view.oid: f"view {view.name}" for view in catalog.views()}
+    inside = {*oids, *(view.oid for view in views)}
+    return [
+        f"view {view.name} depends on {shown[relation[2]]}"
+        for view in views
+        for relation in {r[2]: r for r in view.relations}.values()
+        if relation[2] in inside
+    ]
+
+
+def drop_views(binding: Binding, node: Node) -> ChangeObjects:
+    """DROP VIEW [IF EXISTS] .. [CASCADE]."""
+    catalog = binding.context.catalog
+    dropped: dict[int, ViewDefinition] = {}
+    notices: list[tuple[str, str, str | None]] = []
+    for names in node.objects:
+        *qualifier, name = strings(names)
+        path = [qualifier[-1]] if qualifier else binding.context.search_path
+        found = _found(binding, path, name)
+        if isinstance(found, ViewDefinition):
+            dropped[found.oid] = found
+        elif found is not None:
+            kind = "table" if isinstance(found, Table) else found
+            hint = f"Use DROP {str(kind).upper()} to remove a {kind}."
+            raise SqlError("42809", f'"{name}" is not a view', hint=hint)
+        elif node.missing_ok:
+            notices.append(("00000", f'view "{name}" does not exist, skipping', None))
+        else:
+            raise SqlError("42P01", f'view "{".".join([*qualifier, name])}" does not exist')
+    others = [view for view in views_over(catalog, dropped) if view.oid not in dropped]
+    if others and node.behavior != DropBehavior.DROP_CASCADE:
+        detail = "\n".join(told_views(catalog, others, dropped))
+        names_ = [view.name for view in dropped.values()]
+        message = f"cannot drop view {names_[0]} because other objects depend on it"
+        if len(names_) > 1:
+            message = "cannot drop desired object(s) because other objects depend on them"
+        raise SqlError("2BP01", message, detail=detail, hint=_HINT)
+    notices += cascades([f"drop cascades to view {view.name}" for view in others])
+    return ChangeObjects("DROP VIEW", dropped=(*dropped.values(), *others), notices=tuple(notices))
+
+
+def _found(binding: Binding, path: Sequence[str], name: str) -> Table | ViewDefinition | str | None:
+    for schema in path:
+        table = binding.context.catalog.tables.get((schema, name))
+        thing = binding.context.catalog.relation(schema, name)
+        if table is not None:
+            return table
+        if thing is not None:
+            return thing if isinstance(thing, ViewDefinition) else thing.kind
+    return None
+
+
+def cascades(told: Sequence[str]) -> list[tuple[str, str, str | None]]:
+    """The notice about what CASCADE drops."""
+    if len(told) <= 1:
+        return [("00000", text, None) for text in told]
+    return [("00000", f"drop cascades to {len(told)} other objects", "\n".join(told))]
