@@ -25,6 +25,7 @@ from typing import Final, TypeVar
 
 import pyarrow as pa
 
+from coordinator.advancing import check_advance
 from coordinator.committing import Committing
 from coordinator.coordination import RequestRefused
 from coordinator.core.completions import ShardDamaged
@@ -102,11 +103,6 @@ from storage.txns import TxnsShard
 from storage.types import Epoch, ShardId, Timestamp
 
 log = logging.getLogger("meridian.driver")
-
-POSITION_MAX: Final = Timestamp((1 << 53) - 1)
-"""How far a timeline without a clock can be advanced: its numbers are milliseconds in Delta's log,
-which readers turn into microseconds, and commits go on from there.
-"""
 
 TICK_S: Final = 0.05
 """Larger: later cuts and later AS OF in the near future. Smaller: an idle server that wakes more
@@ -403,15 +399,7 @@ class Driver:
         """See Coordination."""
         core = self._core
         assert timeline == core.timeline.name, "R5: a driver has one timeline"
-        if not core.timeline.manual:
-            raise RequestRefused("55000", f'timeline "{timeline}" follows a clock')
-        if ts <= core.read_ts:
-            detail = f"It is at {core.read_ts}."
-            raise RequestRefused("55000", f'timeline "{timeline}" is past {ts}', None, detail)
-        if ts > POSITION_MAX:
-            detail = f"It cannot be advanced beyond {POSITION_MAX}."
-            message = "timestamp is too far in the future"
-            raise RequestRefused("22023", message, None, detail)
+        check_advance(core.timeline, core.read_ts, ts)
         self._handle(Advance(txn, ts))
 
     async def hold(

@@ -223,9 +223,7 @@ class Maintenance:
             limits = limits.on_request()
         return choose_files([*state.versions[-1].files.live_files()], limits)
 
-    def ended(
-        self, message: FilesRewritten | Forgotten | Vacuumed, now: Timestamp
-    ) -> list[Effect]:
+    def ended(self, message: FilesRewritten | Forgotten | Vacuumed, now: Timestamp) -> list[Effect]:
         """What was in flight is over, done or not."""
         match message:
             case FilesRewritten():

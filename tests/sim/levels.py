@@ -90,6 +90,6 @@ class Levels(Counter):
             if key not in written:
                 self._one(session, key, rows)
                 continue
-            # If others have replaced the row since, the look is refused, also at read committed (A7).
+            # If others have replaced the row since, the look is refused: at read committed, too.
             seen = [row.value for row in rows] == [written[key]]
             session.expect(seen, "own-writes", f"{key} is {rows} after {written[key]}")
