@@ -33,6 +33,8 @@ class Verdict(Enum):
 
 def judge(text: str, found: Sequence[Answer], expected: Sequence[Answer]) -> Verdict:
     """The verdict on all answers to one Query."""
+    if list(found) == list(expected):
+        return Verdict.EQUAL
     ordered = _ordered(text)
     for at, (ours, theirs) in enumerate(zip(found, expected, strict=False)):
         if not _same(ours, theirs, ordered=at < len(ordered) and ordered[at]):

@@ -67,7 +67,7 @@ def run(
     dsn: str, area: str, engine: str, wanted: Callable[[int, Case], bool] = lambda _n, _c: True
 ) -> Iterator[Outcome]:
     """Run the wanted statements of a file on Meridian, in order."""
-    with _session(dsn, area, engine) as connection:
+    with session(dsn, area, engine) as connection:
         for number, case in enumerate(cases(area)):
             if wanted(number, case):
                 found = ask(connection, case.text)
@@ -75,7 +75,7 @@ def run(
 
 
 @contextlib.contextmanager
-def _session(dsn: str, area: str, engine: str) -> Iterator[PGconn]:
+def session(dsn: str, area: str, engine: str) -> Iterator[PGconn]:
     """A connection to a database that is as good as new (N1)."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(_SETTINGS)

@@ -11,12 +11,18 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.servers import meridian, postgres
+from tests.sqldiff.answers import ask
+from tests.sqldiff.binary import differences
 from tests.sqldiff.comparing import Verdict
 from tests.sqldiff.lists import deviating, refused
-from tests.sqldiff.running import Outcome, key, record, run
+from tests.sqldiff.running import Outcome, key, record, run, session
 from tests.sqldiff.statement_files import Case, areas, cases
 
 AREAS = areas()
+BINARY_EVERY = 5
+"""Of the queries with an order, this many stand for one that is also asked in binary."""
+STATEFUL = ("settings", "transactions")
+"""Files whose statements do not stand repetition."""
 SPARK_EVERY = 40
 """Of the queries, this many stand for one that Spark runs in `make test`."""
 
@@ -73,6 +79,19 @@ def _is_query(case: Case) -> bool:
 def _some(first: int) -> Callable[[int, Case], bool]:
     """All that is no query, and every so-maniest query."""
     return lambda number, case: not _is_query(case) or number % SPARK_EVERY == first
+
+
+@pytest.mark.parametrize("area", [area for area in AREAS if area not in STATEFUL])
+def test_binary_on_some(local: str, area: str) -> None:
+    found: list[str] = []
+    with session(local, area, "local") as connection:
+        for number, case in enumerate(cases(area)):
+            if not _is_query(case):
+                ask(connection, case.text)
+            elif number % BINARY_EVERY == 0 and " order by " in case.text and ";" not in case.text:
+                told = differences(connection, case.text)
+                found += [f"{case.text}: {difference}" for difference in told]
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.spark
