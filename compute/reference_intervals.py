@@ -28,6 +28,7 @@ from sql.types import Interval
 
 _SECOND: Final = 1_000_000
 _INT_MAX: Final = 2**31 - 1
+_MICROS_END: Final = 1 << 63
 _TIME_MIN: Final = -210_866_803_200 * _SECOND
 _TIME_END: Final = 9_224_318_016_000 * _SECOND
 
@@ -43,7 +44,7 @@ def _moment(micros: int) -> int:
 
 
 def _interval(months: int, days: int, micros: int) -> Interval:
-    if max(abs(months), abs(days)) > _INT_MAX or abs(micros) >= 1 << 63:
+    if max(abs(months), abs(days)) > _INT_MAX or abs(micros) >= _MICROS_END:
         raise _out_of_range("interval")
     return Interval(months, days, micros)
 
@@ -198,7 +199,8 @@ def make_interval(
     seconds: float = 0.0,
 ) -> Interval:
     """An interval by its parts."""
-    if not math.isfinite(seconds):
+    # Also true of NaN.
+    if not abs(seconds) < _MICROS_END / _SECOND:
         raise _out_of_range("interval")
     micros = (hours * 3600 + minutes * 60) * _SECOND + round(seconds * _SECOND)
     return _interval(years * 12 + months, weeks * 7 + days, micros)

@@ -198,9 +198,13 @@ def _over_integers(function: Callable[[int, int], int]) -> Function:
 
 def _make_scale(call: Call) -> Function:
     type_ = call.args[0].type
-    if type_.trim:
-        raise not_supported("scale() of numeric whose scale is not declared")
-    return lambda _value: type_.scale or 0
+
+    def run(_value: Decimal) -> int:
+        if type_.trim:
+            raise not_supported("scale() of numeric whose scale is not declared")
+        return type_.scale or 0
+
+    return run
 
 
 def min_scale(value: Decimal) -> int:

@@ -41,7 +41,7 @@ def quote_ident(name: str) -> str:
     return name if safe else f'"{doubled}"'
 
 
-def parse_ident(text: str, strict: bool = True) -> tuple[str, ...]:  # noqa: FBT001, FBT002
+def parse_ident(text: str, strict: bool = True) -> tuple[str, ...]:
     """The names of a qualified identifier, unquoted ones in lower case."""
     parts: list[str] = []
     at = _after_blanks(text, 0)
@@ -343,7 +343,8 @@ def _nulls(*args: Value) -> int:
 
 
 STRING_NAMES: Final[dict[str, Function]] = {
-    "parse_ident": parse_ident, "casefold": casefold, "quote_ident": quote_ident, "unistr": unistr, "normalize": normalize,
+    "parse_ident": parse_ident, "casefold": casefold, "quote_ident": quote_ident,
+    "unistr": unistr, "normalize": normalize,
     "is_normalized": is_normalized, "unicode_assigned": unicode_assigned, "like": like,
     "notlike": negated(like), "textlen": len, "num_nulls": _nulls,
     "num_nonnulls": lambda *args: len(args) - _nulls(*args),

@@ -1,108 +1,25 @@
 """to_char() of timestamps and intervals: PostgreSQL's date templates (formatting.c), in the locale
 C.
 
-INVARIANTS
-  D1  a template is parsed once, into fields with their modifiers, separators, blanks and plain
-      characters; reading (`time_reading.py`) takes the same parse.
+Not here: reading the templates (`sql/time_templates.py`).
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 from compute.number_formats import ordinal
 from sql.dates import MICROS_PER_DAY, civil_from_days, days_from_civil
 from sql.errors import SqlError, not_supported
+from sql.time_templates import DAYS, MONTHS, ROMAN_MONTHS, Field, Literal, parse_template
 from sql.types import Interval
 
-_CACHED_MAX: Final = 512
 _SECOND: Final = 1_000_000
-_UPPER: Final = (
-    "A.D.", "A.M.", "AD", "AM", "B.C.", "BC", "CC", "DAY", "DDD", "DD", "DY", "Day", "Dy", "D",
-    "FF1", "FF2", "FF3", "FF4", "FF5", "FF6", "FX", "HH24", "HH12", "HH", "IDDD", "ID", "IW",
-    "IYYY", "IYY", "IY", "I", "J", "MI", "MM", "MONTH", "MON", "MS", "Month", "Mon", "OF", "P.M.",
-    "PM", "Q", "RM", "SSSSS", "SSSS", "SS", "TZH", "TZM", "TZ", "US", "WW", "W", "Y,YYY", "YYYY",
-    "YYY", "YY", "Y",
-)  # fmt: skip
-_KEYS: Final = (*_UPPER, *(key.lower() for key in _UPPER if key == key.upper()))
 _WORDS: Final = frozenset({"DAY", "DY", "MONTH", "MON", "RM", "A.D.", "AD", "B.C.", "BC"}) | {
     "A.M.", "AM", "P.M.", "PM", "TZ"
 }  # fmt: skip
 """Fields whose case is that of their text."""
 _ZONES: Final = frozenset({"OF", "TZH", "TZM", "FX"})
-DAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
-MONTHS: Final = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
-)  # fmt: skip
-ROMAN_MONTHS: Final = (
-    "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII",
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A field of a template: `name` in upper case, `text` as written."""
-
-    name: str
-    text: str
-    fill: bool = False
-    localized: bool = False
-    ordinal: str = ""
-    spelled: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Literal:
-    """A character of a template; `quoted` ones are never separators."""
-
-    character: str
-    quoted: bool = False
-
-
-@lru_cache(maxsize=_CACHED_MAX)
-def parse_template(template: str) -> tuple[Field | Literal, ...]:
-    """The template in parts (D1)."""
-    nodes: list[Field | Literal] = []
-    at = 0
-    while at < len(template):
-        start, fill, localized = at, False, False
-        while template[at : at + 2] in ("FM", "fm", "TM", "tm"):
-            fill = fill or template[at] in "Ff"
-            localized = localized or template[at] in "Tt"
-            at += 2
-        key = next((key for key in _KEYS if template.startswith(key, at)), None)
-        if key is not None:
-            at += len(key)
-            ending, spelled = "", False
-            if template[at : at + 2] in ("TH", "th"):
-                ending = template[at : at + 2]
-                at += 2
-            elif template[at : at + 2] in ("SP", "sp"):
-                spelled = True
-                at += 2
-            nodes.append(Field(key.upper(), key, fill, localized, ending, spelled))
-        elif at > start:
-            # A modifier before nothing is dropped.
-            continue
-        elif template[at] == '"':
-            at = _quoted(template, at + 1, nodes)
-        else:
-            at += template[at] == "\\" and template[at + 1 : at + 2] == '"'
-            nodes.append(Literal(template[at]))
-            at += 1
-    return tuple(nodes)
-
-
-def _quoted(template: str, at: int, nodes: list[Field | Literal]) -> int:
-    while at < len(template) and template[at] != '"':
-        at += template[at] == "\\" and at + 1 < len(template)
-        nodes.append(Literal(template[at], quoted=True))
-        at += 1
-    return at + 1
-
-
-# --- broken down ------------------------------------------------------------------------------------
+# --- broken down ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +66,7 @@ def broken_interval(span: Interval) -> Broken:
     )  # fmt: skip
 
 
-# --- writing ----------------------------------------------------------------------------------------
+# --- writing -------------------------------------------------------------------------------------
 
 
 def time_to_char(value: Broken, template: str) -> str | None:

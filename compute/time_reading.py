@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from compute.time_formats import (
+from sql.dates import MICROS_PER_DAY, days_from_civil, days_in_month
+from sql.errors import SqlError, not_supported
+from sql.time_templates import (
     DAYS,
     MONTHS,
     ROMAN_MONTHS,
@@ -16,8 +18,6 @@ from compute.time_formats import (
     Literal,
     parse_template,
 )
-from sql.dates import MICROS_PER_DAY, days_from_civil, days_in_month
-from sql.errors import SqlError, not_supported
 
 _SECOND: Final = 1_000_000
 _NUMBER: Final = re.compile(r"[ \t\n\r\f\v]*[+-]?[0-9]+")

@@ -107,17 +107,24 @@ def character_class(name: str) -> Ranges | None:
 
 
 def lower(text: str) -> str:
-    """What lower() gives: one character for each."""
+    """In lower case, one character for each."""
     if text.isascii():
         return text.lower()
     return text.translate(_data()[1]["tolower"])
 
 
 def upper(text: str) -> str:
-    """What upper() gives: one character for each."""
+    """In upper case, one character for each."""
     if text.isascii():
         return text.upper()
     return text.translate(_data()[1]["toupper"])
+
+
+@cache
+def case_mapping(function: str) -> tuple[str, str]:
+    """The characters that upper() or lower() changes, and what each of them becomes."""
+    mapping = _data()[1][f"to{function}"]
+    return "".join(map(chr, mapping)), "".join(map(chr, mapping.values()))
 
 
 def is_alphanumeric(character: str) -> bool:

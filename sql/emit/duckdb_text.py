@@ -12,6 +12,7 @@ from sql.emit.duckdb_calls import reference, reference_over
 from sql.emit.duckdb_types import duckdb_type, error
 from sql.emit.null_counts import null_count
 from sql.emit.patterns import parse_like, re2_regex
+from sql.emit.regex_calls import DUCKDB, native_regex
 from sql.emit.scope import Scope
 from sql.errors import SqlError
 from sql.plan import Call, Expr
@@ -149,6 +150,11 @@ def _regex(call: Call, scope: Scope) -> str:
     return f"{negation}regexp_matches({x}, {scope.statement.string(pattern)})"
 
 
+def _regex_call(call: Call, scope: Scope) -> str:
+    native = native_regex(call, scope, DUCKDB)
+    return reference(call, scope) if native is None else native
+
+
 # --- from text ---------------------------------------------------------------------------------
 
 
@@ -223,6 +229,7 @@ SPECIALS: Final = {
     "assign": _assign,
     "like": _like,
     "regex": _regex,
+    "regex_call": _regex_call,
     "null_count": null_count,
     "parse_bool": _parse_bool,
     "parse_integer": _parse_integer,

@@ -14,6 +14,7 @@ from typing import Final
 from sql.emit.duckdb_calls import reference, reference_over
 from sql.emit.duckdb_types import error, interval_key, span
 from sql.emit.scope import Scope
+from sql.emit.time_templates import DUCKDB, native_to_char
 from sql.fields import canonical_field
 from sql.plan import Call, Expr
 
@@ -179,7 +180,21 @@ def _to_timestamp(call: Call, scope: Scope) -> str:
     return f"case when {usual} then make_timestamptz({micros}) else {other} end"
 
 
+def _to_char(call: Call, scope: Scope) -> str:
+    template = _known_text(call.args[1], scope)
+    if template is None or (len(call.args) > 2 and not _is_utc(call.args[2], scope)):
+        return reference(call, scope)
+    args = [scope.emit(arg) for arg in call.args]
+    x = f"cast({args[0]} as timestamp)"
+    native = native_to_char(template, x, DUCKDB, scope.statement.string)
+    if native is None:
+        return reference(call, scope)
+    other = reference_over(call, args, scope)
+    return f"case when year({x}) between 1 and 9999 then {native} else {other} end"
+
+
 SPECIALS: Final = {
+    "to_char": _to_char,
     "to_instant": _in_zone(0, 1, "timestamptz"),
     "to_local": _in_zone(0, 1, "timestamp"),
     "session_cast": _session_cast,

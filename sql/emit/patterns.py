@@ -6,7 +6,7 @@ of characters are written out, and says only whether there is a match.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
@@ -132,6 +132,8 @@ class _Dialect:
     looks: bool
     anchors: Mapping[AnchorKind, str]
     bounded: bool = False
+    extracts: bool = False
+    """Whether its groups count: those of optional parts too."""
 
 
 class _Untranslatable(Exception):
@@ -146,6 +148,16 @@ def java_regex(regex: Regex) -> str | None:
 def re2_regex(regex: Regex) -> str | None:
     """The same for RE2."""
     return _translated(regex, _RE2)
+
+
+def extracting_java(regex: Regex) -> str | None:
+    """A Java pattern with the same groups."""
+    return _translated(regex, replace(_java(), extracts=True))
+
+
+def extracting_re2(regex: Regex) -> str | None:
+    """The same for RE2."""
+    return _translated(regex, replace(_RE2, extracts=True))
 
 
 def python_regex(regex: Regex) -> str | None:
@@ -196,7 +208,9 @@ def _text(node: Node, dialect: _Dialect, *, repeated: bool) -> str:
             return f"(?:{'|'.join(texts)})"
         case Repeat(inner, least, most):
             counts = f"{{{least},{'' if most is None else most}}}"
-            return f"(?:{_text(inner, dialect, repeated=True)}){counts}"
+            several = not (dialect.extracts and most == 1)
+            text = _text(inner, dialect, repeated=repeated or several)
+            return f"(?:{text}){counts}"
         case Group(inner):
             # What a repeated group remembers is not the same everywhere.
             opening = "(?:" if repeated else "("

@@ -8,8 +8,10 @@ INVARIANTS
 
 from typing import Final
 
+from sql.characters import case_mapping
 from sql.emit.null_counts import null_count
 from sql.emit.patterns import java_like, java_regex
+from sql.emit.regex_calls import SPARK, native_regex
 from sql.emit.scope import Scope
 from sql.emit.spark_types import ERROR_TAG, error, spark_type, unsupported
 from sql.errors import SqlError
@@ -34,24 +36,17 @@ def _invalid(type_: SqlType, x: str) -> str:
 # --- case, concatenation, padding --------------------------------------------------------------
 
 
-def mapped(x: str, function: str) -> str:
-    """Upper or lower case, character by character: one character stays one, as in PostgreSQL's
-    C.UTF-8.
-    """
-    character = (
-        f"translate(substr({x}, i, 1), 'İ', 'i')" if function == "lower" else f"substr({x}, i, 1)"
-    )
-    one = f"if(length({function}({character})) = 1, {function}({character}), {character})"
-    # The characters of an empty string would be those of the descending sequence 1, 0.
-    characters = f"transform(sequence(1, length({x})), i -> {one})"
+def mapped(x: str, function: str, scope: Scope) -> str:
+    """Upper or lower case, character by character by PostgreSQL's own table."""
+    characters, others = (scope.statement.string(part) for part in case_mapping(function))
     return (
-        f"case when octet_length({x}) <> length({x}) then concat_ws('', {characters})"
+        f"case when octet_length({x}) <> length({x}) then translate({x}, {characters}, {others})"
         f" else {function}({x}) end"
     )
 
 
 def _case_mapped(call: Call, scope: Scope) -> str:
-    return mapped(scope.emit(call.args[0]), call.function.name)
+    return mapped(scope.emit(call.args[0]), call.function.name, scope)
 
 
 def text_of(expr: Expr, scope: Scope) -> str:
@@ -177,7 +172,7 @@ def _like(call: Call, scope: Scope) -> str:
     x = _padded(call.args[0], scope)
     escaped = scope.statement.string(java_like(pattern))
     if operator.endswith("*"):
-        x, escaped = mapped(x, "lower"), mapped(escaped, "lower")
+        x, escaped = mapped(x, "lower", scope), mapped(escaped, "lower", scope)
     negation = "not " if operator.startswith("!") else ""
     return f"{x} {negation}like {escaped}"
 
@@ -200,6 +195,13 @@ def _regex(call: Call, scope: Scope) -> str:
         raise unsupported("this regular expression")
     negation = "not " if operator.startswith("!") else ""
     return f"{negation}({x} rlike {scope.statement.string(java)})"
+
+
+def _regex_call(call: Call, scope: Scope) -> str:
+    native = native_regex(call, scope, SPARK)
+    if native is None:
+        raise unsupported(f"{call.function.name}() with this pattern")
+    return native
 
 
 # --- from text ---------------------------------------------------------------------------------
@@ -357,6 +359,7 @@ SPECIALS: Final = {
     "concatenate": _concatenate,
     "like": _like,
     "regex": _regex,
+    "regex_call": _regex_call,
     "null_count": null_count,
     "parse_bool": _parse_bool,
     "parse_integer": _parse_integer,

@@ -14,6 +14,7 @@ from typing import Final
 
 from sql.emit.scope import Scope
 from sql.emit.spark_types import ERROR_TAG, error, interval_key, unsupported
+from sql.emit.time_templates import SPARK, native_to_char
 from sql.errors import SqlError
 from sql.fields import canonical_field
 from sql.plan import Call, Expr
@@ -264,7 +265,22 @@ def _to_timestamp(call: Call, scope: Scope) -> str:
     )
 
 
+def _to_char(call: Call, scope: Scope) -> str:
+    template = _known_text(call.args[1], scope, "template")
+    if template is None:
+        return "cast(null as string)"
+    x = scope.emit(call.args[0])
+    if len(call.args) > 2:
+        x = _local(x, _known_text(call.args[2], scope, "time zone"), scope)
+    native = native_to_char(template, x, SPARK, scope.statement.string)
+    if native is None:
+        raise unsupported("to_char() with this template")
+    failure = error("0A000", "to_char of such a year on the spark engine is not supported")
+    return f"if({x} is null, null, if(year({x}) between 1 and 9999, {native}, {failure}))"
+
+
 SPECIALS: Final = {
+    "to_char": _to_char,
     "to_instant": _to_instant,
     "to_local": _to_local,
     "to_instant_session": _to_instant_session,

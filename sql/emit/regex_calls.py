@@ -1,0 +1,131 @@
+"""Functions of regular expressions with known patterns, for engines that find the same matches.
+
+INVARIANTS
+  L1  a pattern that is not `one_way` (sql/regex_ways.py) has no text here: where its matches are
+      would depend on the engine.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from sql.emit.patterns import extracting_java, extracting_re2
+from sql.emit.scope import Scope
+from sql.errors import SqlError
+from sql.plan import Call
+from sql.regex import Flags, Regex, parse_regex, with_letters
+from sql.regex_ways import one_way, optional_groups
+
+_GROUPS_MAX: Final = 7
+_DIGITS: Final = frozenset("123456789")
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """How an engine searches. `translated`: its pattern; the others are SQL of x and bound strings.
+
+    `group`: a group in a replacement; `escaped`: plain text in one.
+    """
+
+    translated: Callable[[Regex], str | None]
+    found: str
+    extracted: str
+    all_replaced: str
+    first_replaced: str
+    prefixed: bool
+    group: Callable[[int], str]
+    escaped: Callable[[str], str]
+
+
+SPARK: Final = Engine(
+    extracting_java,
+    "{x} rlike {p}",
+    "regexp_extract({x}, {p}, {n})",
+    "regexp_replace({x}, {p}, {r})",
+    "regexp_replace({x}, {p}, {r})",
+    prefixed=True,
+    group=lambda number: f"${number}",
+    escaped=lambda text: text.replace("\\", "\\\\").replace("$", "\\$"),
+)
+DUCKDB: Final = Engine(
+    extracting_re2,
+    "regexp_matches({x}, {p})",
+    "regexp_extract({x}, {p}, {n})",
+    "regexp_replace({x}, {p}, {r}, 'g')",
+    "regexp_replace({x}, {p}, {r})",
+    prefixed=False,
+    group=lambda number: f"\\{number}",
+    escaped=lambda text: text.replace("\\", "\\\\"),
+)
+
+
+def native_regex(call: Call, scope: Scope, engine: Engine) -> str | None:
+    """The call in the engine's words, or None (L1)."""
+    known = [scope.statement.known(arg) for arg in call.args[1:]]
+    values = [value[0] for value in known if value is not None and isinstance(value[0], str)]
+    if len(values) < len(known):
+        return None
+    x, string = scope.emit(call.args[0]), scope.statement.string
+    try:
+        if call.function.name == "regexp_replace":
+            return _replaced(x, values, string, engine)
+        return _extracted(x, call.function.name, values[0], string, engine)
+    except SqlError:
+        # An error for those rows only that it is searched in.
+        return None
+
+
+def _extracted(
+    x: str, name: str, pattern: str, string: Callable[[str], str], engine: Engine
+) -> str | None:
+    regex = parse_regex(pattern)
+    translated = engine.translated(regex) if one_way(regex.node) else None
+    group = min(regex.groups, 1) if name == "substring" else 0
+    if translated is None or group in optional_groups(regex.node):
+        return None
+    p = string(translated)
+    found = engine.found.format(x=x, p=p)
+    return f"case when {found} then {engine.extracted.format(x=x, p=p, n=group)} end"
+
+
+def _replaced(
+    x: str, values: list[str], string: Callable[[str], str], engine: Engine
+) -> str | None:
+    pattern, replacement, *rest = values
+    letters = rest[0] if rest else ""
+    flags = with_letters(Flags(), letters.replace("g", ""), embedded=False)
+    if flags is None or letters[:1] in _DIGITS | {"0"}:
+        return None
+    regex = parse_regex(pattern, flags)
+    if not one_way(regex.node) or regex.groups > _GROUPS_MAX:
+        return None
+    translated = engine.translated(regex)
+    if translated is None:
+        return None
+    every = "g" in letters
+    # Java replaces every match: the first one is the one right behind the shortest beginning.
+    prefixed = engine.prefixed and not every
+    text = _replacement(replacement, regex.groups, engine, shift=2 * prefixed)
+    if prefixed:
+        translated, text = rf"\A((?s:.)*?)({translated})", engine.group(1) + text
+    template = engine.all_replaced if every else engine.first_replaced
+    return template.format(x=x, p=string(translated), r=string(text))
+
+
+def _replacement(text: str, groups: int, engine: Engine, *, shift: int) -> str:
+    out: list[str] = []
+    at = 0
+    while at < len(text):
+        character, following = text[at], text[at + 1 : at + 2]
+        at += 1
+        if character == "\\" and following in _DIGITS:
+            at += 1
+            number = int(following)
+            out.append(engine.group(number + shift) if number <= groups else "")
+        elif character == "\\" and following == "&":
+            at += 1
+            out.append(engine.group(shift))
+        else:
+            at += character == "\\" and following == "\\"
+            out.append(engine.escaped(character))
+    return "".join(out)
