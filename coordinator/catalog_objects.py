@@ -4,11 +4,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from compute.reference_strings import quote_ident
+from sql.bind import bind_with_context
+from sql.bind_views import view_rows
 from sql.binding import BindContext
 from sql.catalog import Check, Column, ForeignKey, Key, Table
-from sql.catalog_objects import SequenceDefinition
+from sql.catalog_objects import IndexDefinition, SequenceDefinition
 from sql.catalog_oids import constraint_oid, index_oid
 from sql.column_expressions import column_names, expression_of
+from sql.errors import SqlError
 from sql.text_output import format_text
 from sql.types import DISPLAY_NAMES
 
@@ -92,6 +95,23 @@ def action_code(action: str) -> str:
     return _ACTIONS[action]
 
 
+def views(context: BindContext) -> Iterator[Table]:
+    """The views as tables without rows, their columns as the view is bound now."""
+    for view in context.catalog.views():
+        try:
+            _, columns = bind_with_context(context, lambda binding: view_rows(binding, view))  # noqa: B023
+        except SqlError:
+            continue
+        named = zip(view.columns, columns, strict=True)
+        made = tuple(Column(name, column.type) for name, column in named)
+        yield Table(view.oid, view.schema, view.name, "", made, timeline="")
+
+
+def is_user_view(table: Table) -> bool:
+    """Whether it is one of `views`."""
+    return not table.shard
+
+
 def referenced_key(context: BindContext, foreign: ForeignKey) -> tuple[Table, Key]:
     """The table that a foreign key refers to, and the key of its columns there."""
     other = context.catalog.by_oid(foreign.table)
@@ -117,6 +137,22 @@ def _foreign_text(context: BindContext, table: Table, key: ForeignKey) -> str:
     return text if key.on_delete == "no action" else f"{text} ON DELETE {key.on_delete.upper()}"
 
 
+def other_index(table: Table, index: IndexDefinition) -> str:
+    """CREATE INDEX as pg_get_indexdef() writes it."""
+    parts = [
+        f"{element} {option}".strip()
+        for element, option in zip(
+            index.elements, index.options or ("",) * len(index.elements), strict=True
+        )
+    ]
+    on = f"{quote_ident(table.schema)}.{quote_ident(table.name)}"
+    text = f"CREATE INDEX {quote_ident(index.name)} ON {on} USING {index.method}"
+    text += f" ({', '.join(parts)})"
+    if index.include:
+        text += f" INCLUDE ({', '.join(index.include)})"
+    return f"{text} WHERE {index.predicate}" if index.predicate else text
+
+
 def definitions(context: BindContext, table: Table) -> Iterator[tuple[int, int, str]]:
     """Oid, part and text of what pg_get_constraintdef() and pg_get_indexdef() answer; part 0 is
     the whole.
@@ -129,6 +165,10 @@ def definitions(context: BindContext, table: Table) -> Iterator[tuple[int, int, 
         yield index_oid(table, key), 0, index_definition(table, key)
         for part, name in enumerate(names, 1):
             yield index_oid(table, key), part, name
+    for index in context.catalog.indexes(table.oid):
+        yield index.oid, 0, other_index(table, index)
+        for part, element in enumerate(index.elements, 1):
+            yield index.oid, part, element
     for foreign in table.foreign_keys:
         text = _foreign_text(context, table, foreign)
         yield constraint_oid(table, foreign.name), 0, text

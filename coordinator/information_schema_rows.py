@@ -9,9 +9,11 @@ from typing import Final, TypeAlias
 from coordinator.catalog_objects import (
     column_number,
     default_of,
+    is_user_view,
     key_numbers,
     not_null_name,
     referenced_key,
+    views,
 )
 from sql.binding import BindContext
 from sql.catalog import Column, Table
@@ -33,12 +35,13 @@ def _relations(context: BindContext) -> Iterator[Table]:
     yield from system_catalogs().values()
     yield from SYSTEM_RELATIONS.values()
     yield from context.catalog.tables.values()
+    yield from views(context)
 
 
 def _is_base(table: Table) -> bool:
     if table.schema in CATALOG_SCHEMAS:
         return not is_view(table)
-    return table.schema != SYSTEM_SCHEMA
+    return table.schema != SYSTEM_SCHEMA and not is_user_view(table)
 
 
 def _schemata(context: BindContext) -> Iterator[Named]:
@@ -57,14 +60,14 @@ def _tables(context: BindContext) -> Iterator[Named]:
             "table_schema": table.schema,
             "table_name": table.name,
             "table_type": "BASE TABLE" if _is_base(table) else "VIEW",
-            "is_insertable_into": _yes(table.schema not in (*CATALOG_SCHEMAS, SYSTEM_SCHEMA)),
+            "is_insertable_into": _yes(table.schema not in CATALOG_SCHEMAS and _is_base(table)),
             "is_typed": "NO",
         }
 
 
 def _columns(context: BindContext) -> Iterator[Named]:
     for table in _relations(context):
-        is_user = table.schema not in (*CATALOG_SCHEMAS, SYSTEM_SCHEMA)
+        is_user = table.schema not in CATALOG_SCHEMAS and _is_base(table)
         for place, column in enumerate(table.columns, 1):
             yield _measures(column.type) | {
                 "table_catalog": context.database,
@@ -228,6 +231,22 @@ def _referential_constraints(context: BindContext) -> Iterator[Named]:
             }
 
 
+def _views(context: BindContext) -> Iterator[Named]:
+    for view in context.catalog.views():
+        yield {
+            "table_catalog": context.database,
+            "table_schema": view.schema,
+            "table_name": view.name,
+            "view_definition": f" {view.text};",
+            "check_option": "NONE",
+            "is_updatable": "NO",
+            "is_insertable_into": "NO",
+            "is_trigger_updatable": "NO",
+            "is_trigger_deletable": "NO",
+            "is_trigger_insertable_into": "NO",
+        }
+
+
 INFORMATION_SCHEMA_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
     "columns": _columns,
     "key_column_usage": _key_column_usage,
@@ -236,4 +255,5 @@ INFORMATION_SCHEMA_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Nam
     "sequences": _sequences,
     "table_constraints": _table_constraints,
     "tables": _tables,
+    "views": _views,
 }

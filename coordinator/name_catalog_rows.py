@@ -26,6 +26,8 @@ def _definitions(context: BindContext) -> Iterator[Named]:
     for table in users_tables(context.catalog):
         for oid, part, text in definitions(context, table):
             yield {"oid": oid, "part": part, "definition": text}
+    for view in context.catalog.views():
+        yield {"oid": view.oid, "part": 0, "definition": f" {view.text};"}
 
 
 def _type_names(_context: BindContext) -> Iterator[Named]:
@@ -55,10 +57,13 @@ def _relation_names(context: BindContext) -> Iterator[tuple[int, str, str, bool]
     rank = {schema: place for place, schema in reversed(list(enumerate(path)))}
     first: dict[str, int] = {}
     named: list[tuple[int, str, str]] = []
-    for table in all_tables(context.catalog):
+    for table in all_tables(context):
         named.append((table.oid, table.schema, table.name))
         named += ((index_oid(table, key), table.schema, key.name) for key in table.keys)
     named += ((found.oid, found.schema, found.name) for found in context.catalog.sequences())
+    for table in users_tables(context.catalog):
+        indexes = context.catalog.indexes(table.oid)
+        named += ((found.oid, found.schema, found.name) for found in indexes)
     for _, schema, name in named:
         if schema in rank:
             first[name] = min(first.get(name, len(path)), rank[schema])

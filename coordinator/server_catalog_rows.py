@@ -16,6 +16,7 @@ from sql.types import CATEGORIES, OIDS, PREFERRED, SqlType, Value
 
 HEAP: Final = 2
 BTREE: Final = 403
+METHODS: Final = {"btree": 403, "hash": 405, "gist": 783, "gin": 2742, "spgist": 4000, "brin": 3580}
 _CHAR: Final = 18
 _DEFAULT_COLLATION, _C_COLLATION = 100, 950
 _DATABASE: Final = 5

@@ -6,21 +6,25 @@ A row names the columns it has (W2 of `catalog_rows.py`).
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from compute.reference_strings import quote_ident
 from coordinator.catalog_objects import (
     action_code,
     check_numbers,
     column_number,
     default_of,
     index_definition,
+    is_user_view,
     key_numbers,
     not_null_name,
+    other_index,
     referenced_key,
+    views,
 )
 from coordinator.information_schema_rows import Named
-from coordinator.server_catalog_rows import BTREE, HEAP, collation_of, stored_as
+from coordinator.server_catalog_rows import BTREE, HEAP, METHODS, collation_of, stored_as
 from sql.binding import BindContext
 from sql.catalog import Catalog, Key, Table
-from sql.catalog_objects import SequenceDefinition
+from sql.catalog_objects import IndexDefinition, SequenceDefinition
 from sql.catalog_oids import OWNER, constraint_oid, derived_oid, index_oid, schema_oid
 from sql.system_catalogs import (
     CATALOG_SCHEMAS,
@@ -37,17 +41,18 @@ def users_tables(catalog: Catalog) -> list[Table]:
     return list(catalog.tables.values())
 
 
-def all_tables(catalog: Catalog) -> Iterator[Table]:
-    """System relations, too."""
+def all_tables(context: BindContext) -> Iterator[Table]:
+    """System relations and views, too."""
     yield from system_catalogs().values()
     yield from SYSTEM_RELATIONS.values()
-    yield from users_tables(catalog)
+    yield from users_tables(context.catalog)
+    yield from views(context)
 
 
 def _is_shown_as_view(table: Table) -> bool:
     if table.schema in CATALOG_SCHEMAS:
         return is_view(table)
-    return table.schema == SYSTEM_SCHEMA
+    return table.schema == SYSTEM_SCHEMA or is_user_view(table)
 
 
 def _pg_namespace(context: BindContext) -> Iterator[Named]:
@@ -58,7 +63,7 @@ def _pg_namespace(context: BindContext) -> Iterator[Named]:
 
 def _pg_class(context: BindContext) -> Iterator[Named]:
     yield from map(_sequence_class, context.catalog.sequences())
-    for table in all_tables(context.catalog):
+    for table in all_tables(context):
         view = _is_shown_as_view(table)
         yield _class_row(table.schema) | {
             "oid": table.oid,
@@ -67,9 +72,11 @@ def _pg_class(context: BindContext) -> Iterator[Named]:
             "relam": 0 if view else HEAP,
             "relnatts": len(table.columns),
             "relchecks": len(table.checks),
-            "relhasindex": bool(table.keys),
+            "relhasindex": bool(table.keys) or any(context.catalog.indexes(table.oid)),
+            "relhasrules": is_user_view(table),
             "relreplident": "n" if view or table.schema == PG_CATALOG else "d",
         }
+        yield from map(_index_class, context.catalog.indexes(table.oid))
         for key in table.keys:
             yield _class_row(table.schema) | {
                 "oid": index_oid(table, key),
@@ -79,6 +86,17 @@ def _pg_class(context: BindContext) -> Iterator[Named]:
                 "relnatts": len(key.columns),
                 "relreplident": "n",
             }
+
+
+def _index_class(index: IndexDefinition) -> Named:
+    return _class_row(index.schema) | {
+        "oid": index.oid,
+        "relname": index.name,
+        "relkind": "i",
+        "relam": METHODS.get(index.method, 0),
+        "relnatts": len(index.elements) + len(index.include),
+        "relreplident": "n",
+    }
 
 
 def _sequence_class(sequence: SequenceDefinition) -> Named:
@@ -104,7 +122,7 @@ def _class_row(schema: str) -> dict[str, Value]:
 
 
 def _pg_attribute(context: BindContext) -> Iterator[Named]:
-    for table in all_tables(context.catalog):
+    for table in all_tables(context):
         for place, column in enumerate(table.columns, 1):
             yield {f"att{end}": value for end, value in stored_as(column.type).items()} | {
                 "attrelid": table.oid,
@@ -224,6 +242,7 @@ def _constraints(context: BindContext, table: Table) -> Iterator[dict[str, Value
 
 def _pg_index(context: BindContext) -> Iterator[Named]:
     for table in users_tables(context.catalog):
+        yield from (_plain_index(table, index) for index in context.catalog.indexes(table.oid))
         for key in table.keys:
             count = len(key.columns)
             types = [table.columns[at].type for at in key.columns]
@@ -246,6 +265,50 @@ def _pg_index(context: BindContext) -> Iterator[Named]:
             }
 
 
+def _plain_index(table: Table, index: IndexDefinition) -> Named:
+    """An index of CREATE INDEX."""
+    numbers = {quote_ident(c.name): column_number(c, at) for at, c in enumerate(table.columns, 1)}
+    types = {quote_ident(c.name): c.type for c in table.columns}
+    found = [types.get(element) for element in index.elements]
+    flags = [
+        ("DESC" in option) + 2 * ("FIRST" in option or ("DESC" in option and "LAST" not in option))
+        for option in index.options or ("",) * len(index.elements)
+    ]
+    count = len(index.elements)
+    return {
+        "indexrelid": index.oid,
+        "indrelid": table.oid,
+        "indnatts": count + len(index.include),
+        "indnkeyatts": count,
+        "indimmediate": True,
+        "indisvalid": True,
+        "indisready": True,
+        "indislive": True,
+        "indkey": tuple(numbers.get(name, 0) for name in (*index.elements, *index.include)),
+        "indcollation": tuple(0 if type_ is None else collation_of(type_) for type_ in found),
+        "indclass": tuple(
+            0 if type_ is None else derived_oid("opclass", type_.name) for type_ in found
+        ),
+        "indoption": tuple(flags),
+        "indexprs": None
+        if None not in found
+        else ", ".join(
+            element for element, type_ in zip(index.elements, found, strict=True) if type_ is None
+        ),
+        "indpred": index.predicate or None,
+    }
+
+
+def _pg_views(context: BindContext) -> Iterator[Named]:
+    for view in context.catalog.views():
+        yield {
+            "schemaname": view.schema,
+            "viewname": view.name,
+            "viewowner": context.user,
+            "definition": f" {view.text};",
+        }
+
+
 def _pg_tables(context: BindContext) -> Iterator[Named]:
     for table in (*system_catalogs().values(), *users_tables(context.catalog)):
         if not _is_shown_as_view(table):
@@ -253,7 +316,7 @@ def _pg_tables(context: BindContext) -> Iterator[Named]:
                 "schemaname": table.schema,
                 "tablename": table.name,
                 "tableowner": context.user,
-                "hasindexes": bool(table.keys),
+                "hasindexes": bool(table.keys) or any(context.catalog.indexes(table.oid)),
                 "hasrules": False,
                 "hastriggers": False,
                 "rowsecurity": False,
@@ -269,6 +332,13 @@ def _pg_indexes(context: BindContext) -> Iterator[Named]:
                 "indexname": key.name,
                 "indexdef": index_definition(table, key),
             }
+        for index in context.catalog.indexes(table.oid):
+            yield {
+                "schemaname": table.schema,
+                "tablename": table.name,
+                "indexname": index.name,
+                "indexdef": other_index(table, index),
+            }
 
 
 TABLE_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
@@ -281,4 +351,5 @@ TABLE_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
     "pg_namespace": _pg_namespace,
     "pg_sequence": _pg_sequence,
     "pg_tables": _pg_tables,
+    "pg_views": _pg_views,
 }

@@ -80,17 +80,22 @@ def _relation(binding: Binding, text: str, place: int | None) -> int:
     table = look_up(binding, parts[-1], schema=schema, decides=True)
     if table is not None:
         return table.oid
-    index = _index(binding, parts[-1], schema)
+    index = _other(binding, parts[-1], schema)
     if index is None:
         shown = ".".join(parts)
         raise SqlError("42P01", f'relation "{shown}" does not exist', place)
     return index
 
 
-def _index(binding: Binding, name: str, schema: str | None) -> int | None:
+def _other(binding: Binding, name: str, schema: str | None) -> int | None:
+    """A sequence, a view or an index."""
     path = binding.context.search_path if schema is None else (schema,)
     tables: list[Table] = list(binding.context.catalog.tables.values())
     for candidate in path:
+        found = binding.context.catalog.relation(candidate, name)
+        if found is not None:
+            binding.look_ups.add(WHOLE_CATALOG)
+            return found.oid
         for table in tables:
             for key in table.keys:
                 if table.schema == candidate and key.name == name:
