@@ -83,7 +83,7 @@ def column_of(binding: Binding, node: Node, found: Parts) -> Column:
 
 def refuse_type(node: Node, type_: SqlType) -> None:
     """0A000 for a type that no table stores."""
-    if type_.name in ("interval", "name", "oid", *REGISTERED):
+    if type_.name in ("void", *REGISTERED):
         raise not_supported(f"a column of type {type_.name}", at(node.typeName.location))
 
 
