@@ -9,11 +9,11 @@ import pytest
 
 from sql.bind import bind
 from sql.catalog import Catalog, Column, Table
+from sql.definition_statements import Redefinition
 from sql.errors import SqlError
 from sql.explain import explain_lines, expression_text
 from sql.parse import parse
 from sql.plan import Call, Const, Param
-from sql.definition_statements import Redefinition
 from sql.statements import CopyOut, Explain, ExplainTimestamp, Modify, Query
 from sql.types import SqlType, display
 from tests.sql.described import TESTDATA, context
