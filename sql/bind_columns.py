@@ -59,18 +59,18 @@ class _Making:
 
 def column_of(binding: Binding, node: Node, found: Parts) -> Column:
     """A column; what stands at it is added to `found`."""
-    serial = _SERIALS.get(strings(node.typeName.names)[-1]) if node.typeName is not None else None
-    type_ = type_of(node.typeName) if serial is None else serial
+    type_name: Node = node.typeName
+    serial = None if type_name is None else _SERIALS.get(strings(type_name.names)[-1])
+    type_ = type_of(type_name) if serial is None else serial
     refuse_type(node, type_)
     for used, what in ((node.compression, "COMPRESSION"), (node.storage_name, "STORAGE")):
         if used:
             raise not_supported(what, at(node.location))
     making = _Making(Column(node.colname, type_))
     if serial is not None:
-        if node.typeName.arrayBounds:
-            raise SqlError(
-                "0A000", "array of serial is not implemented", at(node.typeName.location)
-            )
+        if type_name.arrayBounds:
+            message = "array of serial is not implemented"
+            raise SqlError("0A000", message, at(type_name.location))
         _add_sequence(binding, making, found, (), identity="")
         making.not_null, making.defaulted = True, True
     for constraint in node.constraints or ():

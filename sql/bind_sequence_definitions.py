@@ -198,7 +198,7 @@ def set_sequence(binding: Binding, node: Node) -> SetSequence | None:
     call = targets[0].val
     if strings(call.funcname)[-1] != "setval" or node.op:
         return None
-    args: Sequence[Node] = tuple(call.args or ())
+    args: Sequence[Node] = list(call.args or ())
     if len(args) not in (2, 3):
         raise not_supported(f"setval() with {len(args)} arguments", at(call.location))
     sequence = named_sequence(binding, args[0], "setval")
