@@ -59,18 +59,17 @@ class _Making:
 
 def column_of(binding: Binding, node: Node, found: Parts) -> Column:
     """A column; what stands at it is added to `found`."""
-    type_name: Node = node.typeName
-    serial = None if type_name is None else _SERIALS.get(strings(type_name.names)[-1])
-    type_ = type_of(type_name) if serial is None else serial
+    serial = _serial(node.typeName)
+    type_ = type_of(node.typeName) if serial is None else serial
     refuse_type(node, type_)
     for used, what in ((node.compression, "COMPRESSION"), (node.storage_name, "STORAGE")):
         if used:
             raise not_supported(what, at(node.location))
     making = _Making(Column(node.colname, type_))
     if serial is not None:
-        if type_name.arrayBounds:
+        if node.typeName.arrayBounds:
             message = "array of serial is not implemented"
-            raise SqlError("0A000", message, at(type_name.location))
+            raise SqlError("0A000", message, at(node.typeName.location))
         _add_sequence(binding, making, found, (), identity="")
         making.not_null, making.defaulted = True, True
     for constraint in node.constraints or ():
@@ -79,6 +78,11 @@ def column_of(binding: Binding, node: Node, found: Parts) -> Column:
     if making.not_null is False and (key or making.column.identity):
         raise _conflicting(node, found, at(_last_null(node).location))
     return replace(making.column, not_null=bool(making.not_null))
+
+
+def _serial(type_name: Node) -> SqlType | None:
+    """The type of a serial column; None for other types, and for a column without one."""
+    return None if type_name is None else _SERIALS.get(strings(type_name.names)[-1])
 
 
 def refuse_type(node: Node, type_: SqlType) -> None:
