@@ -21,7 +21,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -97,10 +97,22 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     if not len(schema):
         return batch.select(list[str]())
     columns = [
-        column if column.type.equals(type_) else column.cast(type_)
+        column if column.type.equals(type_) else _fitted(column, type_)
         for column, type_ in zip(batch.columns, schema.types, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _fitted(column: "pa.Array[Any]", type_: pa.DataType) -> "pa.Array[Any]":
+    """The column in the contract's type. A struct of parts that are never NULL may be NULL itself:
+    Arrow casts such parts only one by one.
+    """
+    if not isinstance(column, pa.StructArray):
+        return column.cast(type_)
+    assert isinstance(type_, pa.StructType), "a struct stays one"
+    fields = [type_.field(place) for place in range(type_.num_fields)]
+    parts = [part.cast(field.type) for part, field in zip(column.flatten(), fields, strict=True)]
+    return pa.StructArray.from_arrays(parts, fields=fields, mask=column.is_null())
 
 
 def sliced(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
