@@ -11,7 +11,7 @@ import pytest
 
 from sql.emit.selects import EmittedQuery
 from sql.emit.spark import emit
-from sql.emit.spark_types import ERROR_TAG
+from sql.emit.spark_types import ERROR_TAG, spark_type
 from sql.errors import SqlError
 from sql.plan import output_columns
 from sql.types import SqlType
@@ -47,7 +47,11 @@ def together(cases: Sequence[Case]) -> EmittedQuery:
         for name in sorted(case.query.arguments, key=len, reverse=True):
             text = text.replace(f":{name} ", f":x{index}_{name} ")
             arguments[f"x{index}_{name}"] = case.query.arguments[name]
-        parts.append(f"({text}) as r{index}")
+        # PySpark does not take a NULL struct whose parts are never NULL.
+        value = f"({text})"
+        if case.type.name == "interval":
+            value = f"cast({value} as {spark_type(case.type)})"
+        parts.append(f"{value} as r{index}")
     return EmittedQuery(f"select {', '.join(parts)}", arguments, ())
 
 
