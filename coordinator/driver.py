@@ -105,9 +105,7 @@ from storage.types import Epoch, ShardId, Timestamp
 log = logging.getLogger("meridian.driver")
 
 TICK_S: Final = 0.05
-"""Larger: later cuts and later AS OF in the near future. Smaller: an idle server that wakes more
-often.
-"""
+"""Larger: later cuts, later AS OF in the near future. Smaller: an idle server wakes more often."""
 
 R = TypeVar("R", bound=ReplyValue)
 T = TypeVar("T")
@@ -153,16 +151,15 @@ class Driver:
         self._committing = Committing(
             core.timeline.name, stash, txns, store, epoch, run_blocking, self._leadership.confirm
         )
-        confirm, damaged = self._leadership.confirm, self._damaged
+        confirm = self._leadership.confirm
+
+        def damaged(shard: ShardId) -> None:
+            self._handle(ShardDamaged(shard))
+
         self._examining = Examining(store, run_blocking, confirm, damaged, core)
+        is_system = core.timeline == SYSTEM_TIMELINE
         self._maintaining = Maintaining(
-            store,
-            stash,
-            txns,
-            run_blocking,
-            confirm,
-            damaged,
-            keeps_catalog=core.timeline == SYSTEM_TIMELINE,
+            store, stash, txns, run_blocking, confirm, damaged, keeps_catalog=is_system
         )
         self._sequences = SequenceValues(stash, epoch)
         self.on_catalog: Callable[[PublishCatalog], None] = _nobody
@@ -252,7 +249,14 @@ class Driver:
 
     def _spawn(self, work: Coroutine[object, object, Message | None]) -> None:
         assert self._tasks is not None, "D2: effects run only while `run` does"
-        task = self._tasks.create_task(self._effect(work))
+        effect = self._effect(work)
+        try:
+            task = self._tasks.create_task(effect)
+        except RuntimeError as error:  # the group ends, as another timeline of the server has
+            effect.close()
+            work.close()
+            self._over = True
+            raise admin_shutdown() from error
         # Cancelled before its first step, it would never come to await `work`.
         task.add_done_callback(lambda _: work.close())
 
@@ -265,9 +269,6 @@ class Driver:
             # `run` is about to end with it, and takes nothing on any more (D3).
             self._over = True
             raise
-
-    def _damaged(self, shard: ShardId) -> None:
-        self._handle(ShardDamaged(shard))
 
     async def _flush_cut(self, effect: FlushCut) -> None:
         flushed = await self._committing.flush_cut(effect)

@@ -64,6 +64,12 @@ def test_the_faults_are_real(total: Sum, fault: str) -> None:
     assert total.tally[fault] > SEEDS / 50
 
 
+@pytest.mark.parametrize(("seed", "workload", "weather"), [(2037, "lines", "successions")])
+def test_seeds_that_found_a_bug(seed: int, workload: str, weather: str) -> None:
+    outcome = simulate(seed, workload, weather)
+    assert not outcome.findings, outcome.report()
+
+
 def test_64_clients_that_increment_one_row_all_finish(monkeypatch: pytest.MonkeyPatch) -> None:
     """Single statements, without a fault: a write lease lets everybody finish, once each."""
     monkeypatch.setattr(Hot, "KEYS", ("c_1",))
