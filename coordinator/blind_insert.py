@@ -23,7 +23,7 @@ from compute.reference import PreparedRows
 from compute.reference_arrow import BatchMaker
 from compute.reference_expressions import Row
 from coordinator.coordination import RequestRefused
-from coordinator.core.messages import RefusedReason
+from coordinator.core.messages import Insertion, RefusedReason
 from coordinator.execution import Done, Execution, InProcess
 from coordinator.row_sink import stored_schema
 from sql.catalog import SYSTEM_TIMELINE, Table
@@ -122,7 +122,9 @@ async def insert_alone(execution: Execution, prepared: Prepared) -> Done | None:
     if rows is None or nbytes > BYTES_MAX:
         return None
     try:
-        await transaction.insert(insert.table, rows, nbytes, insert.encoder, prepared.look_ups)
+        await transaction.insert(
+            Insertion(insert.table, rows, nbytes, insert.encoder, prepared.look_ups)
+        )
     except RequestRefused as refused:
         if refused.reason in (RefusedReason.CONFLICT, RefusedReason.STALE):
             return None

@@ -14,6 +14,7 @@ import pyarrow as pa
 from coordinator.core.messages import (
     CatalogChange,
     ConnectionId,
+    Insertion,
     Isolation,
     Refused,
     RefusedReason,
@@ -25,7 +26,7 @@ from coordinator.core.predicates import ReadPredicate
 from sql.catalog import SYSTEM_TIMELINE, Catalog, LookUp, Table
 from sql.catalog_objects import SequenceDefinition
 from sql.errors import SqlError
-from storage.batch import DataFile, RowEncoder, ShardView, WriteBatch
+from storage.batch import DataFile, ShardView, WriteBatch
 from storage.known_rows import OldRows
 from storage.types import ShardId, Timestamp
 
@@ -188,20 +189,10 @@ class Coordination(Protocol):
         """
         ...
 
-    async def insert(
-        self,
-        isolation: Isolation,
-        table: Table,
-        rows: Sequence[tuple[object, ...]],
-        nbytes: int,
-        encoder: RowEncoder,
-        names: Collection[LookUp],
-    ) -> Timestamp:
-        """A whole transaction: insert these rows into a table of timeline `system`, and commit.
+    async def insert(self, isolation: Isolation, insertion: Insertion) -> Timestamp:
+        """A whole transaction: insert rows into a table of timeline `system`, and commit.
 
-        It reads nothing, so it conflicts with nobody, except with DDL: `names` is what its names
-        rest on. `rows` become the table's by `encoder`; `nbytes` is about their size. Raises
-        RequestRefused.
+        It reads nothing, so it conflicts with nobody, except with DDL. Raises RequestRefused.
         """
         ...
 

@@ -55,6 +55,7 @@ from coordinator.core.messages import (
     ConnectionId,
     Disconnected,
     InlineRows,
+    Insertion,
     InsertRows,
     Isolation,
     Leased,
@@ -93,7 +94,7 @@ from coordinator.maintaining import Maintaining, RunBlocking
 from coordinator.sequences import SequenceValues
 from sql.catalog import SYSTEM_TIMELINE, Catalog, LookUp, Table
 from sql.catalog_objects import SequenceDefinition
-from storage.batch import DataFile, RowEncoder, ShardView, WriteBatch
+from storage.batch import DataFile, ShardView, WriteBatch
 from storage.clock import Clock
 from storage.errors import StorageError
 from storage.known_rows import OldRows
@@ -456,19 +457,10 @@ class Driver:
         """See Coordination."""
         return self._core.catalog
 
-    async def insert(
-        self,
-        isolation: Isolation,
-        table: Table,
-        rows: Sequence[tuple[object, ...]],
-        nbytes: int,
-        encoder: RowEncoder,
-        names: Collection[LookUp],
-    ) -> Timestamp:
+    async def insert(self, isolation: Isolation, insertion: Insertion) -> Timestamp:
         """See Coordination."""
         reply = await self._request(
-            lambda request: InsertRows(request, isolation, table, rows, nbytes, encoder, names),
-            Committed,
+            lambda request: InsertRows(request, isolation, insertion), Committed
         )
         return reply.ts
 

@@ -27,6 +27,7 @@ from coordinator.core.messages import (
     CatalogChange,
     CatalogPublished,
     ConnectionId,
+    Insertion,
     Isolation,
     PutTimeline,
     RemoveTimeline,
@@ -41,7 +42,7 @@ from coordinator.timeline_parts import Begun, Part, begin_part, definitions, mix
 from sql.catalog import SYSTEM_TIMELINE, Catalog, LookUp, Table, Timeline
 from sql.catalog_objects import SequenceDefinition
 from sql.errors import SqlError
-from storage.batch import DataFile, RowEncoder, ShardView, WriteBatch
+from storage.batch import DataFile, ShardView, WriteBatch
 from storage.errors import Fatal, StorageError
 from storage.known_rows import OldRows
 from storage.types import ShardId, Timestamp
@@ -360,18 +361,10 @@ class Timelines:
         """See Coordination."""
         return self._system.newest_catalog
 
-    async def insert(
-        self,
-        isolation: Isolation,
-        table: Table,
-        rows: Sequence[tuple[object, ...]],
-        nbytes: int,
-        encoder: RowEncoder,
-        names: Collection[LookUp],
-    ) -> Timestamp:
+    async def insert(self, isolation: Isolation, insertion: Insertion) -> Timestamp:
         """See Coordination."""
-        assert table.timeline == SYSTEM, "L1: the caller has looked"
-        return await self._system.insert(isolation, table, rows, nbytes, encoder, names)
+        assert insertion.table.timeline == SYSTEM, "L1: the caller has looked"
+        return await self._system.insert(isolation, insertion)
 
     async def commit(self, txn: TransactionId) -> Timestamp:
         """See Coordination."""

@@ -18,21 +18,20 @@ INVARIANTS
 """
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coordinator import session_errors as wrong
 from coordinator.coordination import Coordination, RequestRefused
-from coordinator.core.messages import ConnectionId, Isolation, Snapshot, TransactionId
+from coordinator.core.messages import ConnectionId, Insertion, Isolation, Snapshot, TransactionId
 from coordinator.isolation import level_of, snapshot_id, snapshot_named, unknown_snapshot
 from coordinator.pgwire.messages import TransactionStatus
 from coordinator.sequences import SessionSequences
 from coordinator.session_errors import failed_transaction, read_only_transaction
 from coordinator.variables import Modes, Variables, VariablesMark
-from sql.catalog import SYSTEM_TIMELINE, LookUp, Table
+from sql.catalog import SYSTEM_TIMELINE, Table
 from sql.errors import SqlError
 from sql.statements import TransactionControl
-from storage.batch import RowEncoder
 from storage.clock import Clock
 from storage.types import Timestamp
 
@@ -396,20 +395,13 @@ class SessionTransaction:
 
     # --- the end --------------------------------------------------------------------------------
 
-    async def insert(
-        self,
-        table: Table,
-        rows: Sequence[tuple[object, ...]],
-        nbytes: int,
-        encoder: RowEncoder,
-        names: Collection[LookUp],
-    ) -> None:
+    async def insert(self, insertion: Insertion) -> None:
         """Be nothing but this insert, and end well. Raises RequestRefused."""
         assert not self.is_open, "X1: nothing has begun that would have to end"
         level, _ = self._level
         self.committing = True
         try:
-            await self._coordination.insert(level, table, rows, nbytes, encoder, names)
+            await self._coordination.insert(level, insertion)
         finally:
             self.committing = False
         self._end(committed=True)

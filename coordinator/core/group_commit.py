@@ -25,7 +25,8 @@ from coordinator.core.interim import Interim, RecentWrites, interim_of
 from coordinator.core.leases import WriteLeases
 from coordinator.core.messages import (
     CatalogChange,
-    InsertRows,
+    Insertion,
+    Isolation,
     Refused,
     RefusedReason,
     RequestId,
@@ -79,13 +80,10 @@ _NOBODY: Final = TransactionId(0)
 class PendingInsert:
     """An insert that is its whole transaction and reads nothing (G5)."""
 
-    insert: InsertRows
+    request: RequestId
+    isolation: Isolation
+    insertion: Insertion
     ticket: int
-
-    @property
-    def request(self) -> RequestId:
-        """To be answered."""
-        return self.insert.request
 
     @property
     def holder(self) -> TransactionId:
@@ -94,7 +92,7 @@ class PendingInsert:
 
     def tables(self) -> Sequence[int]:
         """The oid of its table."""
-        return (self.insert.table.oid,)
+        return (self.insertion.table.oid,)
 
 
 Member: TypeAlias = Pending | PendingInsert
@@ -176,7 +174,7 @@ class GroupCommit:
                 group.waiting.append(pending)
             elif isinstance(pending, PendingInsert):
                 group.inserts.append(pending)
-                group.nbytes += pending.insert.nbytes
+                group.nbytes += pending.insertion.nbytes
             else:
                 _admit(group, pending)
         if group.inserts:
@@ -279,33 +277,33 @@ def _admit_inserts(group: _Gathering) -> None:
     # Many sessions send the same statement: it is bound to the same objects.
     verdicts: dict[tuple[int, int, bool], Refused | None] = {}
     for pending in group.inserts:
-        insert = pending.insert
-        validating = insert.isolation in VALIDATING
-        key = (id(insert.table), id(insert.names), validating)
+        insertion = pending.insertion
+        validating = pending.isolation in VALIDATING
+        key = (id(insertion.table), id(insertion.names), validating)
         if key not in verdicts:
-            verdicts[key] = _insert_verdict(group, insert, validating=validating)
+            verdicts[key] = _insert_verdict(group, insertion, validating=validating)
         verdict = verdicts[key]
         if verdict is None:
-            accepted.setdefault(ShardId(insert.table.shard), []).append(pending)
+            accepted.setdefault(ShardId(insertion.table.shard), []).append(pending)
         else:
             group.refused.append((pending, verdict))
     for shard, inserts in accepted.items():
         _add_inserts(group, shard, inserts)
 
 
-def _insert_verdict(group: _Gathering, insert: InsertRows, *, validating: bool) -> Refused | None:
-    names = insert.names if validating else ()
+def _insert_verdict(group: _Gathering, insertion: Insertion, *, validating: bool) -> Refused | None:
+    names = insertion.names if validating else ()
     return (
-        stale_table(insert.table, group.catalog)
+        stale_table(insertion.table, group.catalog)
         or stale_name(names, group.catalog)
-        or fenced(insert.table, group.recent.shards)
+        or fenced(insertion.table, group.recent.shards)
     )
 
 
 def _add_inserts(group: _Gathering, shard: ShardId, inserts: Sequence[PendingInsert]) -> None:
-    rows = [row for pending in inserts for row in pending.insert.rows]
+    rows = [row for pending in inserts for row in pending.insertion.rows]
     try:
-        table = inserts[0].insert.encoder.table(rows)
+        table = inserts[0].insertion.encoder.table(rows)
     except (ValueError, OverflowError, pa.ArrowException) as error:
         if len(inserts) > 1:
             for pending in inserts:

@@ -276,20 +276,27 @@ class CommitTransaction:
 
 
 @dataclass(frozen=True, slots=True)
-class InsertRows:
-    """A transaction that is one insert and reads nothing. Reply Committed or Refused.
+class Insertion:
+    """Rows for a table, by a transaction that does nothing else and reads nothing.
 
     `rows` become Arrow with those of others, by `encoder`; `nbytes`: about what they take.
     `names`: what its names rest on (A6).
     """
 
-    request: RequestId
-    isolation: Isolation
     table: Table
     rows: Sequence[tuple[object, ...]]
     nbytes: int
     encoder: RowEncoder
     names: Collection[LookUp]
+
+
+@dataclass(frozen=True, slots=True)
+class InsertRows:
+    """A whole transaction. Reply Committed or Refused."""
+
+    request: RequestId
+    isolation: Isolation
+    insertion: Insertion
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from pyroaring import BitMap64
 
 from compute.arrow import table_schema
 from coordinator.core.messages import (
+    Insertion,
     InsertRows,
     Isolation,
     RequestId,
@@ -86,7 +87,7 @@ def inserted(request: RequestId, table: Table, arguments: Mapping[str, str]) -> 
     """`rows=1,2`."""
     rows = [(number,) for number in numbers(arguments["rows"])]
     level = Isolation.STRICT_SERIALIZABLE
-    return InsertRows(request, level, table, rows, 8, Numbers(), ())
+    return InsertRows(request, level, Insertion(table, rows, 8, Numbers(), ()))
 
 
 def numbers(text: str) -> list[int]:

@@ -19,6 +19,7 @@ from coordinator.coordination import RequestRefused
 from coordinator.core.messages import (
     CatalogChange,
     ConnectionId,
+    Insertion,
     Isolation,
     PutReadHold,
     PutTable,
@@ -138,7 +139,7 @@ class Session:
         self._driver.abort(self._txn)
         self.world.tally.inserted_alone += 1
         level = self._isolation
-        return await self._driver.insert(level, table, content, 24, ContentEncoder(), ())
+        return await self._driver.insert(level, Insertion(table, content, 24, ContentEncoder(), ()))
 
     async def _alone(self, body: Body) -> Result:
         """Start again after a conflict, with a lease of everything that was touched (H4)."""
