@@ -123,6 +123,10 @@ class KeyRead(ReadPredicate):
         return 64 * len(self.numbers)
 
     @property
+    def look_up(self) -> None:
+        return None
+
+    @property
     def points(self) -> Points | None:
         return Points((0,), frozenset((number,) for number in self.numbers), only=True)
 
