@@ -15,7 +15,7 @@ from coordinator.time_value import timestamp_in
 from sql.catalog import SYSTEM_TIMELINE, Table
 from sql.errors import SqlError, not_supported
 from sql.parse import Statement, parse
-from sql.statements import Compound, CopyOut, CreateTableAs, Modify, Prepared, Query
+from sql.statements import Compound, CopyOut, CreateTableAs, Explain, Modify, Prepared, Query
 from sql.system_relations import is_system
 from storage.types import Timestamp
 
@@ -63,7 +63,8 @@ def tables_elsewhere(prepared: Prepared) -> tuple[Table, ...]:
     if not prepared.rebind:
         return ()
     tables: tuple[Table, ...]
-    match prepared.bound:
+    bound = prepared.bound
+    match bound.statement if isinstance(bound, Explain) else bound:
         case Query(tables=tables) | CopyOut(query=Query(tables=tables)):
             pass
         case Modify() | Compound() as bound:

@@ -39,9 +39,9 @@ class Choice:
         return IN_PROCESS if self.engine is None else self.engine.name
 
     @property
-    def line(self) -> str:
-        """The line of EXPLAIN."""
-        return f"Engine: {self.name} ({self.reason})" if self.reason else f"Engine: {self.name}"
+    def text(self) -> str:
+        """As EXPLAIN tells it."""
+        return f"{self.name} ({self.reason})" if self.reason else self.name
 
 
 def choose(execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]) -> Choice:

@@ -39,10 +39,17 @@ async def start_query(
     """The rows of a query as a stream. `as_of`: the timestamp that the query was bound at."""
     if not query.tables and execution.services.in_process.can_run(query.plan):
         return held(execution.services.in_process.evaluate(execution.run(query.plan, {})))
+    inputs = await query_inputs(execution, query, as_of=as_of)
+    return run_plan(execution, query.plan, inputs)
+
+
+async def query_inputs(
+    execution: Execution, query: Query, *, as_of: Timestamp | None
+) -> dict[RelationId, ShardView]:
+    """What a query reads, pinned."""
     if query.locked and execution.transaction.read_only:
         raise read_only_transaction("SELECT FOR UPDATE")
-    inputs = await execution.views(query.tables, as_of=as_of, plan=query.plan, locked=query.locked)
-    return run_plan(execution, query.plan, inputs)
+    return await execution.views(query.tables, as_of=as_of, plan=query.plan, locked=query.locked)
 
 
 def run_plan(

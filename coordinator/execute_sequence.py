@@ -11,7 +11,7 @@ from coordinator.execute_query import start_query
 from coordinator.execution import Execution, Rows, counted, held
 from coordinator.pgwire.arrow_types import to_array, to_values
 from sql.catalog_objects import SequenceDefinition
-from sql.statements import OutputColumn, Prepared, SetSequence
+from sql.statements import Explain, OutputColumn, Prepared, SetSequence
 from sql.types import BOOL, INT8
 
 SETVAL_COLUMNS = (OutputColumn("setval", INT8),)
@@ -21,6 +21,10 @@ async def supply(execution: Execution, prepared: Prepared) -> None:
     """Give the statement its supplied parameters, behind the client's."""
     execution.filled = prepared.filled
     own = execution.parameters[: len(prepared.parameters)]
+    if isinstance(prepared.bound, Explain) and prepared.bound.runs is None:
+        # A plan is shown, and no sequence moves.
+        execution.parameters = (*own, *[0] * len(prepared.supplied))
+        return
     values = [await _value(execution, kind, sequence) for kind, sequence in prepared.supplied]
     execution.parameters = (*own, *values)
 

@@ -25,7 +25,7 @@ from coordinator.core.messages import RefusedReason, Snapshot
 from coordinator.execute_copy import CopyStream, execute_copy_in, execute_copy_out
 from coordinator.execute_create_as import execute_create_as
 from coordinator.execute_definition import execute_advance, execute_definition
-from coordinator.execute_explain import EXPLAIN_COLUMNS, execute_explain
+from coordinator.execute_explain import EXPLAIN_COLUMNS, execute_explain, explain_columns
 from coordinator.execute_explain_timestamp import execute_explain_timestamp
 from coordinator.execute_maintenance import execute_maintenance
 from coordinator.execute_modify import execute_compound, execute_modify, tables_of
@@ -239,7 +239,9 @@ class StatementRunner:
                 return self.columns(bound.main)
             case ShowVariable():
                 return show_columns(self._variables, bound)
-            case Explain() | ExplainTimestamp():
+            case Explain():
+                return explain_columns(bound)
+            case ExplainTimestamp():
                 return EXPLAIN_COLUMNS
             case SetSequence():
                 return SETVAL_COLUMNS
@@ -296,7 +298,7 @@ class StatementRunner:
                 await self._transaction.lease(leased)
             try:
                 outcome, bound = await self._attempt(request, execution, alone=True)
-                if isinstance(bound, _WRITING):
+                if isinstance(_run_by(bound), _WRITING):
                     await self._transaction.commit()
                 return outcome
             except RequestRefused as refused:
@@ -310,7 +312,7 @@ class StatementRunner:
     async def _contended(self, request: Request) -> tuple[Table, ...]:
         """The tables of the statement as it is bound now (A2)."""
         snapshot = await self._transaction.present()
-        match self._bind(request.statement, snapshot.catalog, request.declared).bound:
+        match _run_by(self._bind(request.statement, snapshot.catalog, request.declared).bound):
             case Modify() | Compound() | Truncate() as bound:
                 tables = bound.tables if isinstance(bound, Truncate) else tables_of(bound)
                 touched = dict.fromkeys(tables)
@@ -475,6 +477,11 @@ class StatementRunner:
             template.notice,
             parameters,
         )
+
+
+def _run_by(bound: Bound) -> Bound | None:
+    """What executing a statement executes: EXPLAIN ANALYZE what it explains, EXPLAIN nothing."""
+    return bound.runs if isinstance(bound, Explain) else bound
 
 
 def ends_block(bound: Bound) -> bool:

@@ -46,7 +46,7 @@ from sql.binding import BindContext, Binding
 from sql.constant_places import constant_places as find_constant_places
 from sql.definition_statements import ChangeObjects, CreateObject, CreateSequence
 from sql.errors import SqlError, not_supported, stack_depth
-from sql.explain import explain_options
+from sql.explain_options import explain_options
 from sql.own_statements import (
     AdvanceTimelineNode,
     CreateReadHoldNode,
@@ -161,6 +161,8 @@ def _prepared(
 def _bound(binding: Binding, node: Node, statement: Statement) -> Bound:
     if isinstance(node, ExplainTimestampNode):
         return _explain_timestamp(binding, node, statement)
+    if is_a(node, ast.ExplainStmt) and statement.as_of is None:
+        return _explain(binding, node)
     if statement.as_of is not None:
         return _timed(binding, node, statement)
     binder = _BINDERS.get(type(node))
@@ -234,17 +236,22 @@ def _described(binding: Binding, result: SelectResult) -> tuple[OutputColumn, ..
 
 
 def _explain(binding: Binding, node: Node) -> Bound:
-    options = explain_options(node)
     inner = node.query
     match inner:
-        case ast.SelectStmt():
-            return Explain(_query(binding, inner), options)
-        case ast.InsertStmt() | ast.UpdateStmt() | ast.DeleteStmt() | ast.MergeStmt():
-            bound = _BINDERS[type(inner)](binding, inner)
-            assert isinstance(bound, Modify), "these statements modify"
-            return Explain(bound, options)
+        case ast.DeclareCursorStmt():
+            bound: Bound = _query(binding, inner.query)
+        case (
+            ast.SelectStmt() | ast.InsertStmt() | ast.UpdateStmt() | ast.DeleteStmt()
+            | ast.MergeStmt() | ast.CreateTableAsStmt()
+        ):  # fmt: skip
+            binding.top_with = getattr(inner, "withClause", None) or inner
+            bound = with_parts(binding, _BINDERS[type(inner)](binding, inner))
         case _:
             raise not_supported(f"EXPLAIN of {_describe(inner)}", None)
+    if not isinstance(bound, Query | Modify | Compound | CreateTableAs):
+        raise not_supported("EXPLAIN of setval()", None)
+    check_locked(binding, bound)
+    return Explain(bound, explain_options(node))
 
 
 def _explain_timestamp(
@@ -253,12 +260,11 @@ def _explain_timestamp(
     explained = node.explain.node
     if not is_a(explained.query, ast.SelectStmt):
         raise not_supported("EXPLAIN TIMESTAMP of anything but a query", None)
-    options = explain_options(explained, frozenset({"text", "json"}))
-    for name in options:
-        if name not in ("format", "verbose"):
-            raise not_supported(f"EXPLAIN ({name.upper()}) TIMESTAMP", None)
+    options = explain_options(explained)
+    for name in sorted(options.given - {"format", "verbose"}):
+        raise not_supported(f"EXPLAIN ({name.upper()}) TIMESTAMP", None)
     query = _query(binding, explained.query, statement)
-    return ExplainTimestamp(query, json=options.get("format") == "json")
+    return ExplainTimestamp(query, json=options.json)
 
 
 def _describe(node: Node) -> str:
@@ -327,7 +333,6 @@ _BINDERS: Final[dict[type, Binder]] = {
     ast.ViewStmt: create_view,
     ast.AlterSeqStmt: alter_sequence,
     ast.DropStmt: drop,
-    ast.ExplainStmt: _explain,
     ast.TransactionStmt: lambda _, node: transaction(node),
     ast.VariableSetStmt: lambda _, node: set_variable(node),
     ast.VariableShowStmt: lambda _, node: show(node),

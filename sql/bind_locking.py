@@ -15,7 +15,7 @@ from sql.catalog import Table
 from sql.errors import SqlError, not_supported
 from sql.look_up import look_up
 from sql.scope import Scope
-from sql.statements import Bound, Compound, Explain, Modify, Query
+from sql.statements import Bound, Compound, Modify, Query
 from sql.syntax import Node, at, is_a, strings
 
 _WORDS: Final = {
@@ -136,7 +136,7 @@ def _not_lockable(scope: Scope, item: Node) -> str | None:
 def check_locked(binding: Binding, bound: Bound) -> None:
     """0A000 for statements that write and lock others than the tables that they write to."""
     match bound:
-        case Query() | Explain():
+        case Query():
             return
         case Modify():
             written = {bound.table.oid}

@@ -1,11 +1,9 @@
-"""EXPLAIN: its options, and plans as indented lines of text."""
+"""EXPLAIN: plans as nodes with titles and details, and as indented lines of text."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, assert_never
+from dataclasses import dataclass
+from typing import assert_never
 
-from pglast import ast
-
-from sql.errors import SqlError, not_supported
 from sql.frames import Exclusion, Frame
 from sql.functions import FunctionKind
 from sql.plan import (
@@ -49,49 +47,25 @@ from sql.plan import (
     With,
 )
 from sql.statements import Modify, Query
-from sql.syntax import Node, at
 from sql.text_output import format_text
 from sql.traverse import inputs, plan_expressions
 from sql.types import display
 
-_OPTIONS: Final = frozenset(
-    {
-        "analyze", "verbose", "costs", "settings", "generic_plan", "buffers", "serialize", "wal",
-        "timing", "summary", "memory", "format",
-    }
-)  # fmt: skip
-_FORMATS: Final = frozenset({"text", "json", "xml", "yaml"})
+
+@dataclass(frozen=True, slots=True)
+class ExplainedNode:
+    """A node of a plan as EXPLAIN shows it; `subplans` belong to its expressions."""
+
+    plan: Plan
+    title: str
+    details: tuple[tuple[str, str], ...]
+    subplans: tuple["ExplainedNode", ...]
+    inputs: tuple["ExplainedNode", ...]
 
 
-def explain_options(node: Node, formats: frozenset[str] = frozenset({"text"})) -> Mapping[str, str]:
-    """The options of EXPLAIN, lower case; a bare name means `true`. `formats`: those it has."""
-    options: dict[str, str] = {}
-    for option in node.options or ():
-        name = option.defname
-        if name not in _OPTIONS:
-            message = f'unrecognized EXPLAIN option "{name}"'
-            raise SqlError("42601", message, at(option.location))
-        value = _option_value(option)
-        if name == "format":
-            if value not in _FORMATS:
-                message = f'unrecognized value for EXPLAIN option "format": "{value}"'
-                raise SqlError("22023", message, at(option.location))
-            if value not in formats:
-                raise not_supported(f"EXPLAIN in {value}", at(option.location))
-        options[name] = value
-    return options
-
-
-def _option_value(option: Node) -> str:
-    match option.arg:
-        case None:
-            return "true"
-        case ast.Boolean():
-            return "true" if option.arg.boolval else "false"
-        case ast.Integer():
-            return str(option.arg.ival or 0)
-        case _:
-            return str(option.arg.sval).lower()
+def explained(plan: Plan) -> ExplainedNode:
+    """A plan with all that is below it."""
+    return _explained(plan, _Names(plan))
 
 
 # --- plans -------------------------------------------------------------------------------------
@@ -122,20 +96,32 @@ def expression_text(expr: Expr, names: Mapping[ColumnId, str]) -> str:
 
 
 def _rendered(plan: Plan) -> list[str]:
-    names = _Names(plan)
-    return list(_lines(plan, names))
+    return list(_lines(explained(plan)))
 
 
-def _lines(plan: Plan, names: "_Names") -> Iterator[str]:
-    yield _head(plan)
-    for detail in _details(plan, names):
-        yield f"  {detail}"
-    for expr in plan_expressions(plan):
-        for subplan in _subplans(expr):
-            yield "  SubPlan"
-            yield from _indented(list(_lines(subplan, names)), 4)
-    for below in inputs(plan):
-        yield from _indented(list(_lines(below, names)))
+def _explained(plan: Plan, names: "_Names") -> ExplainedNode:
+    return ExplainedNode(
+        plan,
+        _head(plan),
+        tuple(_details(plan, names)),
+        tuple(
+            _explained(subplan, names)
+            for expr in plan_expressions(plan)
+            for subplan in _subplans(expr)
+        ),
+        tuple(_explained(below, names) for below in inputs(plan)),
+    )
+
+
+def _lines(node: ExplainedNode) -> Iterator[str]:
+    yield node.title
+    for name, value in node.details:
+        yield f"  {name}: {value}"
+    for subplan in node.subplans:
+        yield "  SubPlan"
+        yield from _indented(list(_lines(subplan)), 4)
+    for below in node.inputs:
+        yield from _indented(list(_lines(below)))
 
 
 def _indented(lines: Sequence[str], width: int = 2) -> list[str]:
@@ -182,45 +168,45 @@ def _head(plan: Plan) -> str:
             assert_never(plan)
 
 
-def _details(plan: Plan, names: "_Names") -> Iterator[str]:
+def _details(plan: Plan, names: "_Names") -> Iterator[tuple[str, str]]:
     match plan:
         case Scan():
             columns = plan.columns + (plan.identity or ())
-            yield f"Output: {', '.join(column.name for column in columns)}"
+            yield "Output", ", ".join(column.name for column in columns)
         case SetScan():
             shown = [f"{c.function.name}({', '.join(map(names.expr, c.args))})" for c in plan.calls]
-            yield f"Function Call: {', '.join(shown)}"
+            yield "Function Call", ", ".join(shown)
         case Values():
             if plan.columns:
-                yield f"Rows: {len(plan.rows)}"
+                yield "Rows", str(len(plan.rows))
         case Project():
             shown = [
                 _output(column, expr, names)
                 for column, expr in zip(plan.columns, plan.exprs, strict=True)
             ]
-            yield f"Output: {', '.join(shown)}"
+            yield "Output", ", ".join(shown)
         case Filter():
-            yield f"Filter: {names.expr(plan.predicate)}"
+            yield "Filter", names.expr(plan.predicate)
         case Join():
             if plan.condition is not None:
-                yield f"Join Filter: {names.expr(plan.condition)}"
+                yield "Join Filter", names.expr(plan.condition)
         case GroupBy():
             yield from _grouping_details(plan, names)
         case Window():
-            yield f"Windows: {', '.join(map(names.window, plan.calls))}"
+            yield "Windows", ", ".join(map(names.window, plan.calls))
         case Sort():
-            yield f"Sort Key: {', '.join(names.sort_key(key) for key in plan.keys)}"
+            yield "Sort Key", ", ".join(names.sort_key(key) for key in plan.keys)
         case Limit():
             if plan.limit is not None:
-                yield f"Limit: {names.expr(plan.limit)}"
+                yield "Limit", names.expr(plan.limit)
             if plan.offset is not None:
-                yield f"Offset: {names.expr(plan.offset)}"
+                yield "Offset", names.expr(plan.offset)
             if plan.ties:
-                yield "With Ties: true"
+                yield "With Ties", "true"
         case DistinctOn():
-            yield f"Distinct Key: {', '.join(map(names.expr, plan.keys))}"
+            yield "Distinct Key", ", ".join(map(names.expr, plan.keys))
             if plan.order:
-                yield f"Order: {', '.join(map(names.sort_key, plan.order))}"
+                yield "Order", ", ".join(map(names.sort_key, plan.order))
         case DistinctRows() | SetOp() | With() | CteScan() | Recursive():
             return
 
@@ -230,15 +216,16 @@ def _output(column: PlanColumn, expr: Expr, names: "_Names") -> str:
     return shown if shown == column.name else f"{shown} AS {column.name}"
 
 
-def _grouping_details(plan: GroupBy, names: "_Names") -> Iterator[str]:
+def _grouping_details(plan: GroupBy, names: "_Names") -> Iterator[tuple[str, str]]:
     if plan.sets is not None:
         for one in plan.sets:
-            yield f"Group Key: ({', '.join(names.expr(plan.keys[number]) for number in one)})"
+            shown_keys = ", ".join(names.expr(plan.keys[number]) for number in one)
+            yield "Group Key", f"({shown_keys})"
     elif plan.keys:
-        yield f"Group Key: {', '.join(names.expr(key) for key in plan.keys)}"
+        yield "Group Key", ", ".join(names.expr(key) for key in plan.keys)
     if plan.aggregates:
         shown = [names.aggregate(aggregate) for aggregate in plan.aggregates]
-        yield f"Aggregates: {', '.join(shown)}"
+        yield "Aggregates", ", ".join(shown)
 
 
 def _subplans(expr: Expr) -> Iterator[Plan]:

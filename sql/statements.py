@@ -27,6 +27,7 @@ from sql.definition_statements import (
     Redefinition,
     Validation,
 )
+from sql.explain_options import ExplainOptions
 from sql.plan import Expr, Plan, RelationId, Values
 from sql.types import SqlType
 
@@ -421,10 +422,15 @@ class Discard:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """EXPLAIN of a query or a modification. `options` lower case, e.g. analyze, verbose, format."""
+    """EXPLAIN of a statement with a plan, which ANALYZE runs."""
 
-    statement: "Query | Modify"
-    options: Mapping[str, str] = field(default_factory=dict[str, str])
+    statement: "Query | Modify | Compound | CreateTableAs"
+    options: ExplainOptions = field(default_factory=ExplainOptions)
+
+    @property
+    def runs(self) -> "Query | Modify | Compound | CreateTableAs | None":
+        """What is executed, as if it stood alone."""
+        return self.statement if self.options.analyze else None
 
 
 @dataclass(frozen=True, slots=True)

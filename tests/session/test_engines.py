@@ -79,6 +79,15 @@ def test_explain_says_which_engine_and_why(server: Any, connection: Connection) 
     assert few == "Engine: reference (auto: a few rows in memory)"
 
 
+def test_verbose_shows_the_statement_of_the_engine(connection: Connection) -> None:
+    text = "explain (verbose) select a from t where b = 'x'"
+    lines = [line for (line,) in connection.execute(cast("Any", text)).fetchall()]
+    (statement,) = [line for line in lines if line.startswith("Engine SQL: ")]
+    assert '"t"' in statement
+    assert "'x'" not in statement, "values are bound"
+    assert lines[-1] == "Engine: local"
+
+
 def test_the_setting(connection: Connection) -> None:
     assert connection.execute("show engine").fetchall() == [("local",)]
     with pytest.raises(psycopg.errors.InvalidParameterValue):

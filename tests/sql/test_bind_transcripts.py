@@ -12,6 +12,7 @@ from sql.catalog import Catalog, Column, Table
 from sql.definition_statements import Redefinition
 from sql.errors import SqlError
 from sql.explain import explain_lines, expression_text
+from sql.explain_options import ExplainOptions
 from sql.parse import parse
 from sql.plan import Call, Const, Param
 from sql.statements import CopyOut, Explain, ExplainTimestamp, Modify, Query
@@ -60,7 +61,7 @@ def _told(bound: object) -> list[str]:
         case CopyOut():
             return ["CopyOut", *_told(bound.query), *_told(bound.options)]
         case Explain():
-            return [f"Explain {dict(bound.options)}", *_told(bound.statement)]
+            return [f"Explain {_options(bound.options)}", *_told(bound.statement)]
         case ExplainTimestamp():
             shown = "json" if bound.json else "text"
             as_of = [] if bound.query.as_of is None else [f"as of: {_shown(bound.query.as_of)}"]
@@ -73,6 +74,11 @@ def _told(bound: object) -> list[str]:
                 if getattr(bound, field.name) != field.default
             ]
             return [f"{type(bound).__name__} {' '.join(parts)}".rstrip()]
+
+
+def _options(options: ExplainOptions) -> str:
+    on = [field.name for field in fields(options) if getattr(options, field.name) is True]
+    return " ".join(on) or "-"
 
 
 def _answer(command: Command) -> str:

@@ -1,0 +1,108 @@
+"""The options of EXPLAIN, by PostgreSQL's rules.
+
+INVARIANTS
+  X1  what PostgreSQL refuses is refused in its words; an option that has nothing to tell here
+      (COSTS, BUFFERS, WAL, MEMORY, SERIALIZE) is checked and then changes nothing.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from pglast import ast
+
+from sql.errors import SqlError, not_supported
+from sql.syntax import Node, at
+
+_BOOLEANS: Final = frozenset(
+    {
+        "analyze", "verbose", "costs", "settings", "generic_plan", "buffers", "wal", "timing",
+        "summary", "memory",
+    }
+)  # fmt: skip
+_VALUES: Final = {
+    "format": frozenset({"text", "json", "xml", "yaml"}),
+    "serialize": frozenset({"none", "off", "text", "binary"}),
+}
+_FORMATS: Final = frozenset({"text", "json"})
+"""Those that there are here."""
+_ON: Final = frozenset({"true", "on", "1"})
+_OFF: Final = frozenset({"false", "off", "0"})
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainOptions:
+    """What was asked for. `given`: the names that were written."""
+
+    analyze: bool = False
+    verbose: bool = False
+    settings: bool = False
+    timing: bool = False
+    summary: bool = False
+    json: bool = False
+    given: frozenset[str] = frozenset()
+
+
+def explain_options(node: Node) -> ExplainOptions:
+    """The options of an EXPLAIN statement. Raises 42601, 22023, 0A000."""
+    values: dict[str, str] = {}
+    for option in node.options or ():
+        values[option.defname] = _checked(option)
+    analyze = values.get("analyze") == "true"
+    for name in ("wal", "timing", "serialize"):
+        if not analyze and values.get(name, "false") not in ("false", "none", "off"):
+            message = f"EXPLAIN option {name.upper()} requires ANALYZE"
+            raise SqlError("22023", message)
+    if analyze and values.get("generic_plan") == "true":
+        message = "EXPLAIN options ANALYZE and GENERIC_PLAN cannot be used together"
+        raise SqlError("22023", message)
+    if values.get("generic_plan") == "true":
+        raise not_supported("EXPLAIN (GENERIC_PLAN)")
+    return ExplainOptions(
+        analyze,
+        values.get("verbose") == "true",
+        values.get("settings") == "true",
+        analyze and values.get("timing", "true") == "true",
+        values.get("summary", "true" if analyze else "false") == "true",
+        values.get("format") == "json",
+        frozenset(values),
+    )
+
+
+def _checked(option: Node) -> str:
+    """The value of one option; of a Boolean `true` or `false`."""
+    name: str = option.defname
+    if name in _BOOLEANS:
+        return _boolean(name, option.arg)
+    if name not in _VALUES:
+        message = f'unrecognized EXPLAIN option "{name}"'
+        raise SqlError("42601", message, at(option.location))
+    if option.arg is None:
+        if name == "serialize":
+            return "text"
+        raise SqlError("42601", f"{name} requires a parameter")
+    value = _word(option.arg)
+    if value not in _VALUES[name]:
+        message = f'unrecognized value for EXPLAIN option "{name}": "{value}"'
+        raise SqlError("22023", message, at(option.location))
+    if name == "format" and value not in _FORMATS:
+        raise not_supported(f"EXPLAIN (FORMAT {value.upper()})", at(option.location))
+    return value
+
+
+def _boolean(name: str, arg: Node) -> str:
+    word = "true" if arg is None else _word(arg).lower()
+    if word not in _ON | _OFF:
+        raise SqlError("42601", f"{name} requires a Boolean value")
+    return "true" if word in _ON else "false"
+
+
+def _word(arg: Node) -> str:
+    match arg:
+        case ast.Boolean():
+            return "true" if arg.boolval else "false"
+        case ast.Integer():
+            return str(arg.ival or 0)
+        case ast.Float():
+            return str(arg.fval)
+        case _:
+            return str(arg.sval)
