@@ -1,4 +1,4 @@
-"""EXPLAIN: what it tells, in text and JSON, and that ANALYZE runs what it explains, and only that."""
+"""EXPLAIN: what it tells, in text and JSON; that ANALYZE runs what it explains, and only that."""
 
 import json
 import re
