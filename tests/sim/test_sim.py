@@ -64,7 +64,9 @@ def test_the_faults_are_real(total: Sum, fault: str) -> None:
     assert total.tally[fault] > SEEDS / 50
 
 
-@pytest.mark.parametrize(("seed", "workload", "weather"), [(2037, "lines", "successions")])
+@pytest.mark.parametrize(
+    ("seed", "workload", "weather"), [(2037, "lines", "successions"), (3589, "lists", "disks")]
+)
 def test_seeds_that_found_a_bug(seed: int, workload: str, weather: str) -> None:
     outcome = simulate(seed, workload, weather)
     assert not outcome.findings, outcome.report()

@@ -202,10 +202,11 @@ class World:
     # --- faults ------------------------------------------------------------------------------
 
     async def _fault(self, server: Server, operation: str) -> None:
-        odds, rng = self.odds, self.random
+        rng = self.random
         before = operation.startswith("before")
         if before or rng.random() < 0.4:
-            await asyncio.sleep(rng.random() * odds.latency_ms_max * server.slowness / 1_000)
+            await asyncio.sleep(rng.random() * self.odds.latency_ms_max * server.slowness / 1_000)
+        odds = self.odds  # a storm may have ended meanwhile
         if rng.random() < odds.clock_step:
             server.clock.offset_us += rng.randint(-odds.clock_step_us, odds.clock_step_us)
         if rng.random() < odds.crash:
@@ -235,9 +236,10 @@ class World:
 
     async def _fault_between(self, server: Server, name: str) -> None:
         """The object is there, but not durable."""
-        odds, rng = self.odds, self.random
+        rng = self.random
         slow = self.slow_shard is not None and hash_of(name) % 3 == self.slow_shard
-        await asyncio.sleep(rng.random() * odds.latency_ms_max * (30 if slow else 1) / 1_000)
+        await asyncio.sleep(rng.random() * self.odds.latency_ms_max * (30 if slow else 1) / 1_000)
+        odds = self.odds  # a storm may have ended meanwhile
         if rng.random() < odds.crash:
             await self._strike(server, f"sync {name}")
         if rng.random() < odds.fatal:
