@@ -15,6 +15,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
+from compute.key_predicates import KeyPredicate
+from compute.required_keys import RequiredKeys
 from coordinator.coordination import RequestRefused
 from coordinator.core.messages import (
     CatalogChange,
@@ -27,7 +29,9 @@ from coordinator.core.messages import (
     RemoveTable,
     Snapshot,
 )
+from coordinator.core.predicates import ReadPredicate
 from sql.catalog import SYSTEM_TIMELINE, ReadHold, Table
+from sql.catalog import Key as TableKey
 from storage.batch import DataFile
 from storage.delta.files import encode_file
 from storage.types import Source, Timestamp
@@ -125,7 +129,9 @@ class Session:
         self.expect(ts >= self._least, "advance", f"to {self._least} ended at {ts}")
         if self._written:
             self._memory.acknowledge(self._timeline, ts)
-        ordered = self._written or self._isolation is STRICT
+        # One that only reads and advances is a write to the server, which may put it before others
+        # of the same timestamp; to the judge by timestamps it would be a read, after all of them.
+        ordered = self._written or (self._isolation is STRICT and not self._least)
         return Result(told, ts if ordered else None)
 
     async def _commit(self) -> Timestamp:
@@ -195,6 +201,26 @@ class Session:
         """The rows of some keys, read in one scan, in the order of their positions."""
         self._steps += 1
         return await self._rows_at(self.snapshot, keys)
+
+    async def required(self, column: int, *keys: Key, value: int | None = None) -> list[list[Row]]:
+        """Rows of some keys of one table, as foreign keys look for them: those with `value` (if
+        None: the key) in a column are looked for again by the commit, at every level.
+        """
+        self._steps += 1
+        wanted = [number_of(key) for key in keys] if value is None else [value]
+        predicate = RequiredKeys(self._keys(keys[0], column, wanted))
+        return await self._rows_at(self.snapshot, keys, by=predicate)
+
+    async def claimed(self, key: Key) -> bool:
+        """Whether a key that is to be unique is taken; the commit looks again, at every level."""
+        self._steps += 1
+        predicate = self._keys(key, 0, [number_of(key)])
+        (rows,) = await self._rows_at(self.snapshot, [key], by=predicate)
+        return bool(rows)
+
+    def _keys(self, key: Key, column: int, values: Sequence[int]) -> KeyPredicate:
+        keys = frozenset((value,) for value in values)
+        return KeyPredicate(self.table(table_of(key)), TableKey("looked_for", (column,)), keys)
 
     async def look_back(self, ts: Timestamp, *keys: Key) -> None:
         """Read at another timestamp, as far as the tables were there; without own writes."""
@@ -289,12 +315,17 @@ class Session:
     # --- reading -----------------------------------------------------------------------------
 
     async def _rows_at(
-        self, snapshot: Snapshot, keys: Sequence[Key], *, past: bool = False
+        self,
+        snapshot: Snapshot,
+        keys: Sequence[Key],
+        *,
+        past: bool = False,
+        by: ReadPredicate | None = None,
     ) -> list[list[Row]]:
         names = list(dict.fromkeys(table_of(key) for key in keys))
         self._used.update(names)
         tables = [snapshot.catalog.tables["public", name] for name in names]
-        predicates = [self._predicate(name, keys) for name in names]
+        predicates = [by or self._predicate(name, keys) for name in names]
         views = await self._driver.scan(self._txn, snapshot.ts, tables, predicates)
         store = self.world.store
         found = {
