@@ -8,7 +8,7 @@ INVARIANTS
   R1  what is found is found in the transaction's own view, its own writes included, after the whole
       statement.
   R2  what was looked at is looked at again by the commit, at every isolation level: a key that was
-      there is still there, and no row has come that refers to one that went (A8 of
+      there is still there, and no row has come that refers to one that went (A10 of
       `core/validation.py`).
 """
 

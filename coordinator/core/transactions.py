@@ -96,9 +96,9 @@ class Transaction:
     base: Catalog = _NO_CATALOG
     """The catalog at its timestamp, without its own DDL."""
     required: dict[ShardId, Required] = field(default_factory=dict[ShardId, Required])
-    """Rows that foreign keys rest on, or that must not come; validated at every level (A8)."""
+    """Rows that foreign keys rest on, or that must not come; validated at every level (A10)."""
     altered: dict[ShardId, Timestamp] = field(default_factory=dict[ShardId, Timestamp])
-    """Tables that it gives other columns or rules, each since it has seen all their rows (A7)."""
+    """Tables that it gives other columns or rules, each since it has seen all their rows (A11)."""
     look_ups: set[LookUp] = field(default_factory=set[LookUp])
     """Names that it rests on (A6)."""
     unharmed: dict[ShardId, Timestamp] = field(default_factory=dict[ShardId, Timestamp])
@@ -192,7 +192,7 @@ class Transaction:
         self.snapshot = replace(self.snapshot, catalog=catalog)
 
     def _alter(self, changes: tuple[CatalogChange, ...], snapshot: Snapshot) -> None:
-        """Remember which tables get other columns or rules, and since when they were seen (A7)."""
+        """Remember which tables get other columns or rules, and since when they were seen (A11)."""
         for change in changes:
             if isinstance(change, PutTable) and change.table.version:
                 before = snapshot.catalog.by_oid(change.table.oid)

@@ -13,17 +13,17 @@ INVARIANTS
   A4  a shard whose Delta table has a foreign writer's version, or is damaged, takes no commit and
       answers no read: nobody knows what it holds.
   A5  at every level a row is deleted or replaced once: of two who do it the first committer wins.
-  A8  at every level a key that the transaction gives to a row, and that it found free, is still
-      free. At a serializable level so is a key that it found free and did not take: it has seen it.
-  A7  a transaction that reads at several timestamps (read committed) meets nobody else's version of
-      a row that it has changed, nor another row with its key: it fails at the statement.
-  A8  at every level a row that a foreign key of the transaction's rows rests on is still there, and
-      no row has come that refers to one that the transaction took away.
-  A7  at every level a table gets other columns or rules only if nobody has written to it since the
-      transaction saw its rows.
-  A9  at every level what was read under FOR UPDATE or its kin is validated like the reads of A1.
   A6  a transaction that writes at a serializable level commits only if every name that it rests on
       still means what it meant: that of a table to be created, or one that was found missing.
+  A7  a transaction that reads at several timestamps (read committed) meets nobody else's version of
+      a row that it has changed, nor another row with its key: it fails at the statement.
+  A8  at every level a key that the transaction gives to a row, and that it found free, is still
+      free. At a serializable level so is a key that it found free and did not take: it has seen it.
+  A9  at every level what was read under FOR UPDATE or its kin is validated like the reads of A1.
+  A10 at every level a row that a foreign key of the transaction's rows rests on is still there, and
+      no row has come that refers to one that the transaction took away.
+  A11 at every level a table gets other columns or rules only if nobody has written to it since the
+      transaction saw its rows.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -182,7 +182,7 @@ def conflict(
 
 
 def _alter_conflict(txn: Transaction, recent: Recent) -> Refused | None:
-    """A7."""
+    """A11."""
     for shard, since in txn.altered.items():
         if recent.wrote(shard, since):
             recent.counts.by_table += 1
@@ -191,7 +191,7 @@ def _alter_conflict(txn: Transaction, recent: Recent) -> Refused | None:
 
 
 def _reference_conflict(txn: Transaction, recent: Recent) -> Refused | None:
-    """A8."""
+    """A10."""
     budget = Budget()
     for shard, required in txn.required.items():
         if not recent.wrote(shard, required.since):

@@ -29,6 +29,7 @@ from tests.sim.loop import run
 from tests.sim.memory import Memory
 from tests.sim.nemesis import Nemesis
 from tests.sim.odds import CALM, WEATHER
+from tests.sim.references import Keys, References
 from tests.sim.rows import by_timeline, timeline_of
 from tests.sim.server import Server, causes
 from tests.sim.session import Session
@@ -49,6 +50,8 @@ WORKLOADS: dict[str, Callable[[Draw], Workload]] = {
     "levels": Levels,
     "holds": Holds,
     "hot": Hot,
+    "references": References,
+    "keys": Keys,
 }
 
 STORMS = ("crashes", "lossy", "successions", "disks", "mixed", "clocks", "successions")

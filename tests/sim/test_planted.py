@@ -54,6 +54,14 @@ def rows_not_validated(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(validation, "_row_conflict", lambda *_: None)
 
 
+def references_not_validated(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(validation, "_reference_conflict", lambda *_: None)
+
+
+def keys_not_validated(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(validation, "key_conflict", lambda *_: None)
+
+
 def members_not_validated_against_each_other(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ahead, "log", lambda *_: None)
     patch.setattr(Ahead, "deletes_any", lambda *_: False)
@@ -342,6 +350,8 @@ PLANTS = (
     Planted(read_committed_reads_on_after_it_has_lost, "levels", "calm"),
     Planted(repeatable_read_takes_new_timestamps, "levels", "calm"),
     Planted(reads_at_what_is_not_durable, "levels", "calm"),
+    Planted(references_not_validated, "references", "calm"),
+    Planted(keys_not_validated, "keys", "calm"),
     Planted(stale_read_waits, None, "calm"),
     Planted(staleness_without_bound, None, "calm"),
     Planted(named_hold_not_heard_of, "holds", "calm"),
