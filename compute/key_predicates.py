@@ -81,6 +81,11 @@ class NewKeys:
         """Rows, also those without a key."""
         return self._all.num_rows
 
+    @property
+    def given(self) -> pa.Table:
+        """The columns of the key of the rows that have one."""
+        return self._rows
+
     def beginning(self, rows: int) -> "NewKeys":
         """The keys of the first rows."""
         return NewKeys(self.table, self.key, self._all.slice(0, rows))

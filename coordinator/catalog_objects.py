@@ -117,7 +117,11 @@ def referenced_key(context: BindContext, foreign: ForeignKey) -> tuple[Table, Ke
     other = context.catalog.by_oid(foreign.table)
     assert other is not None, "a table that is referred to is there"
     wanted = sorted(foreign.references)
-    key = next(key for key in other.keys if sorted(key_numbers(other, key)) == wanted)
+    key = next(
+        key
+        for key in other.keys
+        if sorted(key_numbers(other, key)) == wanted and not key.deferrable
+    )
     return other, key
 
 
@@ -134,7 +138,16 @@ def _foreign_text(context: BindContext, table: Table, key: ForeignKey) -> str:
     text = f"FOREIGN KEY ({own}) REFERENCES {name}({there})"
     if key.on_update != "no action":
         text += f" ON UPDATE {key.on_update.upper()}"
-    return text if key.on_delete == "no action" else f"{text} ON DELETE {key.on_delete.upper()}"
+    if key.on_delete != "no action":
+        text += f" ON DELETE {key.on_delete.upper()}"
+    return text + _when(key)
+
+
+def _when(key: Key | ForeignKey) -> str:
+    """When it is looked at, if not always at once."""
+    if not key.deferrable:
+        return ""
+    return " DEFERRABLE INITIALLY DEFERRED" if key.deferred else " DEFERRABLE"
 
 
 def other_index(table: Table, index: IndexDefinition) -> str:
@@ -161,7 +174,8 @@ def definitions(context: BindContext, table: Table) -> Iterator[tuple[int, int, 
         names = [quote_ident(table.columns[at].name) for at in key.columns]
         kind = "PRIMARY KEY" if key.primary else "UNIQUE"
         distinct = "" if key.nulls_distinct else " NULLS NOT DISTINCT"
-        yield constraint_oid(table, key.name), 0, f"{kind}{distinct} ({', '.join(names)})"
+        text = f"{kind}{distinct} ({', '.join(names)}){_when(key)}"
+        yield constraint_oid(table, key.name), 0, text
         yield index_oid(table, key), 0, index_definition(table, key)
         for part, name in enumerate(names, 1):
             yield index_oid(table, key), part, name

@@ -17,12 +17,13 @@ from coordinator.core.messages import (
     RemoveTable,
     RemoveTimeline,
 )
+from coordinator.deferred_checks import check_unused
 from coordinator.execute_alter import redefine, touched, validate
 from coordinator.execution import Done, Execution
 from coordinator.pgwire.messages import Severity
 from coordinator.time_value import time_value
 from sql.catalog import ReadHold, Table
-from sql.catalog_objects import CatalogObject, SequenceDefinition
+from sql.catalog_objects import CatalogObject, IndexDefinition, SequenceDefinition
 from sql.definition_statements import ChangeObjects, CreateObject, CreateSequence, Redefinition
 from sql.errors import SqlError
 from sql.statements import (
@@ -48,10 +49,25 @@ Definition: TypeAlias = (
 async def execute_definition(execution: Execution, statement: Definition, tag: str) -> Done:
     """Buffer the DDL; it is part of the commit like any write."""
     execution.transaction.check_writable(tag)
+    _check_unused(execution, statement)
     changes = await _changes(execution, statement)
     if changes:
         _buffer(execution, changes)
     return Done(tag)
+
+
+def _check_unused(execution: Execution, statement: Definition) -> None:
+    """55006 for a table whose rows deferred constraints have still to look at."""
+    match statement:
+        case AlterTable(unused=command) if command:
+            check_unused(execution, [change.before for change in statement.tables], command)
+        case DropTable(tables=tables) | DropSchema(tables=tables):
+            check_unused(execution, tables, "DROP TABLE")
+        case CreateObject(object=IndexDefinition(table=oid)):
+            table = execution.catalog().by_oid(oid)
+            check_unused(execution, [] if table is None else [table], "CREATE INDEX")
+        case _:
+            pass
 
 
 def _buffer(execution: Execution, changes: list[CatalogChange]) -> None:

@@ -7,6 +7,7 @@ INVARIANTS
 
 from pyroaring import BitMap64
 
+from coordinator.deferred_checks import check_unused
 from coordinator.execute_definition import execute_definition
 from coordinator.execution import Done, Execution
 from coordinator.pgwire.messages import Severity
@@ -24,6 +25,7 @@ async def execute_truncate(execution: Execution, statement: Truncate, tag: str) 
     for name in statement.cascades:
         notice = SqlError("00000", f'truncate cascades to table "{name}"')
         execution.notice(notice, Severity.NOTICE)
+    check_unused(execution, statement.tables, "TRUNCATE")
     ts = await transaction.timestamp(statement.tables)
     coordination = execution.services.coordination
     views = await coordination.scan(transaction.id, ts, statement.tables)

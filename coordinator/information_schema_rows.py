@@ -16,7 +16,7 @@ from coordinator.catalog_objects import (
     views,
 )
 from sql.binding import BindContext
-from sql.catalog import Column, Table
+from sql.catalog import Column, ForeignKey, Key, Table
 from sql.system_catalogs import CATALOG_SCHEMAS, is_view, system_catalogs
 from sql.system_relations import SYSTEM_RELATIONS, SYSTEM_SCHEMA
 from sql.types import SqlType, Value, display
@@ -160,14 +160,19 @@ def _table_constraints(context: BindContext) -> Iterator[Named]:
         for key in table.keys:
             kind = "PRIMARY KEY" if key.primary else "UNIQUE"
             distinct = None if key.primary else _yes(key.nulls_distinct)
-            yield _constraint(context, table, key.name, kind) | {"nulls_distinct": distinct}
+            row = _constraint(context, table, key.name, kind) | _when(key)
+            yield row | {"nulls_distinct": distinct}
         for foreign in table.foreign_keys:
-            yield _constraint(context, table, foreign.name, "FOREIGN KEY")
+            yield _constraint(context, table, foreign.name, "FOREIGN KEY") | _when(foreign)
         for check in table.checks:
             yield _constraint(context, table, check.name, "CHECK")
         for column in table.columns:
             if column.not_null:
                 yield _constraint(context, table, not_null_name(table, column), "CHECK")
+
+
+def _when(key: Key | ForeignKey) -> dict[str, Value]:
+    return {"is_deferrable": _yes(key.deferrable), "initially_deferred": _yes(key.deferred)}
 
 
 def _constraint(context: BindContext, table: Table, name: str, kind: str) -> dict[str, Value]:

@@ -19,6 +19,7 @@ from typing import Final
 import pyarrow as pa
 
 from compute.key_predicates import KeyValues, NewKeys, key_text
+from coordinator.deferral import Pending, Side
 from coordinator.execution import Execution
 from sql.catalog import Key, Table
 from sql.errors import SqlError
@@ -52,7 +53,9 @@ async def check_keys(
     *,
     but: Collection[Key] = (),
 ) -> None:
-    """Raises 23505 (N1). `keyed`: the key columns of the new rows; `but`: keys that hold anyway."""
+    """Raises 23505 (N1); a key whose constraint is deferred waits. `keyed`: the key columns of the
+    new rows; `but`: keys that hold anyway.
+    """
     if keyed is None or not keyed.num_rows:
         return
     found = [
@@ -72,10 +75,16 @@ async def check_keys(
         views = [going.view] * len(keys)
     gone = {} if going is None else going.rows
     checks = [_Check(new, view, gone) for new, view in zip(keys, views, strict=True)]
+    deferral = execution.transaction.deferral
+    strict = [check for check in checks if not deferral.defers(table.oid, check.new.key)]
     for check in checks:
         taken = await _taken(execution, check)
-        if taken is not None:
-            raise await _first(execution, checks)
+        if taken is None:
+            continue
+        if check in strict:
+            raise await _first(execution, strict)
+        key, rows = check.new.key, check.new.given
+        deferral.add(Pending(Side.KEY, table.oid, table.oid, key, rows))
 
 
 @dataclass(frozen=True, slots=True)

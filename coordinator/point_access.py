@@ -116,7 +116,8 @@ def _asked(table: Table, points: Points | None) -> _ByKey | None:
     if points is None or len(points.keys) > KEYS_MAX:
         return None
     for key in table.keys:
-        if set(key.columns) <= set(points.ordinals):
+        # Rows may share a key as long as its constraint waits.
+        if not key.deferrable and set(key.columns) <= set(points.ordinals):
             places = [points.ordinals.index(ordinal) for ordinal in key.columns]
             wanted = {tuple([values[place] for place in places]) for values in points.keys}
             # In an order of its own: that of a set changes from one process to the next.

@@ -6,7 +6,7 @@
 
 INVARIANTS
   R1  what is found is found in the transaction's own view, its own writes included, after the whole
-      statement.
+      statement. What a deferred constraint finds wrong then waits (`deferral.py`).
   R2  what was looked at is looked at again by the commit, at every isolation level: a key that was
       there is still there, and no row has come that refers to one that went (A10 of
       `core/validation.py`).
@@ -27,6 +27,7 @@ from compute.key_predicates import NewKeys, key_text
 from compute.located_rows import fetch
 from compute.required_keys import RequiredKeys
 from compute.row_keys import RowKey, row_keys
+from coordinator.deferral import Pending, Side
 from coordinator.execution import Execution
 from coordinator.row_sink import RowSink, stored_schema
 from coordinator.spilling import buffer_rows
@@ -73,19 +74,56 @@ async def _check_new(execution: Execution, change: Change) -> None:
     keyed, table = change.keyed, change.table
     if keyed is None or not keyed.num_rows:
         return
+    deferral = execution.transaction.deferral
     for foreign in table.foreign_keys:
-        parent = execution.catalog().by_oid(foreign.table)
-        assert parent is not None, "a table that is referred to is not dropped"
-        key = _referenced(parent, foreign)
-        rows = _cast(_columns(keyed, table, foreign.columns), parent, key)
-        new = NewKeys(parent, key, rows)
-        if not new.count:
+        rows = _columns(keyed, table, foreign.columns)
+        unmet = await _unmet(execution, foreign, rows)
+        if not deferral.defers(table.oid, foreign):
+            if unmet:
+                raise _absent(table, _parent(execution, foreign), foreign, unmet[0][1])
             continue
-        view = await _look(execution, parent, new)
-        found = await _locate(execution, view, new)
-        missing = [k for k in row_keys(key, rows) if k is not None and k not in found]
-        if missing:
-            raise _absent(table, parent, foreign, missing[0])
+        waiting = rows.take(pa.array([at for at, _ in unmet], pa.int64())) if unmet else None
+        if waiting is not None or not change.deletes:
+            deferral.add(Pending(Side.CHILD, table.oid, table.oid, foreign, waiting))
+
+
+def _parent(execution: Execution, foreign: ForeignKey) -> Table:
+    parent = execution.catalog().by_oid(foreign.table)
+    assert parent is not None, "a table that is referred to is not dropped"
+    return parent
+
+
+async def _unmet(
+    execution: Execution, foreign: ForeignKey, rows: pa.Table
+) -> list[tuple[int, RowKey]]:
+    """Which of these keys of the child the parent does not have, and where they stand."""
+    parent = _parent(execution, foreign)
+    key = _referenced(parent, foreign)
+    rows = _cast(rows, parent, key)
+    new = NewKeys(parent, key, rows)
+    if not new.count:
+        return []
+    view = await _look(execution, parent, new)
+    found = await _locate(execution, view, new)
+    keys = enumerate(row_keys(key, rows))
+    return [(at, values) for at, values in keys if values is not None and values not in found]
+
+
+async def check_children(
+    execution: Execution, child: Table, foreign: ForeignKey, rows: pa.Table
+) -> None:
+    """Raises 23503 if the parent lacks one of these keys of rows that are still there."""
+    unmet = await _unmet(execution, foreign, rows)
+    if not unmet:
+        return
+    own = Key(foreign.name, foreign.columns)
+    left = NewKeys(child, own, rows.take(pa.array([at for at, _ in unmet], pa.int64())))
+    view = await _look(execution, child, left)
+    there = await _locate(execution, view, left)
+    keys = row_keys(own, rows)
+    for at, values in unmet:
+        if keys[at] in there:
+            raise _absent(child, _parent(execution, foreign), foreign, values)
 
 
 def _absent(table: Table, parent: Table, foreign: ForeignKey, values: RowKey) -> SqlError:
@@ -133,25 +171,62 @@ async def _child_of(
 ) -> Change | None:
     parent = change.table
     key = _referenced(parent, foreign)
-    gone = await _gone(execution, parent, key, old)
+    fields = [parent.columns[ordinal].field for ordinal in key.columns]
+    gone = await _gone(execution, parent, key, old.select(list(key.columns)).rename_columns(fields))
     if gone is None:
         return None
     own = Key(foreign.name, foreign.columns)
-    wanted = NewKeys(child, own, _cast(gone, child, own))
-    view = await _look(execution, child, wanted)
-    index = execution.services.key_index
-    places = await asyncio.to_thread(index.locate_all, view, wanted)
+    view, places = await _referring(execution, child, own, gone)
+    action = _action(change, foreign)
+    if action == "no action" and execution.transaction.deferral.defers(child.oid, foreign):
+        waiting = gone if places else None
+        pending = Pending(Side.PARENT, parent.oid, child.oid, foreign, waiting)
+        execution.transaction.deferral.add(pending)
+        return None
     if not places:
         return None
-    action = _action(change, foreign)
     if action in ("no action", "restrict"):
-        located = await asyncio.to_thread(fetch, view, places[:1], index.read_rows)
-        (values,) = row_keys(own, located.rows.select(list(foreign.columns)))
-        assert values is not None, "a row that refers to a key has one"
+        values = await _first_key(execution, own, view, places)
         raise _referred_to(parent, child, foreign, key, values, action)
     if action == "cascade":
         return _cascaded(execution, change, child, view, places)
     return await _set_null(execution, child, foreign, view, places)
+
+
+async def check_parents(
+    execution: Execution, child: Table, foreign: ForeignKey, rows: pa.Table
+) -> None:
+    """Raises 23503 if one of these keys, which the parent had, is missing and referred to."""
+    parent = _parent(execution, foreign)
+    key = _referenced(parent, foreign)
+    gone = await _gone(execution, parent, key, rows)
+    if gone is None:
+        return
+    own = Key(foreign.name, foreign.columns)
+    view, places = await _referring(execution, child, own, gone)
+    if places:
+        values = await _first_key(execution, own, view, places)
+        raise _referred_to(parent, child, foreign, key, values, "no action")
+
+
+async def _referring(
+    execution: Execution, child: Table, own: Key, gone: pa.Table
+) -> tuple[ShardView, Sequence[Place]]:
+    """The rows of the child that have one of the keys that went, and the view they are named in."""
+    wanted = NewKeys(child, own, _cast(gone, child, own))
+    view = await _look(execution, child, wanted)
+    index = execution.services.key_index
+    return view, await asyncio.to_thread(index.locate_all, view, wanted)
+
+
+async def _first_key(
+    execution: Execution, own: Key, view: ShardView, places: Sequence[Place]
+) -> RowKey:
+    index = execution.services.key_index
+    located = await asyncio.to_thread(fetch, view, places[:1], index.read_rows)
+    (values,) = row_keys(own, located.rows.select(list(own.columns)))
+    assert values is not None, "a row that refers to a key has one"
+    return values
 
 
 def _action(change: Change, foreign: ForeignKey) -> str:
@@ -178,10 +253,8 @@ def _referred_to(
     )
 
 
-async def _gone(execution: Execution, parent: Table, key: Key, old: pa.Table) -> pa.Table | None:
-    """The keys that the parent had, and has no more."""
-    fields = [parent.columns[ordinal].field for ordinal in key.columns]
-    rows = old.select(list(key.columns)).rename_columns(fields)
+async def _gone(execution: Execution, parent: Table, key: Key, rows: pa.Table) -> pa.Table | None:
+    """Those of the keys that the parent had that it has no more."""
     new = NewKeys(parent, key, rows)
     if not new.count:
         return None

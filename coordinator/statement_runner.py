@@ -22,6 +22,7 @@ from coordinator.as_of import as_of_timestamp, tables_elsewhere
 from coordinator.blind_insert import insert_alone
 from coordinator.coordination import RequestRefused
 from coordinator.core.messages import RefusedReason, Snapshot
+from coordinator.deferred_checks import check_deferred, execute_set_constraints
 from coordinator.execute_copy import CopyStream, execute_copy_in, execute_copy_out
 from coordinator.execute_create_as import execute_create_as
 from coordinator.execute_definition import execute_advance, execute_definition
@@ -74,6 +75,7 @@ from sql.statements import (
     Prepared,
     Query,
     ResetVariable,
+    SetConstraints,
     SetSequence,
     SetVariable,
     ShowVariable,
@@ -136,6 +138,7 @@ class StatementRunner:
         self._variables = execution.variables
         self._identity = identity
         self._copy = copy
+        self._transaction.settle = self._settle
 
     # --- binding --------------------------------------------------------------------------------
 
@@ -456,6 +459,8 @@ class StatementRunner:
                 raise AssertionError("it is executed where it is bound")
             case TransactionControl() as control:
                 return await execute_control(execution, control)
+            case SetConstraints() as constraints:
+                return await execute_set_constraints(execution, constraints)
             case SetVariable() | ResetVariable() as setting:
                 return execute_set(execution, setting)
             case ShowVariable() as show:
@@ -466,6 +471,12 @@ class StatementRunner:
                 return Done(prepared.tag)
             case _:
                 assert_never(prepared.bound)
+
+    async def _settle(self) -> None:
+        execution = self.execution(())
+        snapshot = await self._transaction.snapshot()
+        execution.bind_context = partial(self._context, snapshot.catalog, ts=snapshot.ts)
+        await check_deferred(execution, self._transaction.deferral.waiting)
 
     def execution(self, parameters: tuple[Value, ...]) -> Execution:
         """An execution with these parameter values."""

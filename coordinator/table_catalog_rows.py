@@ -206,6 +206,8 @@ def _constraints(context: BindContext, table: Table) -> Iterator[dict[str, Value
             "conindid": index_oid(table, key),
             "conkey": key_numbers(table, key),
             "connoinherit": True,
+            "condeferrable": key.deferrable,
+            "condeferred": key.deferred,
         }
     for foreign in table.foreign_keys:
         yield {
@@ -220,6 +222,8 @@ def _constraints(context: BindContext, table: Table) -> Iterator[dict[str, Value
             "conkey": tuple(map(table.number_of, foreign.columns)),
             "confkey": foreign.references,
             "connoinherit": True,
+            "condeferrable": foreign.deferrable,
+            "condeferred": foreign.deferred,
         }
     for check in table.checks:
         yield {
@@ -254,7 +258,7 @@ def _pg_index(context: BindContext) -> Iterator[Named]:
                 "indisunique": True,
                 "indnullsnotdistinct": not key.nulls_distinct,
                 "indisprimary": key.primary,
-                "indimmediate": True,
+                "indimmediate": not key.deferrable,
                 "indisvalid": True,
                 "indisready": True,
                 "indislive": True,

@@ -14,21 +14,23 @@ INVARIANTS
   X4  a commit is not interrupted: `committing` is true as long as one is in flight.
   X6  BEGIN .. AS OF counts in the timeline of the first table that the transaction names: a number
       may be of a timeline without a clock. Where there is only `system` it is refused at once.
+  X7  deferred constraints are looked at before the commit, in the transaction; a failure ends it.
   X5  a savepoint from before the coordinator's transaction is its beginning, number 0.
 """
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
 
 from coordinator import session_errors as wrong
 from coordinator.coordination import Coordination, RequestRefused
 from coordinator.core.messages import ConnectionId, Insertion, Isolation, Snapshot, TransactionId
+from coordinator.deferral import Deferral
 from coordinator.isolation import level_of, snapshot_id, snapshot_named, unknown_snapshot
 from coordinator.pgwire.messages import TransactionStatus
+from coordinator.savepoints import Savepoint, place_of
 from coordinator.sequences import SessionSequences
 from coordinator.session_errors import failed_transaction, read_only_transaction
-from coordinator.variables import Modes, Variables, VariablesMark
+from coordinator.variables import Modes, Variables
 from sql.catalog import SYSTEM_TIMELINE, Table
 from sql.errors import SqlError
 from sql.statements import TransactionControl
@@ -36,18 +38,6 @@ from storage.clock import Clock
 from storage.types import Timestamp
 
 __all__ = ["SessionTransaction", "failed_transaction", "read_only_transaction"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Savepoint:
-    """`number`: the coordinator's (X5). `serial`: portals opened since have at least this one."""
-
-    name: str
-    number: int
-    serial: int
-    variables: VariablesMark
-    changed_catalog: bool
-    wrote: bool
 
 
 class SessionTransaction:
@@ -70,9 +60,12 @@ class SessionTransaction:
         self._in_block = False
         self._failed = False
         self._now = 0
-        self._savepoints: list[_Savepoint] = []
+        self._savepoints: list[Savepoint] = []
         self._changed_catalog = False
         self.sequences = SessionSequences()
+        self.deferral = Deferral()
+        self.settle: Callable[[], Awaitable[None]] | None = None
+        """Looks at deferred constraints (X7)."""
         self.serial = 0
         self.rolled_back_to = 0
         self.ends = 0
@@ -346,11 +339,12 @@ class SessionTransaction:
             number = self.serial
             self._coordination.savepoint(self._id, number)
         self._savepoints.append(
-            _Savepoint(
+            Savepoint(
                 name,
                 number,
                 self.serial,
                 self._variables.mark(),
+                self.deferral.mark(),
                 self._changed_catalog,
                 self.wrote,
             )
@@ -359,7 +353,7 @@ class SessionTransaction:
     def release(self, name: str) -> None:
         """RELEASE: the savepoint and those after it are forgotten, what was done stays."""
         self._require_block("RELEASE SAVEPOINT")
-        place = self._find(name)
+        place = place_of(self._savepoints, name)
         if self._id is not None:
             self._coordination.release(self._id, self._savepoints[place].number)
         del self._savepoints[place:]
@@ -367,7 +361,7 @@ class SessionTransaction:
     def rollback_to(self, name: str) -> None:
         """ROLLBACK TO: what came after is undone, portals too; the savepoint stays."""
         self._require_block("ROLLBACK TO SAVEPOINT")
-        place = self._find(name)
+        place = place_of(self._savepoints, name)
         savepoint = self._savepoints[place]
         self._undo_to(savepoint)
         del self._savepoints[place + 1 :]
@@ -378,16 +372,11 @@ class SessionTransaction:
         if not self._in_block:
             raise wrong.only_in_block(command)
 
-    def _find(self, name: str) -> int:
-        for place in reversed(range(len(self._savepoints))):
-            if self._savepoints[place].name == name:
-                return place
-        raise SqlError("3B001", f'savepoint "{name}" does not exist')
-
-    def _undo_to(self, savepoint: _Savepoint) -> None:
+    def _undo_to(self, savepoint: Savepoint) -> None:
         if self._id is not None:
             self._coordination.rollback_to(self._id, savepoint.number)
         self._variables.rewind(savepoint.variables)
+        self.deferral.rewind(savepoint.deferral)
         self._changed_catalog = savepoint.changed_catalog
         self.wrote = savepoint.wrote
         if self._as_of is None:
@@ -414,6 +403,7 @@ class SessionTransaction:
         if self._as_of is not None or (not self._in_block and not self.wrote):
             # A query alone, at one timestamp: there is nothing to validate.
             self._drop()
+        await self._settle()
         txn, self._id = self._id, None
         try:
             if txn is not None:
@@ -426,6 +416,18 @@ class SessionTransaction:
             self.committing = False
         self._end(committed=True)
         return True
+
+    async def _settle(self) -> None:
+        """Raises what a deferred constraint says; then everything is dropped (X7)."""
+        if not self.deferral.waiting:
+            return
+        assert self.settle is not None, "X7: who writes has a session"
+        self.begin_statement()
+        try:
+            await self.settle()
+        except BaseException:
+            self.rollback()
+            raise
 
     def rollback(self) -> None:
         """Drop everything and leave the block."""
@@ -485,5 +487,6 @@ class SessionTransaction:
         self._past_settled = False
         self._not_of_system = None
         self._changed_catalog = False
+        self.deferral.forget()
         self.wrote = False
         self.inline_bytes = 0

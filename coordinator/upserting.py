@@ -102,6 +102,19 @@ class _Waiting:
         self.places.clear()
 
 
+def _refuse_deferrable(table: Table, arbiters: Sequence[Key]) -> None:
+    """55000, when the statement runs, as in PostgreSQL."""
+    for key in arbiters:
+        if key.deferrable:
+            message = (
+                "ON CONFLICT does not support deferrable unique constraints/exclusion "
+                "constraints as arbiters"
+            )
+            raise SqlError(
+                "55000", message, schema=table.schema, table=table.name, constraint=key.name
+            )
+
+
 class Upserts:
     """The rows of one INSERT .. ON CONFLICT."""
 
@@ -114,6 +127,7 @@ class Upserts:
         self._work = work
         self._rules = RowRules(execution, table)
         self._arbiters = [_Arbiter(table.keys[place]) for place in conflict.arbiters]
+        _refuse_deferrable(table, [arbiter.key for arbiter in self._arbiters])
         ordinals = {at for arbiter in self._arbiters for at in arbiter.key.columns}
         self._moves_keys = not ordinals.isdisjoint(conflict.assigned)
 

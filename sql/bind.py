@@ -17,6 +17,7 @@ from pglast import ast
 from sql.bind_alter import alter_table, rename, set_schema
 from sql.bind_copy import copy
 from sql.bind_create_as import create_table_as, select_into
+from sql.bind_deferral import set_constraints
 from sql.bind_definitions import create_schema, create_table, drop
 from sql.bind_expressions import expression
 from sql.bind_indexes import create_index
@@ -85,6 +86,7 @@ from sql.statements import (
     Prepared,
     Query,
     ResetVariable,
+    SetConstraints,
     SetSequence,
     SetVariable,
     ShowVariable,
@@ -334,6 +336,7 @@ _BINDERS: Final[dict[type, Binder]] = {
     ast.AlterSeqStmt: alter_sequence,
     ast.DropStmt: drop,
     ast.TransactionStmt: lambda _, node: transaction(node),
+    ast.ConstraintsSetStmt: set_constraints,
     ast.VariableSetStmt: lambda _, node: set_variable(node),
     ast.VariableShowStmt: lambda _, node: show(node),
     ast.DiscardStmt: lambda _, node: discard(node),
@@ -376,6 +379,7 @@ _TAGS: Final[dict[type, str]] = {
     DropTable: "DROP TABLE",
     CreateSchema: "CREATE SCHEMA",
     DropSchema: "DROP SCHEMA",
+    SetConstraints: "SET CONSTRAINTS",
     SetVariable: "SET",
     ShowVariable: "SHOW",
     ResetVariable: "RESET",

@@ -22,34 +22,23 @@ from pglast.enums import AlterTableType, ConstrType, DropBehavior
 from sql.altering import Altering
 from sql.bind_alter_references import check_referred
 from sql.bind_alter_types import alter_type
-from sql.bind_checks import CheckNode, bind_checks
+from sql.bind_checks import CheckNode, bind_checks, constraint_names
 from sql.bind_columns import Parts, column_default, column_of
 from sql.bind_definitions import history_option
-from sql.bind_foreign_keys import (
-    ForeignNode,
-    bind_foreign_keys,
-    foreign_validation,
-)
+from sql.bind_foreign_keys import ForeignNode, bind_foreign_keys, foreign_validation
 from sql.bind_from import scan
 from sql.bind_generated import with_generated
 from sql.bind_keys import KEY_KINDS, KeyNode, bind_keys
 from sql.bind_views import told_views, views_over
 from sql.binding import Binding
 from sql.catalog import Key, Table
-from sql.column_expressions import (
-    row_default,
-)
+from sql.column_expressions import row_default
 from sql.definition_statements import Redefinition
 from sql.errors import SqlError, not_supported
 from sql.plan import ColumnRef, Const, Expr, Plan, PlanColumn, Project
 from sql.statements import AlterTable
 from sql.syntax import Node, at
-from sql.table_changes import (
-    generated_from,
-    index_names,
-    with_column,
-    without_column,
-)
+from sql.table_changes import generated_from, index_names, with_column, without_column
 from sql.validations import validations
 
 _A: Final = AlterTableType
@@ -102,6 +91,7 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
             for name, sequence in work.sequences.items()
         ),
         parents=parents,
+        unused="ALTER TABLE",
         validations=(*told, *looked, *work.looked),
     )
 
@@ -333,6 +323,26 @@ def _drop_constraint(work: Altering, command: Node) -> None:
     work.notices.append(("00000", f"{message}, skipping"))
 
 
+def _alter_constraint(work: Altering, command: Node) -> None:
+    """ALTER CONSTRAINT: when a foreign key is looked at."""
+    table, wanted = work.table, command.def_
+    if not any(key.name == wanted.conname for key in table.foreign_keys):
+        shown = f'constraint "{wanted.conname}" of relation "{table.name}"'
+        if wanted.conname in constraint_names(table):
+            raise SqlError("42809", f"{shown} is not a foreign key constraint")
+        raise SqlError("42704", f"{shown} does not exist")
+    if wanted.alterEnforceability or wanted.alterInheritability:
+        raise not_supported("ALTER CONSTRAINT of anything but DEFERRABLE", None)
+    deferrable, deferred = bool(wanted.deferrable), bool(wanted.initdeferred)
+    keys = tuple(
+        replace(key, deferrable=deferrable, deferred=deferred)
+        if key.name == wanted.conname
+        else key
+        for key in table.foreign_keys
+    )
+    work.table = replace(table, foreign_keys=keys)
+
+
 def _validate(work: Altering, command: Node) -> None:
     if any(check.name == command.name for check in work.table.checks):
         work.checks.append(command.name)
@@ -378,6 +388,7 @@ _ACTIONS: Final[dict[AlterTableType, Callable[[Altering, Node], None]]] = {
     _A.AT_AlterColumnType: alter_type,
     _A.AT_AddConstraint: _add_constraint,
     _A.AT_DropConstraint: _drop_constraint,
+    _A.AT_AlterConstraint: _alter_constraint,
     _A.AT_ValidateConstraint: _validate,
     _A.AT_SetRelOptions: _set_options,
     _A.AT_ResetRelOptions: _reset_options,

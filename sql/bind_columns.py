@@ -10,6 +10,7 @@ from typing import Final
 from pglast.enums import ConstrType
 
 from sql.bind_checks import CheckNode
+from sql.bind_deferral import When, timed
 from sql.bind_foreign_keys import ForeignNode
 from sql.bind_keys import KEY_KINDS, KeyNode, joined_name, relation_names
 from sql.bind_sequences import plain_nextval, sequence_of
@@ -72,8 +73,8 @@ def column_of(binding: Binding, node: Node, found: Parts) -> Column:
             raise SqlError("0A000", message, at(node.typeName.location))
         _add_sequence(binding, making, found, (), identity="")
         making.not_null, making.defaulted = True, True
-    for constraint in node.constraints or ():
-        _constraint(binding, making, node, constraint, found)
+    for constraint, when in timed(node.constraints or ()):
+        _constraint(binding, making, node, constraint, when, found)
     key = any(key.primary and key.column == node.colname for key in found.keys)
     if making.not_null is False and (key or making.column.identity):
         raise _conflicting(node, found, at(_last_null(node).location))
@@ -100,7 +101,7 @@ def _conflicting(node: Node, found: Parts, place: int | None) -> SqlError:
 
 
 def _constraint(
-    binding: Binding, making: _Making, node: Node, constraint: Node, found: Parts
+    binding: Binding, making: _Making, node: Node, constraint: Node, when: When, found: Parts
 ) -> None:
     place = at(constraint.location)
     match constraint.contype:
@@ -127,11 +128,11 @@ def _constraint(
             making.defaulted = True
             found.generated[node.colname] = constraint.raw_expr
         case kind if kind in KEY_KINDS:
-            found.keys.append(KeyNode(constraint, node.colname))
+            found.keys.append(KeyNode(constraint, node.colname, when))
         case ConstrType.CONSTR_CHECK:
             found.checks.append(CheckNode(constraint, node.colname))
         case ConstrType.CONSTR_FOREIGN:
-            found.foreign.append(ForeignNode(constraint, node.colname))
+            found.foreign.append(ForeignNode(constraint, node.colname, when))
         case kind:
             raise not_supported(CONSTRAINTS.get(kind, "this constraint"), place)
 

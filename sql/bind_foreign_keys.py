@@ -12,6 +12,7 @@ from typing import Final
 
 from sql.bind_calls import operator
 from sql.bind_checks import constraint_names
+from sql.bind_deferral import When
 from sql.bind_from import scan
 from sql.bind_keys import joined_name
 from sql.binding import Binding
@@ -53,6 +54,8 @@ class ForeignNode:
 
     node: Node
     column: str | None = None
+    when: When | None = None
+    """Said by clauses behind it, if it stands at a column."""
 
 
 def bind_foreign_keys(
@@ -93,7 +96,6 @@ def _foreign_key(
     node = foreign.node
     place = at(node.location)
     for used, what in (
-        (node.deferrable or node.initdeferred, "DEFERRABLE"),
         (node.fk_matchtype == "f", "MATCH FULL"),
         (node.fk_matchtype == "p", "MATCH PARTIAL"),
         (node.fk_del_set_cols, "SET NULL of some columns"),
@@ -114,6 +116,7 @@ def _foreign_key(
         message = f'constraint "{name}" for relation "{table.name}" already exists'
         raise SqlError("42710", message)
     _check_types(table, parent, name, columns, references)
+    when = foreign.when or When(bool(node.deferrable), bool(node.initdeferred))
     return ForeignKey(
         name,
         columns,
@@ -121,6 +124,8 @@ def _foreign_key(
         tuple(parent.number_of(at_) for at_ in references),
         _ACTIONS[node.fk_del_action],
         _ACTIONS[node.fk_upd_action],
+        when.deferrable,
+        when.deferred,
     )
 
 
@@ -148,15 +153,25 @@ def _references(parent: Table, node: Node) -> tuple[int, ...]:
         if not primary:
             message = f'there is no primary key for referenced table "{parent.name}"'
             raise SqlError("42704", message)
+        if primary[0].deferrable:
+            raise _deferrable("primary key", parent)
         return primary[0].columns
     columns = _ordinals(parent, names)
-    if not any(sorted(key.columns) == sorted(columns) for key in parent.keys):
+    found = [key for key in parent.keys if sorted(key.columns) == sorted(columns)]
+    if found and all(key.deferrable for key in found):
+        raise _deferrable("unique constraint", parent)
+    if not found:
         message = (
             "there is no unique constraint matching given keys for referenced table "
             f'"{parent.name}"'
         )
         raise SqlError("42830", message)
     return columns
+
+
+def _deferrable(what: str, parent: Table) -> SqlError:
+    message = f'cannot use a deferrable {what} for referenced table "{parent.name}"'
+    return SqlError("55000", message)
 
 
 def _check_types(
@@ -228,7 +243,7 @@ def without_keys(found: Sequence[tuple[Table, ForeignKey, Table]]) -> tuple[Rede
 def refers_to(parent: Table, foreign: ForeignKey, key: Key) -> bool:
     """Whether a foreign key rests on this key of the other table."""
     numbers = sorted(parent.number_of(ordinal) for ordinal in key.columns)
-    return numbers == sorted(foreign.references)
+    return not key.deferrable and numbers == sorted(foreign.references)
 
 
 # --- validation --------------------------------------------------------------------------------

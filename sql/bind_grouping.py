@@ -104,7 +104,8 @@ def _primary_key(binding: Binding, scope: Scope, column: ColumnId) -> Sequence[E
         if item.schema is None or not known:
             continue
         table = binding.tables.get((item.schema, item.relation or item.name or ""))
-        primary = None if table is None else next((k for k in table.keys if k.primary), None)
+        keys = () if table is None else table.keys
+        primary = next((key for key in keys if key.primary and not key.deferrable), None)
         if primary is not None:
             return [refs[number] for number in primary.columns]
     return None

@@ -125,7 +125,12 @@ def _unique(binding: Binding, table: Table, node: Node, name: str) -> AlterTable
     key = replace(key, index=True)
     after = replace(table, columns=columns, keys=(*table.keys, key), version=table.version + 1)
     checked = validations(binding, after, (), (), (key,))
-    return AlterTable((Redefinition(table, after),), tag="CREATE INDEX", validations=checked)
+    return AlterTable(
+        (Redefinition(table, after),),
+        tag="CREATE INDEX",
+        unused="CREATE INDEX",
+        validations=checked,
+    )
 
 
 def drop_indexes(binding: Binding, node: Node) -> ChangeObjects:

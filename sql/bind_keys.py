@@ -11,6 +11,7 @@ from typing import Final
 
 from pglast.enums import ConstrType
 
+from sql.bind_deferral import When
 from sql.catalog import Catalog, Column, Key
 from sql.errors import SqlError, not_supported
 from sql.syntax import Node, at, strings
@@ -31,6 +32,8 @@ class KeyNode:
 
     node: Node
     column: str | None = None
+    when: When | None = None
+    """Said by clauses behind it, if it stands at a column."""
 
     @property
     def primary(self) -> bool:
@@ -88,7 +91,6 @@ def relation_names(catalog: Catalog, schema: str) -> set[str]:
 def _key(columns: Sequence[Column], key: KeyNode) -> Key:
     node, place = key.node, at(key.node.location)
     for used, what in (
-        (node.deferrable or node.initdeferred, "DEFERRABLE"),
         (node.including, "INCLUDE"),
         (node.indexname, "USING INDEX"),
         (node.indexspace, "TABLESPACE"),
@@ -112,7 +114,15 @@ def _key(columns: Sequence[Column], key: KeyNode) -> Key:
         ordinals.append(ordinal)
     if len(ordinals) > COLUMNS_MAX:
         raise SqlError("54011", f"cannot use more than {COLUMNS_MAX} columns in an index")
-    return Key(node.conname or "", tuple(ordinals), key.primary, not node.nulls_not_distinct)
+    when = key.when or When(bool(node.deferrable), bool(node.initdeferred))
+    return Key(
+        node.conname or "",
+        tuple(ordinals),
+        key.primary,
+        not node.nulls_not_distinct,
+        deferrable=when.deferrable,
+        deferred=when.deferred,
+    )
 
 
 def _check_type(type_: SqlType, place: int | None) -> None:
@@ -129,7 +139,7 @@ def _check_type(type_: SqlType, place: int | None) -> None:
 
 
 def _says_the_same(first: Key, second: Key) -> bool:
-    return first.columns == second.columns and first.nulls_distinct == second.nulls_distinct
+    return replace(first, name="", primary=False) == replace(second, name="", primary=False)
 
 
 def _made_name(table: str, columns: Sequence[Column], key: Key, taken: Collection[str]) -> str:

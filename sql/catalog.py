@@ -61,6 +61,9 @@ class Key:
     nulls_distinct: bool = True
     index: bool = False
     """It was made by CREATE UNIQUE INDEX, and is no constraint by name."""
+    deferrable: bool = False
+    deferred: bool = False
+    """INITIALLY DEFERRED; nothing without `deferrable`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,9 @@ class ForeignKey:
     references: tuple[int, ...]
     on_delete: str = "no action"
     on_update: str = "no action"
+    deferrable: bool = False
+    deferred: bool = False
+    """INITIALLY DEFERRED; nothing without `deferrable`."""
 
 
 @dataclass(frozen=True, slots=True)

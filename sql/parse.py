@@ -27,6 +27,7 @@ _FOREIGN_STATES: Final = (
     ("unsafe use of \\'", "22P06"),
     ("is not yet implemented", "0A000"),
     ("not supported", "0A000"),
+    ("constraints cannot be marked", "0A000"),
     ("not implemented", "0A000"),
     ("frame start cannot", "42P20"),
     ("frame end cannot", "42P20"),

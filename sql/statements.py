@@ -27,6 +27,7 @@ from sql.definition_statements import (
     Redefinition,
     Validation,
 )
+from sql.errors import SqlError
 from sql.explain_options import ExplainOptions
 from sql.plan import Expr, Plan, RelationId, Values
 from sql.types import SqlType
@@ -281,6 +282,8 @@ class AlterTable:
     parents: tuple[Table, ...] = ()
     """Tables that new foreign keys refer to, which are touched."""
     rewrite: Plan | None = None
+    unused: str = ""
+    """The command that PostgreSQL refuses as long as checks of the tables' rows wait."""
     sequences: tuple[tuple[int, SequenceDefinition], ...] = ()
     """Those of new serial and identity columns, by ordinal in the table after."""
     validations: tuple[Validation, ...] = ()
@@ -381,6 +384,17 @@ class TransactionControl:
 
 
 @dataclass(frozen=True, slots=True)
+class SetConstraints:
+    """SET CONSTRAINTS. `named`: tables and names of deferrable constraints; None: ALL. `problem`:
+    with a name, told when the statement runs.
+    """
+
+    named: tuple[tuple[int, str], ...] | None
+    deferred: bool
+    problem: SqlError | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SetVariable:
     """SET [LOCAL] name = value, SET .. TO DEFAULT (`value` None). Lists are joined as PostgreSQL
     does.
@@ -442,8 +456,8 @@ Bound: TypeAlias = (
     CreateSequence | CreateObject | ChangeObjects | SetSequence | Query | Modify | Compound
     | CopyIn | CopyOut | CreateTable | DropTable | CreateSchema | DropSchema | AlterTable
     | CreateTimeline | DropTimeline | AdvanceTimeline | CreateReadHold | DropReadHold
-    | ExplainTimestamp | Maintenance | CreateTableAs | Truncate | TransactionControl | SetVariable
-    | ShowVariable | ResetVariable | Discard | Explain | Empty
+    | ExplainTimestamp | Maintenance | CreateTableAs | Truncate | TransactionControl
+    | SetConstraints | SetVariable | ShowVariable | ResetVariable | Discard | Explain | Empty
 )  # fmt: skip
 
 

@@ -107,6 +107,8 @@ def _encode_key(key: Key) -> dict[str, Json]:
         "primary": key.primary,
         "nulls_distinct": key.nulls_distinct,
         "index": key.index,
+        "deferrable": key.deferrable,
+        "deferred": key.deferred,
     }
 
 
@@ -140,6 +142,8 @@ def _encode_foreign(key: ForeignKey) -> dict[str, Json]:
         "references": key.references,
         "on_delete": key.on_delete,
         "on_update": key.on_update,
+        "deferrable": key.deferrable,
+        "deferred": key.deferred,
     }
 
 
@@ -151,6 +155,8 @@ def _decode_foreign(record: Mapping[str, Json]) -> ForeignKey:
         tuple(cast("Sequence[int]", record["references"])),
         _text(record["on_delete"]),
         _text(record["on_update"]),
+        bool(record.get("deferrable", False)),
+        bool(record.get("deferred", False)),
     )
 
 
@@ -165,6 +171,8 @@ def _decode_key(record: Mapping[str, Json]) -> Key:
         bool(record["primary"]),
         bool(record["nulls_distinct"]),
         bool(record.get("index", False)),
+        bool(record.get("deferrable", False)),
+        bool(record.get("deferred", False)),
     )
 
 

@@ -81,7 +81,6 @@ insert into late values (997, 1)
 insert into cc values (50, 50)
 # meridian
 create table q (id int primary key)
-create table bad (a int references q deferrable initially deferred)
 create table bad (a bigint references q)
 create table bad (a int references q on delete set default)
 create table uc (a int references q on update cascade)
