@@ -47,9 +47,10 @@ from coordinator.pgwire.messages import (
 )
 from coordinator.portal import Portal, PreparedStatement, tag_of
 from coordinator.portals import Portals
+from coordinator.requests import Request
 from coordinator.result_encoder import ResultEncoder
 from coordinator.session_parameters import declared_types, decode_parameters
-from coordinator.statement_runner import Request, StatementRunner
+from coordinator.statement_runner import StatementRunner
 from coordinator.transaction import SessionTransaction
 from coordinator.variables import Variables
 from sql.parse import Statement

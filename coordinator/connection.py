@@ -32,9 +32,9 @@ from coordinator.pgwire.messages import (
     error_response,
 )
 from coordinator.pgwire.protocol import Limits, Protocol
+from coordinator.requests import Identity
 from coordinator.server import Server
 from coordinator.session import Session
-from coordinator.statement_runner import Identity
 from coordinator.transaction import SessionTransaction
 from coordinator.variables import Variables
 from sql.errors import SqlError

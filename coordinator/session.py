@@ -47,7 +47,8 @@ from coordinator.pgwire.messages import (
     error_response,
     notice_response,
 )
-from coordinator.statement_runner import Identity, StatementRunner
+from coordinator.requests import Identity
+from coordinator.statement_runner import StatementRunner
 from coordinator.transaction import SessionTransaction
 from coordinator.variables import Variables
 from sql.errors import SqlError

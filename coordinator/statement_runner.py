@@ -14,7 +14,6 @@ INVARIANTS
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, assert_never
 
@@ -41,6 +40,7 @@ from coordinator.execute_setting import (
 from coordinator.execute_truncate import execute_truncate
 from coordinator.execution import Done, Execution, Outcome
 from coordinator.named_statements import Invocation, argument_query, values_wanted
+from coordinator.requests import Identity, Request, ends_block, needs_catalog
 from coordinator.transaction import failed_transaction
 from coordinator.variable_table import product_version
 from sql.bind import BindContext
@@ -80,7 +80,6 @@ from sql.statements import (
     SetVariable,
     ShowVariable,
     TransactionControl,
-    TransactionVerb,
     Truncate,
 )
 from sql.system_relations import is_system
@@ -92,40 +91,11 @@ _NO_CATALOG: Final = Catalog()
 VERSION: Final = f"PostgreSQL 18.0 (Meridian {product_version()})"
 """What version() answers; clients look for the first two words."""
 
-# They mean the same under every catalog: binding them must not choose a timestamp.
-_WITHOUT_CATALOG: Final = frozenset(
-    {"NoneType", "TransactionStmt", "VariableSetStmt", "VariableShowStmt", "DiscardStmt",
-     "DeallocateStmt", "ClosePortalStmt", "UnlistenStmt"}
-)  # fmt: skip
-
 _WRITING: Final = (
     Modify, Compound, CreateTableAs, Truncate, CreateTable, DropTable, CreateSchema, DropSchema,
     AlterTable, CreateTimeline, DropTimeline, AdvanceTimeline, CreateReadHold, DropReadHold,
     CreateSequence, CreateObject, ChangeObjects,
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Who the session is: part of what a statement may mean."""
-
-    user: str
-    database: str
-    pid: int
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A statement to run. `expected`: the column types that the client was promised, if it was."""
-
-    statement: Statement
-    declared: tuple[SqlType | None, ...] = ()
-    expected: tuple[OutputColumn, ...] | None = None
-
-
-def needs_catalog(statement: Statement) -> bool:
-    """Whether binding looks at the catalog."""
-    return type(statement.node).__name__ not in _WITHOUT_CATALOG
 
 
 class StatementRunner:
@@ -493,12 +463,3 @@ class StatementRunner:
 def _run_by(bound: Bound) -> Bound | None:
     """What executing a statement executes: EXPLAIN ANALYZE what it explains, EXPLAIN nothing."""
     return bound.runs if isinstance(bound, Explain) else bound
-
-
-def ends_block(bound: Bound) -> bool:
-    """Whether the statement is allowed in a failed block: COMMIT, ROLLBACK [TO] end that."""
-    return isinstance(bound, TransactionControl) and bound.verb in (
-        TransactionVerb.COMMIT,
-        TransactionVerb.ROLLBACK,
-        TransactionVerb.ROLLBACK_TO,
-    )

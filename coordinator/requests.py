@@ -1,0 +1,46 @@
+"""What a session asks of its statement runner, and which statements need no catalog."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from sql.parse import Statement
+from sql.statements import Bound, OutputColumn, TransactionControl, TransactionVerb
+from sql.types import SqlType
+
+# They mean the same under every catalog: binding them must not choose a timestamp.
+_WITHOUT_CATALOG: Final = frozenset(
+    {"NoneType", "TransactionStmt", "VariableSetStmt", "VariableShowStmt", "DiscardStmt",
+     "DeallocateStmt", "ClosePortalStmt", "UnlistenStmt"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who the session is: part of what a statement may mean."""
+
+    user: str
+    database: str
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A statement to run. `expected`: the column types that the client was promised, if it was."""
+
+    statement: Statement
+    declared: tuple[SqlType | None, ...] = ()
+    expected: tuple[OutputColumn, ...] | None = None
+
+
+def needs_catalog(statement: Statement) -> bool:
+    """Whether binding looks at the catalog."""
+    return type(statement.node).__name__ not in _WITHOUT_CATALOG
+
+
+def ends_block(bound: Bound) -> bool:
+    """Whether the statement is allowed in a failed block: COMMIT, ROLLBACK [TO] end that."""
+    return isinstance(bound, TransactionControl) and bound.verb in (
+        TransactionVerb.COMMIT,
+        TransactionVerb.ROLLBACK,
+        TransactionVerb.ROLLBACK_TO,
+    )
