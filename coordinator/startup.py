@@ -331,7 +331,9 @@ def _to_load(
         if definitions and entry.table.timeline != SYSTEM_TIMELINE.name:
             # The catalog's timestamps are of another timeline: the log may tell what it likes.
             definitions = (Definition(found.upper, schema),)
-        wanted.append(ToLoad(entry.table, schema, entry.created, since, reached, definitions))
+        # A catalog whose history was compacted says when that was, not when the table came.
+        created = min(entry.created, found.shards.get(shard, entry.created))
+        wanted.append(ToLoad(entry.table, schema, created, since, reached, definitions))
     return wanted
 
 

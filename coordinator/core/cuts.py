@@ -91,8 +91,10 @@ def cut_flushed(core: CoreState, message: CutFlushed, now: Timestamp) -> list[Ef
             core.cutting.failed(shard, now)
         if not state.dirty_at(message.cut):
             continue
-        # Without a version, not even the log is there that its creation promises.
-        behind = state.tail[0].ts if state.tail and state.versions else state.created
-        applied = min(applied, Timestamp(behind - 1))
+        behind = [commit.ts for commit in state.tail[:1]]
+        if not behind or not state.versions:
+            # The log does not tell of the table as it is defined, or is not there at all.
+            behind.append(state.created)
+        applied = min(applied, Timestamp(min(behind) - 1))
     flushed = {shard: version.cut for shard, version in message.versions.items()}
     return [Tidy(applied, flushed), *core.maintenance.flushed(message, now)]

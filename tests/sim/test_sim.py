@@ -66,7 +66,12 @@ def test_the_faults_are_real(total: Sum, fault: str) -> None:
 
 @pytest.mark.parametrize(
     ("seed", "workload", "weather"),
-    [(2037, "lines", "successions"), (3589, "lists", "disks"), (6483, "lines", "lossy")],
+    [
+        (2037, "lines", "successions"),
+        (3589, "lists", "disks"),
+        (6483, "lines", "lossy"),
+        (9353, "definitions", "crashes"),
+    ],
 )
 def test_seeds_that_found_a_bug(seed: int, workload: str, weather: str) -> None:
     outcome = simulate(seed, workload, weather)
