@@ -10,6 +10,7 @@ INVARIANTS
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from coordinator.comment_rows import COMMENT_ROWS
 from coordinator.information_schema_rows import INFORMATION_SCHEMA_ROWS, Named
 from coordinator.name_catalog_rows import NAME_ROWS
 from coordinator.relation_rows import Row, view_of
@@ -25,7 +26,7 @@ from sql.types import Value
 from storage.batch import ShardView
 
 _ROWS: Final[Mapping[str, Mapping[str, Callable[[BindContext], Iterator[Named]]]]] = {
-    PG_CATALOG: {**SERVER_ROWS, **TABLE_ROWS, **NAME_ROWS},
+    PG_CATALOG: {**SERVER_ROWS, **TABLE_ROWS, **NAME_ROWS, **COMMENT_ROWS},
     INFORMATION_SCHEMA: INFORMATION_SCHEMA_ROWS,
 }
 

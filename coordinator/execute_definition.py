@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from coordinator.core.messages import (
     CatalogChange,
+    PutComment,
     PutObject,
     PutReadHold,
     PutSchema,
@@ -44,6 +45,10 @@ Definition: TypeAlias = (
     | DropTimeline | CreateReadHold | DropReadHold | CreateSequence | ChangeObjects
     | CreateObject
 )  # fmt: skip
+
+
+_WARNINGS: Final = frozenset({"01", "3D"})
+"""Classes of SQLSTATE that say more than a notice."""
 
 
 async def execute_definition(execution: Execution, statement: Definition, tag: str) -> Done:
@@ -179,13 +184,14 @@ def _dropped(execution: Execution, tables: Sequence[Table]) -> list[CatalogChang
 
 async def _objects(execution: Execution, statement: ChangeObjects) -> list[CatalogChange]:
     for sqlstate, text, detail in statement.notices:
-        execution.notice(SqlError(sqlstate, text, detail=detail), Severity.NOTICE)
+        severity = Severity.WARNING if sqlstate[:2] in _WARNINGS else Severity.NOTICE
+        execution.notice(SqlError(sqlstate, text, detail=detail), severity)
     changes: list[CatalogChange] = [PutTable(change.after) for change in statement.tables]
     changes += [RemoveTable(table) for table in statement.dropped_tables]
     changes += [RemoveObject(thing) for thing in statement.dropped]
     for thing in statement.objects:
         changes.append(PutObject(await _begun(execution, thing, statement.fresh)))
-    return changes
+    return changes + [PutComment(comment) for comment in statement.comments]
 
 
 async def _begun(
@@ -221,6 +227,7 @@ async def _altered(execution: Execution, statement: AlterTable) -> list[CatalogC
         changes.append(PutSchema(statement.new_schema))
     changes += [PutTable(redefined.after) for redefined in statement.tables]
     changes += [PutObject(thing) for thing in statement.objects]
+    changes += [PutComment(comment) for comment in statement.comments]
     if statement.old_schema is not None:
         changes.append(RemoveSchema(statement.old_schema))
     return changes

@@ -19,7 +19,7 @@ BTREE: Final = 403
 METHODS: Final = {"btree": 403, "hash": 405, "gist": 783, "gin": 2742, "spgist": 4000, "brin": 3580}
 _CHAR: Final = 18
 _DEFAULT_COLLATION, _C_COLLATION = 100, 950
-_DATABASE: Final = 5
+DATABASE: Final = 5
 _TABLESPACE: Final = 1663
 _ALIGNED: Final = {1: "c", 2: "s", 4: "i", 8: "d"}
 
@@ -113,7 +113,7 @@ def _pg_collation(_context: BindContext) -> Iterator[Named]:
 
 def _pg_database(context: BindContext) -> Iterator[Named]:
     yield {
-        "oid": _DATABASE,
+        "oid": DATABASE,
         "datname": context.database,
         "datdba": OWNER,
         "encoding": 6,

@@ -313,6 +313,18 @@ def _pg_views(context: BindContext) -> Iterator[Named]:
         }
 
 
+def _pg_rewrite(context: BindContext) -> Iterator[Named]:
+    for view in context.catalog.views():
+        yield {
+            "oid": derived_oid("rule", view.oid),
+            "rulename": "_RETURN",
+            "ev_class": view.oid,
+            "ev_type": "1",
+            "ev_enabled": "O",
+            "is_instead": True,
+        }
+
+
 def _pg_tables(context: BindContext) -> Iterator[Named]:
     for table in (*system_catalogs().values(), *users_tables(context.catalog)):
         if not _is_shown_as_view(table):
@@ -353,6 +365,7 @@ TABLE_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
     "pg_index": _pg_index,
     "pg_indexes": _pg_indexes,
     "pg_namespace": _pg_namespace,
+    "pg_rewrite": _pg_rewrite,
     "pg_sequence": _pg_sequence,
     "pg_tables": _pg_tables,
     "pg_views": _pg_views,

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias, TypeVar
 from pglast import ast
 
 from sql.bind_alter import alter_table, rename, set_schema
+from sql.bind_comments import comment
 from sql.bind_copy import copy
 from sql.bind_create_as import create_table_as, select_into
 from sql.bind_deferral import set_constraints
@@ -313,7 +314,6 @@ _STATEMENTS: Final[dict[type, str]] = {
     ast.NotifyStmt: "NOTIFY",
     ast.DoStmt: "DO",
     ast.CallStmt: "CALL",
-    ast.CommentStmt: "COMMENT",
     ast.CreatedbStmt: "CREATE DATABASE",
     ast.LoadStmt: "LOAD",
     ast.CheckPointStmt: "CHECKPOINT",
@@ -335,6 +335,7 @@ _BINDERS: Final[dict[type, Binder]] = {
     ast.ViewStmt: create_view,
     ast.AlterSeqStmt: alter_sequence,
     ast.DropStmt: drop,
+    ast.CommentStmt: comment,
     ast.TransactionStmt: lambda _, node: transaction(node),
     ast.ConstraintsSetStmt: set_constraints,
     ast.VariableSetStmt: lambda _, node: set_variable(node),

@@ -9,11 +9,13 @@ from pglast.enums import ObjectType
 
 from sql.bind_alter_columns import alter_columns, check_column_name
 from sql.bind_checks import constraint_names
+from sql.bind_comments import constraint_renamed, schema_renamed
 from sql.bind_definitions import SYSTEM_SCHEMAS, check_schema_name
 from sql.bind_from import find_view
 from sql.bind_sequence_definitions import renamed_sequence
 from sql.binding import Binding
 from sql.catalog import Table
+from sql.catalog_objects import CatalogObject
 from sql.definition_statements import ChangeObjects, Redefinition
 from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema, undefined_table
 from sql.look_up import (
@@ -73,9 +75,21 @@ def _rename_schema(binding: Binding, node: Node) -> AlterTable:
     if new in SYSTEM_SCHEMAS or schema_exists(binding, new):
         raise SqlError("42P06", f'schema "{new}" already exists')
     check_schema_name(new)
-    tables = (table for table in binding.context.catalog.tables.values() if table.schema == old)
-    moved = tuple(_redefined(table, schema=new) for table in tables)
-    return AlterTable(moved, new_schema=new, old_schema=old, tag="ALTER SCHEMA")
+    catalog = binding.context.catalog
+    tables = (table for table in catalog.tables.values() if table.schema == old)
+    things = [thing for thing in catalog.objects.values() if thing.schema == old]
+    return AlterTable(
+        tuple(_redefined(table, schema=new) for table in tables),
+        new_schema=new,
+        old_schema=old,
+        tag="ALTER SCHEMA",
+        objects=tuple(_moved(thing, new) for thing in things),
+        comments=schema_renamed(catalog, old, new),
+    )
+
+
+def _moved(thing: CatalogObject, schema: str) -> CatalogObject:
+    return replace(thing, schema=schema, version=thing.version + 1)
 
 
 def set_schema(binding: Binding, node: Node) -> AlterTable:
@@ -96,7 +110,15 @@ def set_schema(binding: Binding, node: Node) -> AlterTable:
     if look_up(binding, table.name, schema=schema) is not None:
         message = f'relation "{table.name}" already exists in schema "{schema}"'
         raise SqlError("42P07", message)
-    return AlterTable((_redefined(table, schema=schema),))
+    catalog = binding.context.catalog
+    own: list[CatalogObject] = [*catalog.indexes(table.oid)]
+    own += (sequence for sequence in catalog.sequences() if sequence.owner == table.oid)
+    for thing in own:
+        if relation_exists(binding, schema, thing.name):
+            message = f'relation "{thing.name}" already exists in schema "{schema}"'
+            raise SqlError("42P07", message)
+    moved = tuple(_moved(thing, schema) for thing in own)
+    return AlterTable((_redefined(table, schema=schema),), objects=moved)
 
 
 def alter_table(binding: Binding, node: Node) -> AlterTable:
@@ -168,7 +190,8 @@ def _rename_constraint(binding: Binding, node: Node) -> AlterTable:
         ),
         version=table.version + 1,
     )
-    return AlterTable((Redefinition(table, after),))
+    said = constraint_renamed(binding.context.catalog, table, old, new)
+    return AlterTable((Redefinition(table, after),), comments=said)
 
 
 def _altered(binding: Binding, node: Node) -> Table | None:

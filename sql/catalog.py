@@ -13,6 +13,7 @@ from sql.catalog_objects import (
     CatalogObject,
     IndexDefinition,
     SequenceDefinition,
+    Subject,
     ViewDefinition,
 )
 from sql.types import SqlType, Value
@@ -193,6 +194,7 @@ class Catalog:
         default_factory=dict[tuple[str, str, str], CatalogObject]
     )
     """By space of names, schema and name."""
+    comments: Mapping[Subject, str] = field(default_factory=dict[Subject, str])
 
     def relation(self, schema: str, name: str) -> CatalogObject | None:
         """A sequence, view or index by its name."""

@@ -104,6 +104,28 @@ class ViewDefinition:
         return f"{self.schema}.{self.name}"
 
 
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What something is said about: a comment, say. It is none of the definition's business, so
+    that saying it changes no version.
+
+    `kind`: `relation` and `of` its oid; `column`, and `part` its number; `constraint` or `index`
+    of a key, `of` its table's oid and `part` its name; `schema` or `database` by its name.
+    """
+
+    kind: str
+    of: int | str
+    part: int | str = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """COMMENT ON .. IS; None: there is none any more."""
+
+    subject: Subject
+    text: str | None
+
+
 CatalogObject: TypeAlias = SequenceDefinition | IndexDefinition | ViewDefinition
 
 KINDS: Final[dict[str, type[CatalogObject]]] = {

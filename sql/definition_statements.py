@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from sql.catalog import Key, Table
-from sql.catalog_objects import CatalogObject, SequenceDefinition
+from sql.catalog_objects import CatalogObject, Comment, SequenceDefinition
 from sql.plan import Plan
 
 
@@ -45,6 +45,7 @@ class ChangeObjects:
     dropped_tables: tuple[Table, ...] = ()
     fresh: frozenset[int] = frozenset()
     notices: tuple[tuple[str, str, str | None], ...] = ()
+    comments: tuple[Comment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

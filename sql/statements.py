@@ -19,7 +19,7 @@ from enum import IntEnum, StrEnum
 from typing import TypeAlias
 
 from sql.catalog import SYSTEM_TIMELINE, Check, Column, ForeignKey, Key, LookUp, Table, Timeline
-from sql.catalog_objects import CatalogObject, SequenceDefinition
+from sql.catalog_objects import CatalogObject, Comment, SequenceDefinition
 from sql.definition_statements import (
     ChangeObjects,
     CreateObject,
@@ -288,6 +288,8 @@ class AlterTable:
     """Those of new serial and identity columns, by ordinal in the table after."""
     validations: tuple[Validation, ...] = ()
     notices: tuple[tuple[str, str], ...] = ()
+    comments: tuple[Comment, ...] = ()
+    """Of things that are known by their names, which they get anew."""
 
 
 @dataclass(frozen=True, slots=True)

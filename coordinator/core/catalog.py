@@ -19,6 +19,7 @@ from typing import Final
 from coordinator.core.catalog_records import decode_change, encode_change
 from coordinator.core.messages import (
     CatalogChange,
+    PutComment,
     PutObject,
     PutReadHold,
     PutSchema,
@@ -30,8 +31,9 @@ from coordinator.core.messages import (
     RemoveTable,
     RemoveTimeline,
 )
+from coordinator.core.remarks import forget, is_there, put_comment
 from sql.catalog import WHOLE_CATALOG, Catalog, LookUp, ReadHold, Table, Timeline
-from sql.catalog_objects import RELATION, CatalogObject, ViewDefinition
+from sql.catalog_objects import RELATION, CatalogObject, Comment, ViewDefinition
 from storage.stash import Delete, Put, Write
 from storage.types import Timestamp
 
@@ -51,8 +53,13 @@ def apply_changes(
     timelines = dict(catalog.timelines)
     holds = dict(catalog.read_holds)
     objects = dict(catalog.objects)
+    comments = dict(catalog.comments)
     for change in changes:
         match change:
+            case PutComment(comment=comment):
+                if not is_there(comment.subject, tables, objects, schemas):
+                    raise Stale("what is commented on was dropped by a concurrent transaction")
+                put_comment(comments, comment)
             case PutTable(table=table):
                 if (RELATION, table.schema, table.name) in objects:
                     raise Stale(f'relation "{table.name}" already exists')
@@ -76,24 +83,12 @@ def apply_changes(
                 if name not in schemas or name in used:
                     raise Stale(f'schema "{name}" was changed by a concurrent transaction')
                 schemas.remove(name)
-            case PutTimeline(timeline=timeline):
-                if timeline.name in timelines:
-                    raise Stale(f'timeline "{timeline.name}" already exists')
-                timelines[timeline.name] = timeline
-            case RemoveTimeline(name=name):
-                _remove_timeline(timelines, tables, holds, name)
-            case PutReadHold(hold=hold):
-                if hold.name in holds:
-                    raise Stale(f'read hold "{hold.name}" already exists')
-                if hold.timeline not in timelines:
-                    raise Stale(f'timeline "{hold.timeline}" was dropped')
-                holds[hold.name] = hold
-            case RemoveReadHold(name=name):
-                if holds.pop(name, None) is None:
-                    raise Stale(f'read hold "{name}" was dropped by a concurrent transaction')
+            case PutTimeline() | RemoveTimeline() | PutReadHold() | RemoveReadHold():
+                _change_times(timelines, tables, holds, change)
+        forget(comments, change)
     if not replayed:
         _check_references(tables, objects)
-    return Catalog(version, frozenset(schemas), tables, timelines, holds, objects)
+    return Catalog(version, frozenset(schemas), tables, timelines, holds, objects, comments)
 
 
 def _check_references(
@@ -139,6 +134,30 @@ def _remove_object(
     if known is None or (known.oid, known.version) != (thing.oid, thing.version):
         raise Stale(f'"{thing.name}" was changed by a concurrent transaction')
     del objects[key]
+
+
+def _change_times(
+    timelines: dict[str, Timeline],
+    tables: Mapping[tuple[str, str], Table],
+    holds: dict[str, ReadHold],
+    change: PutTimeline | RemoveTimeline | PutReadHold | RemoveReadHold,
+) -> None:
+    match change:
+        case PutTimeline(timeline=timeline):
+            if timeline.name in timelines:
+                raise Stale(f'timeline "{timeline.name}" already exists')
+            timelines[timeline.name] = timeline
+        case RemoveTimeline(name=name):
+            _remove_timeline(timelines, tables, holds, name)
+        case PutReadHold(hold=hold):
+            if hold.name in holds:
+                raise Stale(f'read hold "{hold.name}" already exists')
+            if hold.timeline not in timelines:
+                raise Stale(f'timeline "{hold.timeline}" was dropped')
+            holds[hold.name] = hold
+        case RemoveReadHold(name=name):
+            if holds.pop(name, None) is None:
+                raise Stale(f'read hold "{name}" was dropped by a concurrent transaction')
 
 
 def _remove_timeline(
@@ -256,6 +275,7 @@ def _making(catalog: Catalog) -> list[CatalogChange]:
         *(PutTable(table) for table in sorted(catalog.tables.values(), key=lambda t: t.oid)),
         *(PutReadHold(hold) for hold in catalog.read_holds.values()),
         *(PutObject(thing) for thing in sorted(catalog.objects.values(), key=lambda o: o.oid)),
+        *(PutComment(Comment(subject, text)) for subject, text in catalog.comments.items()),
     ]
     made = apply_changes(empty, changes, version=catalog.version, replayed=True)
     assert made == catalog, "K4: a compacted history makes the same catalog"

@@ -9,6 +9,7 @@ from typing import TypeAlias, cast
 
 from coordinator.core.messages import (
     CatalogChange,
+    PutComment,
     PutObject,
     PutReadHold,
     PutSchema,
@@ -20,8 +21,14 @@ from coordinator.core.messages import (
     RemoveTable,
     RemoveTimeline,
 )
-from coordinator.core.object_records import decode_object, encode_object
+from coordinator.core.object_records import (
+    decode_object,
+    decode_subject,
+    encode_object,
+    encode_subject,
+)
 from sql.catalog import SYSTEM_TIMELINE, Check, Column, ForeignKey, Key, ReadHold, Table, Timeline
+from sql.catalog_objects import Comment
 from sql.types import Interval, SqlType, Value
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
@@ -34,6 +41,8 @@ def encode_change(change: CatalogChange) -> dict[str, Json]:
             return {"put_table": _encode_table(table)}
         case RemoveTable(table=table):
             return {"remove_table": _encode_table(table)}
+        case PutComment(comment=comment):
+            return {"put_comment": [*encode_subject(comment.subject), comment.text]}
         case PutObject(object=thing):
             return {"put_object": encode_object(thing)}
         case RemoveObject(object=thing):
@@ -61,6 +70,9 @@ def decode_change(record: Mapping[str, Json]) -> CatalogChange:
             return PutTable(_decode_table(_object(body)))
         case "remove_table":
             return RemoveTable(_decode_table(_object(body)))
+        case "put_comment":
+            *subject, text = cast("Sequence[Json]", body)
+            return PutComment(Comment(decode_subject(subject), _optional_text(text)))
         case "put_object":
             return PutObject(decode_object(_object(body)))
         case "remove_object":

@@ -26,7 +26,7 @@ from coordinator.core.completions import (
 )
 from coordinator.core.predicates import ReadPredicate
 from sql.catalog import Catalog, LookUp, ReadHold, Table, Timeline
-from sql.catalog_objects import CatalogObject
+from sql.catalog_objects import CatalogObject, Comment
 from storage.batch import DataFile, RowEncoder, ShardView, WriteBatch
 from storage.known_rows import OldRows
 from storage.types import ShardId, Timestamp
@@ -123,9 +123,16 @@ class RemoveObject:
     object: CatalogObject
 
 
+@dataclass(frozen=True, slots=True)
+class PutComment:
+    """Say something about what is there, or nothing any more."""
+
+    comment: Comment
+
+
 CatalogChange: TypeAlias = (
     PutObject | RemoveObject | PutTable | RemoveTable | PutSchema | RemoveSchema | PutTimeline
-    | RemoveTimeline | PutReadHold | RemoveReadHold
+    | RemoveTimeline | PutReadHold | RemoveReadHold | PutComment
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TypeAlias, cast
 
-from sql.catalog_objects import KINDS, CatalogObject
+from sql.catalog_objects import KINDS, CatalogObject, Subject
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
@@ -25,6 +25,16 @@ def decode_object(record: Mapping[str, Json]) -> CatalogObject:
     assert kind is not None, f"K3: unknown kind of object {record['kind']}"
     body = {name: _frozen(value) for name, value in record.items() if name != "kind"}
     return kind(**body)  # type: ignore[arg-type] # JSON has what the fields had
+
+
+def encode_subject(subject: Subject) -> tuple[str, int | str, int | str]:
+    """What something is said about."""
+    return subject.kind, subject.of, subject.part
+
+
+def decode_subject(record: Sequence[Json]) -> Subject:
+    """The subject that `encode_subject` wrote."""
+    return Subject(*cast("tuple[str, int | str, int | str]", tuple(record)))
 
 
 def _frozen(value: Json) -> object:

@@ -1,11 +1,16 @@
 """What definitions are after a restart, in the past, and for sequences: no value twice."""
 
+import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
 
+from coordinator.core.catalog import apply_changes, compacted, decode_changes
+from sql.catalog import Catalog
 from storage.memory import MemoryObjectStore, MemoryStash
+from storage.stash import Put
+from storage.types import Timestamp
 from tests.session.stack import serving
 
 SESSIONS = 4
@@ -64,6 +69,37 @@ def test_the_catalog_survives_with_what_it_has() -> None:
         with pytest.raises(psycopg.errors.CheckViolation) as violation:
             one.execute("insert into t (b) values (-1)")
         assert violation.value.diag.constraint_name == "t_a_check"
+
+
+def test_comments_survive_also_in_a_compacted_history() -> None:
+    stash, store = MemoryStash(), MemoryObjectStore()
+    with serving(stash=stash, store=store) as dsn, psycopg.connect(dsn, autocommit=True) as one:
+        one.execute("create table t (a int primary key, b int check (b > 0))")
+        one.execute("create schema s")
+        one.execute("comment on table t is 'first'")
+        one.execute("comment on table t is 'second'")
+        one.execute("comment on column t.b is 'of b'")
+        one.execute("comment on constraint t_b_check on t is 'of the check'")
+        one.execute("comment on schema s is 'of s'")
+        one.execute("comment on database meridian is 'of all'")
+    stash = stash.crash()
+    records = asyncio.run(stash.scan("catalog"))
+    short = compacted(records, Timestamp(1 << 62))
+    kept = {write.key: write.value for write in short if isinstance(write, Put)}
+    assert len(kept) < len(records)
+    ((_, changes),) = decode_changes(kept)
+    made = apply_changes(Catalog(), changes, version=1, replayed=True)
+    with (
+        serving(stash=stash, store=store.crash()) as dsn,
+        psycopg.connect(dsn, autocommit=True) as one,
+    ):
+        found = one.execute(
+            "select description from pg_description"
+            " union all select description from pg_shdescription order by 1"
+        ).fetchall()
+    said = ["of all", "of b", "of s", "of the check", "second"]
+    assert found == [(text,) for text in said]
+    assert sorted(made.comments.values()) == said
 
 
 def test_the_past_has_the_views_of_its_time() -> None:

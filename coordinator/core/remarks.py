@@ -1,0 +1,83 @@
+"""What is said about things of the catalog: comments.
+
+It lies beside the definitions: who says something changes no definition, and makes nobody bind
+anew.
+
+INVARIANTS
+  Q1  what is said about something goes when that goes, and in the same step.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from coordinator.core.messages import (
+    CatalogChange,
+    PutObject,
+    PutTable,
+    RemoveObject,
+    RemoveSchema,
+    RemoveTable,
+)
+from sql.catalog import Table
+from sql.catalog_objects import CatalogObject, Comment, Subject, ViewDefinition
+
+
+def put_comment(comments: dict[Subject, str], comment: Comment) -> None:
+    """Say it, or nothing any more."""
+    if comment.text is None:
+        comments.pop(comment.subject, None)
+    else:
+        comments[comment.subject] = comment.text
+
+
+def is_there(
+    subject: Subject,
+    tables: Mapping[tuple[str, str], Table],
+    objects: Mapping[tuple[str, str, str], CatalogObject],
+    schemas: set[str],
+) -> bool:
+    """Whether there is anything to say something about."""
+    if subject.kind == "schema":
+        return subject.of in schemas
+    if subject.kind == "database":
+        return True
+    found: list[Table | CatalogObject] = [*tables.values(), *objects.values()]
+    return any(_has(thing, subject) for thing in found if thing.oid == subject.of)
+
+
+def forget(comments: dict[Subject, str], change: CatalogChange) -> None:
+    """Q1, after a change."""
+    if comments:
+        for subject in [*_gone(comments, change)]:
+            del comments[subject]
+
+
+def _gone(comments: Mapping[Subject, str], change: CatalogChange) -> Iterator[Subject]:
+    match change:
+        case RemoveSchema(name=name):
+            yield from (s for s in comments if s.kind == "schema" and s.of == name)
+        case RemoveTable(table=thing) | RemoveObject(object=thing):
+            yield from (s for s in comments if s.of == thing.oid)
+        case PutTable(table=thing) | PutObject(object=thing):
+            yield from (s for s in comments if s.of == thing.oid and not _has(thing, s))
+        case _:
+            return
+
+
+def _has(thing: Table | CatalogObject, subject: Subject) -> bool:
+    """Whether it has this part."""
+    match subject.kind:
+        case "column" if isinstance(thing, Table):
+            return any(thing.number_of(at) == subject.part for at in range(len(thing.columns)))
+        case "column":
+            assert isinstance(subject.part, int), "a column is known by its number"
+            return isinstance(thing, ViewDefinition) and subject.part <= len(thing.columns)
+        case "constraint" if isinstance(thing, Table):
+            return subject.part in {
+                *(key.name for key in thing.keys),
+                *(check.name for check in thing.checks),
+                *(key.name for key in thing.foreign_keys),
+            }
+        case "index" if isinstance(thing, Table):
+            return any(key.name == subject.part for key in thing.keys)
+        case _:
+            return True

@@ -1,0 +1,173 @@
+"""COMMENT ON tables, columns, views, sequences, indexes, constraints, schemas, the database.
+
+A comment lies beside the definition (`Subject`), so it follows what gets another name and goes with
+what is dropped; only what is known by its name (a schema, a constraint) takes it along by itself.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from pglast.enums import ObjectType
+
+from sql.bind_checks import constraint_names
+from sql.bind_definitions import SYSTEM_SCHEMAS
+from sql.binding import Binding
+from sql.catalog import Catalog, Key, LookUp, Table
+from sql.catalog_objects import (
+    CatalogObject,
+    Comment,
+    IndexDefinition,
+    SequenceDefinition,
+    Subject,
+    ViewDefinition,
+)
+from sql.definition_statements import ChangeObjects
+from sql.errors import SqlError, not_supported, undefined_schema, undefined_table
+from sql.look_up import look_up, refuse_system_change, schema_exists
+from sql.syntax import Node, strings
+
+_Relation: TypeAlias = Table | CatalogObject | tuple[Table, Key]
+
+_KINDS: Final = {
+    ObjectType.OBJECT_TABLE: "table",
+    ObjectType.OBJECT_VIEW: "view",
+    ObjectType.OBJECT_SEQUENCE: "sequence",
+    ObjectType.OBJECT_INDEX: "index",
+}
+_ARTICLES: Final = {"index": "an index"}
+
+
+def comment(binding: Binding, node: Node) -> ChangeObjects:
+    """COMMENT ON .. IS; an empty text is none, as in PostgreSQL."""
+    if node.objtype == ObjectType.OBJECT_DATABASE and node.object.sval != binding.context.database:
+        # No more than a warning, so that a dump can be restored under another name.
+        missing = ("3D000", f'database "{node.object.sval}" does not exist', None)
+        return ChangeObjects("COMMENT", notices=(missing,))
+    made = Comment(_subject(binding, node), node.comment or None)
+    return ChangeObjects("COMMENT", comments=(made,))
+
+
+def _subject(binding: Binding, node: Node) -> Subject:
+    match node.objtype:
+        case kind if kind in _KINDS:
+            return _relation(binding, strings(node.object), _KINDS[kind])
+        case ObjectType.OBJECT_COLUMN:
+            return _column(binding, strings(node.object))
+        case ObjectType.OBJECT_TABCONSTRAINT:
+            return _constraint(binding, strings(node.object))
+        case ObjectType.OBJECT_SCHEMA:
+            if not schema_exists(binding, node.object.sval):
+                raise undefined_schema(node.object.sval)
+            return Subject("schema", node.object.sval)
+        case ObjectType.OBJECT_DATABASE:
+            return Subject("database", node.object.sval)
+        case kind:
+            what = kind.name.removeprefix("OBJECT_").replace("_", " ")
+            raise not_supported(f"COMMENT ON {what}")
+
+
+def _relation(binding: Binding, names: Sequence[str], kind: str) -> Subject:
+    found = _found(binding, names)
+    if kind_of(found) != kind:
+        raise SqlError("42809", f'"{names[-1]}" is not {_ARTICLES.get(kind, f"a {kind}")}')
+    if isinstance(found, tuple):
+        table, key = found
+        return Subject("index", table.oid, key.name)
+    return Subject("relation", found.oid)
+
+
+def _column(binding: Binding, names: Sequence[str]) -> Subject:
+    *relation, name = names
+    if not relation:
+        raise SqlError("42601", "column name must be qualified")
+    found = _found(binding, relation)
+    if isinstance(found, Table):
+        places = {column.name: found.number_of(at) for at, column in enumerate(found.columns)}
+    elif isinstance(found, ViewDefinition):
+        places = {column: number for number, column in enumerate(found.columns, 1)}
+    else:
+        places = {}
+    if name not in places:
+        message = f'column "{name}" of relation "{relation[-1]}" does not exist'
+        raise SqlError("42703", message)
+    assert not isinstance(found, tuple), "it has columns"
+    return Subject("column", found.oid, places[name])
+
+
+def _constraint(binding: Binding, names: Sequence[str]) -> Subject:
+    *relation, name = names
+    found = _found(binding, relation)
+    table = found if isinstance(found, Table) else None
+    if table is None or name not in _constraints(table):
+        message = f'constraint "{name}" for table "{relation[-1]}" does not exist'
+        raise SqlError("42704", message)
+    return Subject("constraint", table.oid, name)
+
+
+def _constraints(table: Table) -> Iterator[str]:
+    indexes = {key.name for key in table.keys if key.index}
+    return (name for name in constraint_names(table) if name not in indexes)
+
+
+def kind_of(found: _Relation) -> str:
+    """What PostgreSQL calls it."""
+    match found:
+        case Table():
+            return "table"
+        case SequenceDefinition():
+            return "sequence"
+        case ViewDefinition():
+            return "view"
+        case IndexDefinition() | tuple():
+            return "index"
+
+
+def _found(binding: Binding, names: Sequence[str]) -> _Relation:
+    """The relation of that name, whatever it is, or 42P01."""
+    *qualifier, name = names
+    schema = qualifier[-1] if qualifier else None
+    known = (*SYSTEM_SCHEMAS, *binding.context.catalog.schemas)
+    if schema is not None and schema not in known:
+        raise undefined_schema(schema)
+    for candidate in binding.context.search_path if schema is None else (schema,):
+        found = _named(binding.context.catalog, candidate, name)
+        oid = found.oid if found is not None and not isinstance(found, tuple) else None
+        binding.look_ups.add(LookUp(candidate, name, oid))
+        if found is not None:
+            return found
+    system = look_up(binding, name, schema=schema)
+    if system is not None:
+        refuse_system_change(system)
+    raise undefined_table(".".join(names))
+
+
+def _named(catalog: Catalog, schema: str, name: str) -> _Relation | None:
+    found = catalog.tables.get((schema, name)) or catalog.relation(schema, name)
+    if found is not None:
+        return found
+    for table in catalog.tables.values():
+        if table.schema == schema:
+            for key in table.keys:
+                if key.name == name:
+                    return table, key
+    return None
+
+
+# --- what is known by its name -----------------------------------------------------------------
+
+
+def schema_renamed(catalog: Catalog, old: str, new: str) -> tuple[Comment, ...]:
+    """The comment of a schema that gets another name."""
+    text = catalog.comments.get(Subject("schema", old))
+    return () if text is None else (Comment(Subject("schema", new), text),)
+
+
+def constraint_renamed(catalog: Catalog, table: Table, old: str, new: str) -> tuple[Comment, ...]:
+    """The comments of a constraint that gets another name, and of its index."""
+    said = [Subject(kind, table.oid, old) for kind in ("constraint", "index")]
+    return tuple(
+        Comment(replace(subject, part=new), catalog.comments[subject])
+        for subject in said
+        if subject in catalog.comments
+    )
