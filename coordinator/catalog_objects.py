@@ -40,6 +40,11 @@ def key_numbers(table: Table, key: Key) -> tuple[int, ...]:
     return tuple(column_number(table.columns[at], at + 1) for at in key.columns)
 
 
+def constraints_of(table: Table) -> list[Key]:
+    """The keys that are constraints by name; the others are indexes only."""
+    return [key for key in table.keys if not key.index]
+
+
 def default_text(column: Column) -> str | None:
     """The default as an expression; None without."""
     if column.generated is not None:

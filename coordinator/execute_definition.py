@@ -154,7 +154,25 @@ async def _created_table(execution: Execution, statement: CreateTable) -> list[C
     table = replace(table, foreign_keys=own)
     table, sequences = await _with_sequences(execution, table, statement.sequences)
     parents = [PutTable(touched(parent)) for parent in statement.parents]
-    return [PutTable(table), *sequences, *parents]
+    indexes, oids = await _with_indexes(execution, table, statement.indexes)
+    comments = [
+        PutComment(replace(said, subject=replace(said.subject, of=oids[int(said.subject.of)])))
+        for said in statement.comments
+    ]
+    return [PutTable(table), *sequences, *parents, *indexes, *comments]
+
+
+async def _with_indexes(
+    execution: Execution, table: Table, wanted: Sequence[IndexDefinition]
+) -> tuple[list[CatalogChange], dict[int, int]]:
+    """The indexes of a new table, and the oids of what comments call 0, -1, -2 .."""
+    made: list[CatalogChange] = []
+    oids = {0: table.oid}
+    for number, bare in enumerate(wanted, 1):
+        oid, _ = await execution.services.coordination.new_table_id()
+        made.append(PutObject(replace(bare, oid=oid, table=table.oid)))
+        oids[-number] = oid
+    return made, oids
 
 
 async def _with_sequences(

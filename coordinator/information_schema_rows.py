@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from coordinator.catalog_objects import (
     column_number,
+    constraints_of,
     default_of,
     is_user_view,
     key_numbers,
@@ -157,7 +158,7 @@ def _measures(type_: SqlType) -> dict[str, Value]:
 
 def _table_constraints(context: BindContext) -> Iterator[Named]:
     for table in context.catalog.tables.values():
-        for key in table.keys:
+        for key in constraints_of(table):
             kind = "PRIMARY KEY" if key.primary else "UNIQUE"
             distinct = None if key.primary else _yes(key.nulls_distinct)
             row = _constraint(context, table, key.name, kind) | _when(key)
@@ -192,7 +193,7 @@ def _constraint(context: BindContext, table: Table, name: str, kind: str) -> dic
 
 def _key_column_usage(context: BindContext) -> Iterator[Named]:
     for table in context.catalog.tables.values():
-        for key in table.keys:
+        for key in constraints_of(table):
             yield from _usage(context, table, key.name, [(at, None) for at in key.columns])
         for foreign in table.foreign_keys:
             other, unique = referenced_key(context, foreign)

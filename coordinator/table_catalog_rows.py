@@ -11,6 +11,7 @@ from coordinator.catalog_objects import (
     action_code,
     check_numbers,
     column_number,
+    constraints_of,
     default_of,
     index_definition,
     is_user_view,
@@ -198,7 +199,7 @@ def _pg_constraint(context: BindContext) -> Iterator[Named]:
 
 
 def _constraints(context: BindContext, table: Table) -> Iterator[dict[str, Value]]:
-    for key in table.keys:
+    for key in constraints_of(table):
         yield {
             "oid": constraint_oid(table, key.name),
             "conname": key.name,

@@ -10,7 +10,7 @@ from pglast.enums import ObjectType
 from sql.bind_alter_columns import alter_columns, check_column_name
 from sql.bind_checks import constraint_names
 from sql.bind_comments import constraint_renamed, schema_renamed
-from sql.bind_definitions import SYSTEM_SCHEMAS, check_schema_name
+from sql.bind_definitions import check_schema_name
 from sql.bind_from import find_view
 from sql.bind_sequence_definitions import renamed_sequence
 from sql.binding import Binding
@@ -19,6 +19,7 @@ from sql.catalog_objects import CatalogObject
 from sql.definition_statements import ChangeObjects, Redefinition
 from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema, undefined_table
 from sql.look_up import (
+    SYSTEM_SCHEMAS,
     check_database,
     look_up,
     refuse_system_change,

@@ -31,11 +31,12 @@ from sql.bind_generated import with_generated
 from sql.bind_keys import KEY_KINDS, KeyNode, bind_keys
 from sql.bind_views import told_views, views_over
 from sql.binding import Binding
-from sql.catalog import Key, Table
+from sql.catalog import Column, Key, Table
 from sql.column_expressions import row_default
 from sql.definition_statements import Redefinition
 from sql.errors import SqlError, not_supported
 from sql.plan import ColumnRef, Const, Expr, Plan, PlanColumn, Project
+from sql.sequence_users import told_uses, uses_elsewhere
 from sql.statements import AlterTable
 from sql.syntax import Node, at
 from sql.table_changes import generated_from, index_names, with_column, without_column
@@ -187,6 +188,7 @@ def _drop_column(work: Altering, command: Node) -> None:
         return
     table = work.table
     _check_views(work, command)
+    _check_sequence(work, table.columns[ordinal])
     depending = generated_from(table, command.name)
     if depending and command.behavior != DropBehavior.DROP_CASCADE:
         told = [
@@ -214,6 +216,24 @@ def _drop_column(work: Altering, command: Node) -> None:
     ]
     work.table = without_column(work.table, ordinal)
     del work.values[ordinal]
+
+
+def _check_sequence(work: Altering, column: Column) -> None:
+    """The sequence that goes with a column must be nobody else's default."""
+    catalog, table = work.binding.context.catalog, work.table
+    used = [
+        (sequence, other, user)
+        for sequence, other, user in uses_elsewhere(catalog, [table.oid])
+        if sequence.owner_field == column.field
+    ]
+    if used:
+        message = (
+            f"cannot drop column {column.name} of table {table.name} because other objects "
+            "depend on it"
+        )
+        # CASCADE would take defaults from other tables, which this statement does not alter.
+        hint = "Drop the defaults that use it first."
+        raise SqlError("2BP01", message, detail="\n".join(told_uses(used)), hint=hint)
 
 
 def _set_default(work: Altering, command: Node) -> None:

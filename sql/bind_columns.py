@@ -182,16 +182,22 @@ def _add_sequence(
     binding: Binding, making: _Making, found: Parts, options: Collection[Node], *, identity: str
 ) -> None:
     column = making.column
-    taken = {found.table, *relation_names(binding.context.catalog, found.schema)}
-    taken |= {other.name for other in (*found.taken, *found.sequences.values())}
-    name, number = joined_name(found.table, column.name, "seq"), 0
-    while name in taken:
-        number += 1
-        name = joined_name(found.table, column.name, f"seq{number}")
+    name = sequence_name(binding, found, column.name)
     bare = SequenceDefinition(0, found.schema, name, "", type=column.type.name)
     made = sequence_of(binding, bare, tuple(options), created=True)
     found.sequences[column.name] = replace(made, identity=bool(identity), owner_field=column.field)
     making.column = replace(column, has_default=not identity, identity=identity)
+
+
+def sequence_name(binding: Binding, found: Parts, column: str) -> str:
+    """The name of the sequence of a serial or identity column."""
+    taken = {found.table, *relation_names(binding.context.catalog, found.schema)}
+    taken |= {other.name for other in (*found.taken, *found.sequences.values())}
+    name, number = joined_name(found.table, column, "seq"), 0
+    while name in taken:
+        number += 1
+        name = joined_name(found.table, column, f"seq{number}")
+    return name
 
 
 def column_default(binding: Binding, column: Column, node: Node) -> Column:

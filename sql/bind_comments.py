@@ -6,28 +6,30 @@ what is dropped; only what is known by its name (a schema, a constraint) takes i
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Final
 
 from pglast.enums import ObjectType
 
 from sql.bind_checks import constraint_names
-from sql.bind_definitions import SYSTEM_SCHEMAS
 from sql.binding import Binding
-from sql.catalog import Catalog, Key, LookUp, Table
+from sql.catalog import Catalog, LookUp, Table
 from sql.catalog_objects import (
-    CatalogObject,
     Comment,
-    IndexDefinition,
-    SequenceDefinition,
     Subject,
     ViewDefinition,
 )
 from sql.definition_statements import ChangeObjects
 from sql.errors import SqlError, not_supported, undefined_schema, undefined_table
-from sql.look_up import look_up, refuse_system_change, schema_exists
+from sql.look_up import (
+    SYSTEM_SCHEMAS,
+    Relation,
+    kind_of,
+    look_up,
+    named_relation,
+    refuse_system_change,
+    schema_exists,
+)
 from sql.syntax import Node, strings
-
-_Relation: TypeAlias = Table | CatalogObject | tuple[Table, Key]
 
 _KINDS: Final = {
     ObjectType.OBJECT_TABLE: "table",
@@ -110,20 +112,7 @@ def _constraints(table: Table) -> Iterator[str]:
     return (name for name in constraint_names(table) if name not in indexes)
 
 
-def kind_of(found: _Relation) -> str:
-    """What PostgreSQL calls it."""
-    match found:
-        case Table():
-            return "table"
-        case SequenceDefinition():
-            return "sequence"
-        case ViewDefinition():
-            return "view"
-        case IndexDefinition() | tuple():
-            return "index"
-
-
-def _found(binding: Binding, names: Sequence[str]) -> _Relation:
+def _found(binding: Binding, names: Sequence[str]) -> Relation:
     """The relation of that name, whatever it is, or 42P01."""
     *qualifier, name = names
     schema = qualifier[-1] if qualifier else None
@@ -131,7 +120,7 @@ def _found(binding: Binding, names: Sequence[str]) -> _Relation:
     if schema is not None and schema not in known:
         raise undefined_schema(schema)
     for candidate in binding.context.search_path if schema is None else (schema,):
-        found = _named(binding.context.catalog, candidate, name)
+        found = named_relation(binding.context.catalog, candidate, name)
         oid = found.oid if found is not None and not isinstance(found, tuple) else None
         binding.look_ups.add(LookUp(candidate, name, oid))
         if found is not None:
@@ -140,18 +129,6 @@ def _found(binding: Binding, names: Sequence[str]) -> _Relation:
     if system is not None:
         refuse_system_change(system)
     raise undefined_table(".".join(names))
-
-
-def _named(catalog: Catalog, schema: str, name: str) -> _Relation | None:
-    found = catalog.tables.get((schema, name)) or catalog.relation(schema, name)
-    if found is not None:
-        return found
-    for table in catalog.tables.values():
-        if table.schema == schema:
-            for key in table.keys:
-                if key.name == name:
-                    return table, key
-    return None
 
 
 # --- what is known by its name -----------------------------------------------------------------

@@ -17,6 +17,7 @@ from sql.bind_foreign_keys import (
 )
 from sql.bind_generated import with_generated
 from sql.bind_keys import KEY_KINDS, KeyNode, bind_keys
+from sql.bind_like import Copied, like, with_copied
 from sql.binding import Binding
 from sql.catalog import SYSTEM_TIMELINE, Column, ForeignKey, Table
 from sql.catalog_objects import CatalogObject, IndexDefinition, SequenceDefinition, ViewDefinition
@@ -24,18 +25,16 @@ from sql.definition_statements import ChangeObjects
 from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema
 from sql.interval_input import parse_interval
 from sql.look_up import (
+    SYSTEM_SCHEMAS,
     check_database,
     look_up,
     refuse_system_change,
     relation_exists,
     schema_exists,
 )
+from sql.sequence_users import cascaded_uses, told_uses, uses_elsewhere, without_defaults
 from sql.statements import CreateSchema, CreateTable, DropSchema, DropTable
 from sql.syntax import Node, at, is_a, strings
-from sql.system_relations import SYSTEM_SCHEMA
-
-SYSTEM_SCHEMAS: Final = frozenset({"pg_catalog", "information_schema", SYSTEM_SCHEMA})
-"""They are always there, and nobody creates or drops anything in them."""
 
 COLUMNS_MAX: Final = 1600
 """PostgreSQL's limit; a larger one would make rows that its clients cannot describe."""
@@ -64,13 +63,14 @@ def create_table(
     if exists and not node.if_not_exists:
         raise duplicate_table(relation.relname)
     columns = list(columns)
-    parts = Parts(schema, relation.relname)
+    parts, copied = Parts(schema, relation.relname), Copied()
     for element in node.tableElts or ():
         if is_a(element, ast.Constraint):
             _table_constraint(element, parts)
             continue
-        if not is_a(element, ast.ColumnDef):
-            raise not_supported("LIKE in CREATE TABLE", at(element.relation.location))
+        if is_a(element, ast.TableLikeClause):
+            columns += like(binding, element, parts, copied)
+            continue
         columns.append(column_of(binding, element, parts))
     if not columns:
         # Neither Parquet nor Arrow's stream can say how many rows of nothing there are.
@@ -79,8 +79,8 @@ def create_table(
     bound, found = bind_keys(binding.context.catalog, schema, relation.relname, columns, parts.keys)
     bare = Table(0, schema, relation.relname, "", bound, keys=found)
     bare = replace(bare, columns=with_generated(binding, bare, parts.generated))
-    checked = bind_checks(binding, bare, parts.checks)
-    whole = replace(bare, checks=checked, timeline=timeline)
+    checked = replace(bare, checks=bind_checks(binding, bare, parts.checks), timeline=timeline)
+    whole, indexes, comments = with_copied(binding, checked, copied)
     foreign, parents = bind_foreign_keys(binding, whole, parts.foreign)
     places = {column.name: place for place, column in enumerate(bare.columns)}
     return CreateTable(
@@ -90,11 +90,13 @@ def create_table(
         exists,
         timeline,
         history_us,
-        found,
-        checked,
+        whole.keys,
+        whole.checks,
         tuple((places[name], sequence) for name, sequence in parts.sequences.items()),
         foreign,
         parents,
+        indexes,
+        comments,
     )
 
 
@@ -268,14 +270,17 @@ def _drop_tables(binding: Binding, node: Node) -> DropTable:
             raise SqlError("42P01", f'table "{name}" does not exist')
     keys = dependents(context.catalog, found)
     views = views_over(context.catalog, found)
-    if (keys or views) and node.behavior != DropBehavior.DROP_CASCADE:
-        told_ = told_views(context.catalog, views, found)
+    used = uses_elsewhere(context.catalog, found)
+    if (keys or views or used) and node.behavior != DropBehavior.DROP_CASCADE:
+        told_ = [*told_uses(used), *told_views(context.catalog, views, found)]
         raise _referred_to(keys, [*found.values()], told_)
     told = [f"drop cascades to constraint {k.name} on table {c.name}" for c, k, _ in keys]
+    told += cascaded_uses(used)
     told += [f"drop cascades to view {view.name}" for view in views]
-    return DropTable(
-        tuple(found.values()), tuple(missing), without_keys(keys), tuple(told), tuple(views)
-    )
+    gone = {sequence.oid for sequence, _, _ in used}
+    changed = without_defaults(context.catalog, gone, without_keys(keys))
+    changed = tuple(change for change in changed if change.before.oid not in found)
+    return DropTable(tuple(found.values()), tuple(missing), changed, tuple(told), tuple(views))
 
 
 def _other_kind(binding: Binding, schema: str | None, name: str) -> str | None:
@@ -349,6 +354,8 @@ def _drop_schemas(binding: Binding, node: Node) -> DropSchema:
     outside = [view for view in views_over(catalog, oids) if view.schema not in names]
     if outside:
         raise not_supported("DROP SCHEMA of tables that views of other schemas use")
+    if any(table.schema not in names for _, table, _ in uses_elsewhere(catalog, oids)):
+        raise not_supported("DROP SCHEMA of sequences that tables of other schemas use")
     return DropSchema(tuple(names), tuple(tables), tuple(missing), objects, without_keys(keys))
 
 

@@ -40,7 +40,11 @@ def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
     ):
         if used:
             raise not_supported(what, place)
-    name = node.idxname or _made_name(binding, table, node.indexParams)
+    name = node.idxname or index_name(
+        table.name,
+        [element.name or element_name(element.expr) for element in node.indexParams],
+        relation_names(binding.context.catalog, table.schema),
+    )
     if relation_exists(binding, table.schema, name):
         if not node.if_not_exists:
             raise duplicate_table(name)
@@ -56,19 +60,17 @@ def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
     return CreateObject(made, "CREATE INDEX")
 
 
-def _made_name(binding: Binding, table: Table, elements: Sequence[Node]) -> str:
-    """As PostgreSQL's ChooseIndexName."""
-    names = [e.name or _figured(e.expr) for e in elements]
-    taken = relation_names(binding.context.catalog, table.schema)
+def index_name(table: str, elements: Sequence[str], taken: set[str], label: str = "idx") -> str:
+    """As PostgreSQL's ChooseIndexName; the name is taken then."""
     number = 0
-    while True:
-        name = joined_name(table.name, "_".join(names), f"idx{number or ''}")
-        if name not in taken:
-            return name
+    while (name := joined_name(table, "_".join(elements), f"{label}{number or ''}")) in taken:
         number += 1
+    taken.add(name)
+    return name
 
 
-def _figured(node: Node) -> str:
+def element_name(node: Node) -> str:
+    """What an index calls a column or expression."""
     shown = column_name(node)
     return "expr" if shown == "?column?" else shown
 

@@ -8,12 +8,14 @@ from pglast.enums import DropBehavior
 
 from sql.bind_definitions import creation_schema
 from sql.bind_sequences import integer_of, named_sequence, sequence_of
+from sql.bind_views import cascades
 from sql.binding import Binding
-from sql.catalog import Catalog, Column, Table
+from sql.catalog import Catalog
 from sql.catalog_objects import SequenceDefinition
-from sql.definition_statements import ChangeObjects, CreateSequence, Redefinition
+from sql.definition_statements import ChangeObjects, CreateSequence
 from sql.errors import SqlError, duplicate_table, not_supported
 from sql.look_up import look_up_sequence, relation_exists, schema_exists
+from sql.sequence_users import Use, cascaded_uses, told_uses, users_of, without_defaults
 from sql.statements import AlterTable, Query, SetSequence
 from sql.syntax import Node, at, is_a, strings
 from sql.traverse import pruned
@@ -84,16 +86,6 @@ def renamed_sequence(
     return ChangeObjects(tag, objects=(replace(found, name=name, version=found.version + 1),))
 
 
-def users_of(catalog: Catalog, sequence: SequenceDefinition) -> Sequence[tuple[Table, Column]]:
-    """The columns whose default is its next value."""
-    return [
-        (table, column)
-        for table in catalog.tables.values()
-        for column in table.columns
-        if column.sequence == sequence.oid
-    ]
-
-
 def drop_sequences(binding: Binding, node: Node) -> ChangeObjects:
     """DROP SEQUENCE [IF EXISTS] .. [CASCADE]."""
     catalog = binding.context.catalog
@@ -122,11 +114,11 @@ def drop_sequences(binding: Binding, node: Node) -> ChangeObjects:
     used = [(s, table, column) for s in dropped for table, column in users_of(catalog, s)]
     if used and node.behavior != DropBehavior.DROP_CASCADE:
         raise _depended_on(used)
-    notices += _cascades(used)
+    notices += cascades([*cascaded_uses(used)])
     return ChangeObjects(
         "DROP SEQUENCE",
         dropped=tuple(dropped),
-        tables=_without_defaults(catalog, dropped),
+        tables=without_defaults(catalog, [sequence.oid for sequence in dropped]),
         notices=tuple(notices),
     )
 
@@ -141,50 +133,15 @@ def _needed_by_identity(catalog: Catalog, sequence: SequenceDefinition) -> SqlEr
     return SqlError("2BP01", message, hint=hint)
 
 
-def _depended_on(used: Sequence[tuple[SequenceDefinition, Table, Column]]) -> SqlError:
+def _depended_on(used: Sequence[Use]) -> SqlError:
     names = list(dict.fromkeys(sequence.name for sequence, _, _ in used))
-    detail = "\n".join(
-        f"default value for column {column.name} of table {table.name} depends on "
-        f"sequence {sequence.name}"
-        for sequence, table, column in used
-    )
+    detail = "\n".join(told_uses(used))
     what = f"sequence {names[0]}" if len(names) == 1 else "desired object(s)"
     message = f"cannot drop {what} because other objects depend on it"
     if len(names) > 1:
         message = "cannot drop desired object(s) because other objects depend on them"
     hint = "Use DROP ... CASCADE to drop the dependent objects too."
     return SqlError("2BP01", message, detail=detail, hint=hint)
-
-
-def _cascades(
-    used: Sequence[tuple[SequenceDefinition, Table, Column]],
-) -> list[tuple[str, str, str | None]]:
-    told = [
-        f"drop cascades to default value for column {column.name} of table {table.name}"
-        for _, table, column in used
-    ]
-    if len(told) <= 1:
-        return [("00000", text, None) for text in told]
-    return [("00000", f"drop cascades to {len(told)} other objects", "\n".join(told))]
-
-
-def _without_defaults(
-    catalog: Catalog, dropped: Sequence[SequenceDefinition]
-) -> tuple[Redefinition, ...]:
-    gone = {sequence.oid for sequence in dropped}
-    found: list[Redefinition] = []
-    for table in catalog.tables.values():
-        if any(column.sequence in gone for column in table.columns if column.sequence):
-            columns = tuple(
-                replace(column, sequence=0, has_default=False)
-                if column.sequence in gone
-                else column
-                for column in table.columns
-            )
-            found.append(
-                Redefinition(table, replace(table, columns=columns, version=table.version + 1))
-            )
-    return tuple(found)
 
 
 # --- setval ------------------------------------------------------------------------------------

@@ -12,13 +12,21 @@ INVARIANTS
       the schema, and behind every table of users.
 """
 
+from typing import Final, TypeAlias
+
 from sql.binding import Binding
-from sql.catalog import WHOLE_CATALOG, LookUp, Table
-from sql.catalog_objects import SequenceDefinition
+from sql.catalog import WHOLE_CATALOG, Catalog, Key, LookUp, Table
+from sql.catalog_objects import CatalogObject, SequenceDefinition
 from sql.errors import SqlError
 from sql.syntax import Node, at
-from sql.system_catalogs import PG_CATALOG, system_catalog
+from sql.system_catalogs import INFORMATION_SCHEMA, PG_CATALOG, system_catalog
 from sql.system_relations import SYSTEM_RELATIONS, SYSTEM_SCHEMA, is_system
+
+SYSTEM_SCHEMAS: Final = frozenset({PG_CATALOG, INFORMATION_SCHEMA, SYSTEM_SCHEMA})
+"""They are always there, and nobody creates or drops anything in them."""
+
+Relation: TypeAlias = Table | CatalogObject | tuple[Table, Key]
+"""What may have a name among relations; an index of a key is known by both."""
 
 
 def look_up(
@@ -63,6 +71,30 @@ def look_up_sequence(
             raise SqlError("42809", f'"{name}" is not a sequence')
         binding.look_ups.add(LookUp(candidate, name, None))
     return None
+
+
+def named_relation(catalog: Catalog, schema: str, name: str) -> Relation | None:
+    """What is called so, an index of a key included."""
+    found = catalog.tables.get((schema, name)) or catalog.relation(schema, name)
+    if found is not None:
+        return found
+    for table in catalog.tables.values():
+        if table.schema == schema:
+            for key in table.keys:
+                if key.name == name:
+                    return table, key
+    return None
+
+
+def kind_of(found: Relation) -> str:
+    """What PostgreSQL calls it."""
+    match found:
+        case Table():
+            return "table"
+        case tuple():
+            return "index"
+        case _:
+            return found.kind
 
 
 def relation_exists(binding: Binding, schema: str, name: str) -> bool:

@@ -19,7 +19,7 @@ from enum import IntEnum, StrEnum
 from typing import TypeAlias
 
 from sql.catalog import SYSTEM_TIMELINE, Check, Column, ForeignKey, Key, LookUp, Table, Timeline
-from sql.catalog_objects import CatalogObject, Comment, SequenceDefinition
+from sql.catalog_objects import CatalogObject, Comment, IndexDefinition, SequenceDefinition
 from sql.definition_statements import (
     ChangeObjects,
     CreateObject,
@@ -195,6 +195,9 @@ class CreateTable:
     foreign_keys: tuple[ForeignKey, ...] = ()
     parents: tuple[Table, ...] = ()
     """The tables that they refer to, which are touched."""
+    indexes: tuple[IndexDefinition, ...] = ()
+    comments: tuple[Comment, ...] = ()
+    """Of the table, whose oid is 0 in them, and of the indexes: -1, -2 .."""
 
 
 @dataclass(frozen=True, slots=True)
