@@ -44,7 +44,7 @@ _SIMPLE: Final[dict[str, pa.DataType]] = {
             pa.field("micros", pa.int64()),
         ]
     ),
-    "void": pa.null(),
+    "void": pa.string(),
     **dict.fromkeys(REGISTERED, pa.int64()),
 }
 

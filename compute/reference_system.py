@@ -63,10 +63,36 @@ def size_bytes(text: str) -> int:
     return whole
 
 
+_PRIVILEGES: Final = {
+    "table": "select insert update delete truncate references trigger maintain",
+    "column": "select insert update references",
+    "sequence": "usage select update",
+    "schema": "create usage",
+    "database": "create connect temporary temp",
+    "type": "usage",
+    "role": "usage member set",
+}
+_OPTIONS: Final = (" with grant option", " with admin option")
+
+
+def privilege(kind: str, text: str) -> bool:
+    """True for a list of privileges; what is unknown is 22023 (convert_any_priv_string)."""
+    known = _PRIVILEGES[kind].split()
+    for part in text.split(","):
+        word = part.strip()
+        plain = word.lower()
+        for option in _OPTIONS:
+            plain = plain.removesuffix(option)
+        if plain not in known:
+            raise SqlError("22023", f'unrecognized privilege type: "{word}"')
+    return True
+
+
 SYSTEM: Final[dict[str, Function]] = {
     "pg_size_pretty(int8)": size_pretty,
     "pg_size_pretty(numeric)": size_pretty_numeric,
     "pg_size_bytes(text)": size_bytes,
     "unicode_version()": lambda: "16.0",
     "pg_trigger_depth()": lambda: 0,
+    "meridian_privilege(text,text)": privilege,
 }

@@ -1,6 +1,7 @@
 """Numbers and texts of catalog objects, as PostgreSQL's catalogs and functions show them."""
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Final
 
 from compute.reference_strings import quote_ident
@@ -53,6 +54,8 @@ def default_text(column: Column) -> str | None:
         return column.expression
     if not column.has_default or column.default is None:
         return "NULL" if column.has_default else None
+    if isinstance(column.default, Decimal):
+        return f"{column.default:f}"  # as it was written
     text = format_text(column.default, column.type)
     if column.type.category == "N":
         return text

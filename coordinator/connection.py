@@ -280,7 +280,7 @@ class Connection(asyncio.Protocol):
         services = self._server.services
         owner = ConnectionId(pid)
         transaction = SessionTransaction(services.coordination, services.clock, owner, variables)
-        identity = Identity(user, database, pid)
+        identity = Identity(user, database, pid, self._server.started_at, self._ports())
         self._session = Session(services, self, transaction, variables, identity)
         self._server.enter(pid, secret, self)
         try:
@@ -288,6 +288,13 @@ class Connection(asyncio.Protocol):
         finally:
             self._server.leave(pid)
             services.coordination.disconnected(owner)
+
+    def _ports(self) -> tuple[int | None, int | None]:
+        """The client's and the server's end; None for what is no TCP connection."""
+        assert self._transport is not None, "a session has a connection"
+        ends = (self._transport.get_extra_info(name) for name in ("peername", "sockname"))
+        client, server = (end[1] if isinstance(end, tuple) else None for end in ends)
+        return client, server
 
 
 def _who(parameters: Mapping[str, str]) -> tuple[str, str, dict[str, str]]:

@@ -10,9 +10,10 @@ import pyarrow as pa
 from coordinator.execute_query import start_query
 from coordinator.execution import Execution, Rows, counted, held
 from coordinator.pgwire.arrow_types import to_array, to_values
-from sql.catalog_objects import SequenceDefinition
+from coordinator.session_calls import session_answer
+from sql.binding import Supplied
 from sql.statements import Explain, OutputColumn, Prepared, SetSequence
-from sql.types import BOOL, INT8
+from sql.types import BOOL, INT8, Value
 
 SETVAL_COLUMNS = (OutputColumn("setval", INT8),)
 
@@ -23,17 +24,19 @@ async def supply(execution: Execution, prepared: Prepared) -> None:
     own = execution.parameters[: len(prepared.parameters)]
     if isinstance(prepared.bound, Explain) and prepared.bound.runs is None:
         # A plan is shown, and no sequence moves.
-        execution.parameters = (*own, *[0] * len(prepared.supplied))
+        execution.parameters = (*own, *[None] * len(prepared.supplied))
         return
-    values = [await _value(execution, kind, sequence) for kind, sequence in prepared.supplied]
+    values = [await _value(execution, supplied) for supplied in prepared.supplied]
     execution.parameters = (*own, *values)
 
 
-async def _value(execution: Execution, kind: str, sequence: SequenceDefinition | None) -> int:
-    known = execution.transaction.sequences
-    if sequence is None:
+async def _value(execution: Execution, supplied: Supplied) -> Value:
+    known, sequence = execution.transaction.sequences, supplied.sequence
+    if supplied.kind == "lastval":
         return known.newest()
-    if kind == "currval":
+    if sequence is None:
+        return await session_answer(execution, supplied)
+    if supplied.kind == "currval":
         return known.current(sequence)
     execution.transaction.check_writable("nextval()")
     (value,) = await execution.services.coordination.next_values(sequence, 1)

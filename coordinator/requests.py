@@ -21,6 +21,8 @@ class Identity:
     user: str
     database: str
     pid: int
+    started_at: int = 0
+    ports: tuple[int | None, int | None] = (None, None)
 
 
 @dataclass(frozen=True, slots=True)

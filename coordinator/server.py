@@ -57,6 +57,7 @@ class Server:
         self._group: asyncio.TaskGroup | None = None
         self._listener: asyncio.Server | None = None
         self.stopping = False
+        self.started_at = 0
 
     # --- life -----------------------------------------------------------------------------------
 
@@ -86,6 +87,7 @@ class Server:
         assert self._listener is not None, "bind comes before accept"
         self._group = group
         self._services = services
+        self.started_at = services.clock.now()
         await self._listener.start_serving()
 
     async def stop(self) -> None:

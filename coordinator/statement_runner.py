@@ -162,6 +162,8 @@ class StatementRunner:
             settings=self._variables.shown,
             parameters_fixed=fixed,
             logical_now=ts,
+            started_at=self._identity.started_at,
+            ports=self._identity.ports,
             exported=self._transaction.exported,
         )
 

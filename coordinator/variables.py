@@ -96,6 +96,7 @@ class Variables:
         self._before: Mapping[str, str] = dict(self._defaults)
         self._values: Mapping[str, str] = dict(self._defaults)
         self._local: Mapping[str, str] = {}
+        self._custom: set[str] = set()
         self._modes: Modes = {}
         self._present_modes: Modes = {}
         self._reported: dict[str, str] = {}
@@ -140,9 +141,11 @@ class Variables:
         if local is not None:
             return local
         value = self._values.get(key)
-        if value is None:
-            raise unrecognized(name)
-        return value
+        if value is not None:
+            return value
+        if key in self._custom:
+            return ""  # once named it is there, whatever became of its value
+        raise unrecognized(name)
 
     def flag(self, name: str) -> bool:
         """A Boolean variable."""
@@ -193,6 +196,8 @@ class Variables:
         if key in TRANSACTION_MODES:
             self.modes = {**self._modes, key: checked}
             return
+        if key not in TABLE:
+            self._custom.add(key)
         if local:
             self._local = {**self._local, key: checked}
         else:
@@ -267,7 +272,7 @@ class Variables:
 
     def all(self) -> Sequence[Setting]:
         """SHOW ALL: by name, custom ones too."""
-        names = sorted(self._values.keys() | self._local.keys())
+        names = sorted(self._values.keys() | self._local.keys() | self._custom)
         rows: list[Setting] = []
         for key in names:
             variable = self._variable(key)

@@ -39,6 +39,7 @@ from sql.bind_parts import with_parts
 from sql.bind_queries import SelectResult, bind_query
 from sql.bind_sequence_definitions import alter_sequence, create_sequence, set_sequence
 from sql.bind_session import discard, set_variable, show, transaction
+from sql.bind_session_calls import check_acting
 from sql.bind_supplied import numbered
 from sql.bind_time import time_expression
 from sql.bind_truncate import truncate
@@ -148,6 +149,7 @@ def _prepared(
     bound = _bound(binding, node, statement)
     types = binding.parameter_types()
     if binding.supplied:
+        check_acting(bound, binding.supplied)
         bound = numbered(bound, len(types))
     return Prepared(
         bound,

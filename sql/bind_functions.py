@@ -9,6 +9,7 @@ from pglast import ast
 
 from sql import postgresql
 from sql.bind_calls import (
+    TYPES,
     applied,
     cast_by_name,
     converted,
@@ -29,11 +30,12 @@ from sql.bind_ordered_sets import check_within, keys_within, sorted_nodes
 from sql.bind_rewrites import rewritten
 from sql.bind_sequences import CALLS as SEQUENCE_CALLS
 from sql.bind_sequences import sequence_call
+from sql.bind_session_calls import ACTING, session_value, sets_something
 from sql.bind_sets import returns_set, set_call
 from sql.bind_system import system_call
 from sql.bind_windows import window_call
 from sql.binding import BindContext, Binding
-from sql.coerce import to_boolean, zone_arguments
+from sql.coerce import implicit, to_boolean, zone_arguments
 from sql.comparability import check_equality
 from sql.errors import SqlError, grouping_error, not_supported, undefined_function, undefined_schema
 from sql.functions import FunctionKind, functions
@@ -43,7 +45,7 @@ from sql.scope import Scope
 from sql.sort_keys import sort_key
 from sql.syntax import Node, at, is_a, position, strings
 from sql.traverse import column_ids
-from sql.types import BOOL, INT4, INT8, NAME, OID, TEXT, TIMESTAMPTZ
+from sql.types import BOOL, INT4, INT8, NAME, OID, TEXT, TIMESTAMPTZ, VOID
 
 AGGREGATE_CLAUSES: Final = frozenset({"SELECT", "HAVING", "ORDER BY", "DISTINCT ON"})
 _SET_RETURNING: Final = frozenset(
@@ -105,6 +107,9 @@ def function_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     if name in _SET_RETURNING:
         raise not_supported(f"the set-returning function {name}", at(place))
     choice = find_function(name, exprs, ".".join(names), place)
+    if name in ACTING:
+        args = converted(binding, choice, exprs, nodes)
+        return session_value(binding, name, args, TYPES[choice.result], at(place))
     return folded(applied(binding, choice, exprs, nodes))
 
 
@@ -198,12 +203,18 @@ _SESSION: Final[dict[str, Callable[[BindContext], Expr]]] = {
     "pg_backend_pid": lambda context: Const(context.backend_pid, INT4),
     "meridian_now": lambda context: Const(context.logical_now, INT8),
     "pg_export_snapshot": _exported,
+    "pg_postmaster_start_time": lambda context: Const(context.started_at, TIMESTAMPTZ),
+    "pg_conf_load_time": lambda context: Const(context.started_at, TIMESTAMPTZ),
+    "inet_client_port": lambda context: Const(context.ports[0], INT4),
+    "inet_server_port": lambda context: Const(context.ports[1], INT4),
+    "system_user": lambda _: Const(None, TEXT),
+    "pg_jit_available": lambda _: Const(False, BOOL),
     "pg_is_in_recovery": lambda _: Const(False, BOOL),
     "pg_my_temp_schema": lambda _: Const(0, OID),
     "getdatabaseencoding": lambda _: Const("UTF8", NAME),
     "pg_client_encoding": lambda _: Const("UTF8", NAME),
-    # PostgreSQL's type is void, which prints as an empty string; asyncpg calls it on every reset.
-    "pg_advisory_unlock_all": lambda _: Const("", TEXT),
+    # asyncpg calls it on every reset.
+    "pg_advisory_unlock_all": lambda _: Const("", VOID),
 }
 
 
@@ -213,15 +224,20 @@ def _setting(
     """`current_setting('name' [, missing_ok])` of a constant name."""
     if name != "current_setting" or not 1 <= len(exprs) <= 2:
         return None
-    first = exprs[0]
-    if not isinstance(first, Const) or not isinstance(first.value, str):
-        raise not_supported("current_setting of an expression", position(nodes[0]))
+    types = (TEXT, BOOL)[: len(exprs)]
+    args = [implicit(binding, *each) for each in zip(exprs, nodes, types, strict=True)]
+    first = args[0]
+    if sets_something(binding) or not all(isinstance(arg, Const) for arg in args):
+        return session_value(binding, name, args, TEXT, position(nodes[0]))
+    assert isinstance(first, Const), "all of them are constants"
+    if not isinstance(first.value, str):
+        return Const(None, TEXT)
     binding.uses_session = True
     value = binding.context.settings.get(first.value.lower())
     if value is not None:
         return Const(value, TEXT)
-    second = exprs[1] if len(exprs) == 2 else None
-    if isinstance(second, Const) and second.value is True:
+    second = args[1] if len(args) == 2 else None
+    if isinstance(second, Const) and second.value is not False:
         return Const(None, TEXT)
     message = f'unrecognized configuration parameter "{first.value}"'
     raise SqlError("42704", message)

@@ -14,7 +14,7 @@ from typing import Final
 
 from pglast import ast
 
-from sql.binding import SUPPLIED_BASE, Binding
+from sql.binding import SUPPLIED_BASE, Binding, Supplied
 from sql.catalog_objects import INT_BOUNDS, SequenceDefinition
 from sql.errors import SqlError, not_supported
 from sql.look_up import look_up_sequence
@@ -50,7 +50,7 @@ def sequence_call(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 def supplied(binding: Binding, name: str, sequence: SequenceDefinition | None) -> Param:
     """A value that the session finds before the statement runs."""
-    binding.supplied.append((name, sequence))
+    binding.supplied.append(Supplied(name, sequence))
     return Param(SUPPLIED_BASE + len(binding.supplied), INT8)
 
 

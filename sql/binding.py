@@ -37,8 +37,9 @@ class BindContext:
     that uses it must be bound again in every transaction (`Prepared.uses_now`). `settings`: what
     `current_setting(name)` of a constant name answers, lower-case names. `parameters_fixed`: the
     statement runs now, so it has the parameters whose types were given and no others.
-    `logical_now`: the timestamp that the statement reads at. `exported`: what pg_export_snapshot()
-    answers, None in a subtransaction.
+    `logical_now`: the timestamp that the statement reads at. `started_at`: when the server was
+    started. `ports`: the client's and the server's end of the connection. `exported`: what
+    pg_export_snapshot() answers, None in a subtransaction.
     """
 
     catalog: Catalog
@@ -54,7 +55,20 @@ class BindContext:
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
     parameters_fixed: bool = False
     logical_now: int = 0
+    started_at: int = 0
+    ports: tuple[int | None, int | None] = (None, None)
     exported: str | None = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Supplied:
+    """A value that the session finds before the statement runs: of a sequence (`nextval`,
+    `currval`, `lastval`), or of a function that it answers (`bind_session_calls.py`).
+    """
+
+    kind: str
+    sequence: SequenceDefinition | None = None
+    args: tuple[Expr, ...] = ()
 
 
 @dataclass(slots=True)
@@ -89,10 +103,8 @@ class Binding:
     """The recursions whose steps are being bound."""
     substitutes: list[tuple[Expr, ...]] = field(default_factory=list[tuple[Expr, ...]])
     """What $1, $2 .. are in an expression that stands for a call (`stand_ins.py`)."""
-    supplied: list[tuple[str, SequenceDefinition | None]] = field(
-        default_factory=list[tuple[str, SequenceDefinition | None]]
-    )
-    """What the session finds before the statement runs: nextval, currval, lastval."""
+    supplied: list[Supplied] = field(default_factory=list[Supplied])
+    """What the session finds before the statement runs."""
     filled: dict[int, dict[int, SequenceDefinition]] = field(
         default_factory=dict[int, dict[int, SequenceDefinition]]
     )

@@ -13,13 +13,14 @@ INVARIANTS
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from functools import lru_cache, partial
 
 from pglast import ast, parser
 from pglast.stream import RawStream
 
 from sql.bind_from import scan, table_item
-from sql.binding import SUPPLIED_BASE, Binding
+from sql.binding import SUPPLIED_BASE, Binding, Supplied
 from sql.catalog import Check, Column, LookUp, Table
 from sql.catalog_objects import SequenceDefinition
 from sql.coerce import ASSIGNMENT, coerce, stored, to_boolean
@@ -28,7 +29,7 @@ from sql.functions import cast
 from sql.plan import Call, Const, Expr, Param, Plan, Project, Scan
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a, unsupported
-from sql.types import BOOL, INT8, SqlType, display
+from sql.types import BOOL, INT8, SqlType, Value, display
 
 NEW_ROWS = "new"
 """The relation of rows that a statement makes."""
@@ -120,7 +121,7 @@ def _next_value(binding: Binding, column: Column) -> Expr:
     assert sequence is not None, "an identity column has a sequence"
     if not binding.makes_rows:
         raise not_supported(f'the default of column "{column.name}" here')
-    binding.supplied.append(("nextval", sequence))
+    binding.supplied.append(Supplied("nextval", sequence))
     value = Param(SUPPLIED_BASE + len(binding.supplied), INT8)
     if column.type.name == "int8":
         return value
@@ -151,8 +152,23 @@ def defined_default(binding: Binding, column: Column, node: Node) -> Column:
     moving = binding.uses_now or binding.uses_session
     binding.uses_now, binding.uses_session = moved
     if isinstance(expr, Const) and not moving:
-        return replace(column, has_default=True, default=expr.value, expression=None)
+        value = _as_written(node, expr.value)
+        return replace(column, has_default=True, default=value, expression=None)
     return replace(column, has_default=True, default=None, expression=text_of(node))
+
+
+def _as_written(node: Node, value: Value) -> Value:
+    """The number with the decimals that were written, which PostgreSQL shows: 0 and not 0.00."""
+    if not isinstance(value, Decimal) or not is_a(node, ast.A_Const):
+        return value
+    literal: Node = node.val
+    if is_a(literal, ast.Integer):
+        written = Decimal(literal.ival or 0)
+    elif is_a(literal, ast.Float):
+        written = Decimal(literal.fval)
+    else:
+        return value
+    return written if written == value else value
 
 
 # --- checks ------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
+from sql.bind_session_calls import ACTING
 from sql.functions import FILES, Function, FunctionKind, rows_of
 from sql.types import OIDS, SqlType, display
 
@@ -29,6 +30,7 @@ _TITLES: Final = {
     "catalog_functions.txt": "Catalogs",
     "registered.txt": "Oids as names (regclass, regtype ..)",
     "system.txt": "The system",
+    "session.txt": "The session: in the list of a SELECT without FROM",
 }
 _HEAD: Final = """\
 # Functions, operators, aggregates and casts
@@ -80,11 +82,13 @@ def _lines(rows: Sequence[Function]) -> Iterator[str]:
 
 
 def _spark(row: Function) -> str:
+    if row.name in ACTING:
+        return "yes"
     return "yes" if row.spark is not None or row.rewrite is not None else _ABSENT
 
 
 def _local(row: Function) -> str:
-    if row.rewrite is not None:
+    if row.rewrite is not None or row.name in ACTING:
         return "yes"
     if row.duckdb is None:
         return _ABSENT

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import TypeAlias
 
+from sql.binding import Supplied
 from sql.catalog import SYSTEM_TIMELINE, Check, Column, ForeignKey, Key, LookUp, Table, Timeline
 from sql.catalog_objects import CatalogObject, Comment, IndexDefinition, SequenceDefinition
 from sql.definition_statements import (
@@ -480,8 +481,8 @@ class Prepared:
     """It names sessions' state (user, settings, pid): bind again when that changes."""
     look_ups: frozenset[LookUp] = frozenset()
     """Names that its meaning rests on, apart from the definitions of the tables that it uses."""
-    supplied: tuple[tuple[str, SequenceDefinition | None], ...] = ()
-    """Values of sequences that the session finds before it runs: parameters after the client's."""
+    supplied: tuple[Supplied, ...] = ()
+    """Values that the session finds before it runs: parameters after the client's."""
     filled: Mapping[int, Mapping[int, SequenceDefinition]] = field(
         default_factory=dict[int, Mapping[int, SequenceDefinition]]
     )

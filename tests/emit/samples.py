@@ -18,6 +18,7 @@ ELSEWHERE = (
     "windows.txt",
     "catalog_functions.txt",
     "registered.txt",
+    "session.txt",
 )
 """Their cases are statements, in `tests/types` and `tests/sqldiff`."""
 FAMILIES = {
