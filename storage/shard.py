@@ -153,6 +153,10 @@ class ShardState:
     """How long the table, when it is made, promises foreign readers to keep what was removed."""
     definitions: tuple[Definition, ...] = ()
     """All that may still be asked for, the present one last; empty: there was never another."""
+    _newest: list[ShardView] = field(
+        default_factory=list[ShardView], init=False, compare=False, repr=False
+    )
+    """The view of all commits, once it has been asked for: most readers read there."""
 
     @property
     def fenced(self) -> bool:
@@ -258,6 +262,19 @@ class ShardState:
         """The shard at `as_of`, with a transaction's own writes on top (V1). `schema`: the reader's
         (V6); None: the shard never had another one.
         """
+        schema = self.schema if schema is None else schema
+        if own is not None or not self._all_before(as_of):
+            return self._view(as_of, own, schema)
+        if not self._newest or self._newest[0].schema is not schema:
+            self._newest[:] = [self._view(as_of, None, schema)]
+        return self._newest[0]
+
+    def _all_before(self, as_of: Timestamp) -> bool:
+        """Whether every version and commit is at or before a timestamp."""
+        cut = self.cut
+        return (cut is None or cut <= as_of) and (not self.tail or self.tail[-1].ts <= as_of)
+
+    def _view(self, as_of: Timestamp, own: WriteBatch | None, schema: pa.Schema) -> ShardView:
         following = bisect_right(self.versions, as_of, key=_version_cut)
         base = self.versions[following - 1] if following else None
         if base is None and self.versions:
@@ -272,7 +289,7 @@ class ShardState:
             # At read committed, rows that this transaction deleted may be gone with their file.
             deletes = self._resolve(own.deletes, following, ignore_gone=True)
             builder.add_own(replace(own, deletes=deletes))
-        return builder.view(self.shard, self.schema if schema is None else schema)
+        return builder.view(self.shard, schema)
 
     def wrote_between(self, after: Timestamp, upto: Timestamp) -> bool:
         """True if a commit with after < ts <= upto wrote here; `after` must be at or past since."""
