@@ -23,7 +23,7 @@ from pyroaring import BitMap64
 
 from compute.arrow import table_schema
 from compute.key_filters import FEW, KeyFilters, filter_of
-from compute.key_predicates import KeyValues, NewKeys
+from compute.key_predicates import KeyValues, NewKeys, OneKey
 from compute.row_keys import RowKey, row_keys
 from compute.sorted_keys import SortedKeys
 from storage.batch import DataFile, Deletes, FileSlice, InlineSlice, ShardView
@@ -120,9 +120,9 @@ class KeyIndex:
             parts = [part for part in parts if not self._lacks(view.shard, part.file, keys)]
         return tuple(parts)
 
-    def _lacks(self, shard: ShardId, file: DataFile, keys: NewKeys) -> bool:
+    def _lacks(self, shard: ShardId, file: DataFile, keys: NewKeys | OneKey) -> bool:
         """Whether a file that was read before surely has none of the keys."""
-        known = self._filters.get(_place(shard, file, keys))
+        known = self._filters.get(_place(shard, file.name, keys))
         if known is None or keys.hashes is None:
             return False
         return not known.may_have(keys.hashes)
@@ -145,7 +145,7 @@ class KeyIndex:
         """Whether looking these keys up neither reads a file nor compares many rows."""
         if keys.count > WARM_KEYS_MAX or not keys.is_small:
             return False
-        places = [_place(view.shard, part.file, keys) for part in self.files(view, keys)]
+        places = [_place(view.shard, part.file.name, keys) for part in self.files(view, keys)]
         with self._lock:
             known = [self._columns.get(place) for place in places]
         return all(columns is not None and columns.is_ordered for columns in known)
@@ -187,12 +187,65 @@ class KeyIndex:
             ]
         return found
 
-    def _tail(self, view: ShardView, keys: NewKeys) -> _Tail:
+    def places(self, view: ShardView, key: OneKey, *, may_read: bool) -> list[Place] | None:
+        """The live rows that have a key, of which an index keeps the columns in order; None if a
+        file would have to be read, or many rows compared, and may not. Blocks, if it may.
+        """
+        tail = self._tail(view, key)
+        found: list[Place] = []
+        parts: dict[Source, InlineSlice] = {}
+        for source, row in tail.rows.get(key.values, ()):
+            parts = parts or {part.source: part for part in view.inline}
+            if source in parts and row not in parts[source].deleted:
+                found.append((source, row))
+        for part in view.inline:
+            if part.source not in tail.known:
+                columns = self._inline_columns(view.shard, part, key, may_read=may_read)
+                if columns is None:
+                    return None
+                rows = columns.having(key)
+                found += [(part.source, row) for row in rows if row not in part.deleted]
+        for file in self._files_with(view, key):
+            columns = self._columns.get(_place(view.shard, file.file.name, key))
+            if columns is None and may_read:
+                columns = self._file_columns(view.shard, file.file, key)
+            if columns is None or not (may_read or columns.is_ordered):
+                return None
+            found += [
+                (file.file.name, row)
+                for row in columns.having(key)
+                if row < file.row_limit and row not in file.deleted
+            ]
+        return found
+
+    def _inline_columns(
+        self, shard: ShardId, part: InlineSlice, key: OneKey, *, may_read: bool
+    ) -> SortedKeys | None:
+        """The key columns of a slice that is not in the dictionary."""
+        place = _place(shard, part.source, key)
+        # Own rows have the same name in every transaction.
+        columns = None if part.source == OWN else self._columns.get(place)
+        if columns is None and (may_read or part.rows.num_rows <= SMALL_ROWS_MAX):
+            columns = SortedKeys(part.rows.select(list(key.key.columns)))
+            if part.source != OWN:
+                with self._lock:
+                    self._keep(place, columns)
+        if columns is None or not (may_read or columns.is_ordered):
+            return None
+        return columns
+
+    def _files_with(self, view: ShardView, key: OneKey) -> Sequence[FileSlice]:
+        parts = [part for part in view.files if key.may_be_in(part.file)]
+        if len(parts) < 2:
+            return parts
+        return [part for part in parts if not self._lacks(view.shard, part.file, key)]
+
+    def _tail(self, view: ShardView, keys: NewKeys | OneKey) -> _Tail:
         with self._lock:
             return self._grown_tail(view, keys)
 
-    def _grown_tail(self, view: ShardView, keys: NewKeys) -> _Tail:
-        place = (view.shard, tuple(_fields(keys)))
+    def _grown_tail(self, view: ShardView, keys: NewKeys | OneKey) -> _Tail:
+        place = (view.shard, keys.fields)
         tail = self._tails.get(place)
         if tail is None or len(tail.known) > 2 * len(view.inline) + SMALL_ROWS_MAX:
             self._forget(place)
@@ -217,14 +270,14 @@ class KeyIndex:
         if tail is not None:
             self._tail_rows -= tail.count
 
-    def _file_columns(self, shard: ShardId, file: DataFile, keys: NewKeys) -> SortedKeys:
-        place = _place(shard, file, keys)
+    def _file_columns(self, shard: ShardId, file: DataFile, keys: NewKeys | OneKey) -> SortedKeys:
+        place = _place(shard, file.name, keys)
         with self._lock:
             rows = self._columns.get(place)
             if rows is not None:
                 self._columns.move_to_end(place)
         if rows is None:
-            names = _fields(keys)
+            names = list(keys.fields)
             read = self._read(shard, file, names)
             if read.schema.names != names:
                 read = shaped(read, _key_schema(keys))
@@ -248,16 +301,11 @@ class KeyIndex:
             self._bytes -= gone.nbytes
 
 
-def _place(shard: ShardId, file: DataFile, keys: NewKeys) -> _ColumnsOfFile:
-    return Source(f"{shard}/{file.name}"), tuple(_fields(keys)), keys.types
+def _place(shard: ShardId, name: Source, keys: NewKeys | OneKey) -> _ColumnsOfFile:
+    return Source(f"{shard}/{name}"), keys.fields, keys.types
 
 
-def _fields(keys: NewKeys) -> list[str]:
-    """What the columns of the key are called in files."""
-    return [keys.table.columns[ordinal].field for ordinal in keys.key.columns]
-
-
-def _key_schema(keys: NewKeys) -> pa.Schema:
+def _key_schema(keys: NewKeys | OneKey) -> pa.Schema:
     return table_schema([keys.table.columns[ordinal] for ordinal in keys.key.columns])
 
 

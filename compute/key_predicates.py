@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from compute.arrow import arrow_type
 from compute.key_filters import Hashes, row_hashes
+from compute.reference_arrow import to_array
 from sql.catalog import Key, Table
 from sql.text_output import format_text
 from sql.types import Value
@@ -54,12 +55,61 @@ def comparable(column: Any) -> Any:
     return column
 
 
+def fields_of(table: Table, key: Key) -> tuple[str, ...]:
+    """What the columns of a key are called in files."""
+    return tuple([table.columns[ordinal].field for ordinal in key.columns])
+
+
+class OneKey:
+    """A key to look up, of types whose values are equal in Python exactly when they are in
+    PostgreSQL; none of them NULL.
+    """
+
+    __slots__ = ("_arrays", "_hashes", "fields", "key", "table", "values")
+
+    def __init__(self, table: Table, key: Key, values: KeyValues) -> None:
+        self.table = table
+        self.key = key
+        self.values = values
+        self.fields = fields_of(table, key)
+        self._arrays: Sequence[Any] | None = None
+        self._hashes: Hashes | None = None
+
+    @property
+    def arrays(self) -> Sequence[Any]:
+        """Each value as an array. Raises pa.ArrowInvalid, OverflowError: no row can have it."""
+        if self._arrays is None:
+            columns = [self.table.columns[ordinal] for ordinal in self.key.columns]
+            self._arrays = [
+                to_array([cast("Value", value)], column.type)
+                for value, column in zip(self.values, columns, strict=True)
+            ]
+        return self._arrays
+
+    @property
+    def types(self) -> tuple[pa.DataType, ...]:
+        """How the key's columns are stored."""
+        return tuple([array.type for array in self.arrays])
+
+    @property
+    def hashes(self) -> Hashes | None:
+        """As those of NewKeys."""
+        if self._hashes is None:
+            self._hashes = row_hashes(self.arrays)
+        return self._hashes
+
+    def may_be_in(self, file: DataFile) -> bool:
+        """Whether a file may hold the key, by its statistics."""
+        return _may_hold(self.table, self.key, (self.values,), file)
+
+
 class NewKeys:
     """The keys that a statement gives to rows. `rows`: the columns of the key, in its order."""
 
     def __init__(self, table: Table, key: Key, rows: pa.Table) -> None:
         self.table = table
         self.key = key
+        self.fields = fields_of(table, key)
         self._all = rows
         if key.nulls_distinct and any(column.null_count for column in rows.columns):
             rows = rows.drop_null()

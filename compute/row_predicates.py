@@ -29,7 +29,7 @@ from sql.errors import SqlError
 from sql.explain import expression_text
 from sql.functions import FunctionKind
 from sql.plan import AnyAll, Call, ColumnId, ColumnRef, Const, Expr, InList, Param, Plan
-from sql.read_conditions import ReadCondition
+from sql.read_conditions import ReadCondition, is_equality
 from sql.traverse import children, column_ids, with_children
 from sql.types import Value
 from storage.batch import DataFile
@@ -241,8 +241,8 @@ def _no_subquery(_plan: Plan, _frame: Frame) -> Source:
     raise AssertionError("D1: a condition has no subquery")
 
 
-def _bare(expr: Expr) -> ColumnRef | Const | None:
-    """A column or constant, whatever harmless casts are around it."""
+def _bare(expr: Expr) -> ColumnRef | Const | Param | None:
+    """A column, constant or parameter, whatever harmless casts are around it."""
     while isinstance(expr, Call) and expr.function.kind is FunctionKind.CAST:
         source, target = expr.function.args[0], expr.function.result
         family = _EQUAL_TYPES.get(source)
@@ -251,7 +251,20 @@ def _bare(expr: Expr) -> ColumnRef | Const | None:
         if expr.type.length is not None:
             return None
         expr = expr.args[0]
-    return expr if isinstance(expr, ColumnRef | Const) else None
+    return expr if isinstance(expr, ColumnRef | Const | Param) else None
+
+
+def equal_to_one(expr: Expr) -> tuple[int, Const | Param] | None:
+    """A column, by its ordinal, and the only value for which the expression is true."""
+    if not isinstance(expr, Call) or not is_equality(expr):
+        return None
+    for left, right in (expr.args, expr.args[::-1]):
+        a, b = _bare(left), _bare(right)
+        if isinstance(a, ColumnRef) and isinstance(b, Const | Param):
+            family = _EQUAL_TYPES.get(a.type.name)
+            if family is not None and family == _EQUAL_TYPES.get(b.type.name):
+                return int(a.id), b
+    return None
 
 
 def _compared(left: Expr, right: Expr) -> tuple[ColumnRef, Const] | None:

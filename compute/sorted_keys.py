@@ -7,6 +7,7 @@ INVARIANTS
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from compute.key_predicates import NewKeys
+from compute.key_predicates import NewKeys, OneKey
 from storage.known_rows import KnownRows
 
 TEXTS_MAX: Final = 1_000
@@ -44,6 +45,22 @@ class SortedKeys:
     def is_ordered(self) -> bool:
         """Whether a few keys are found without comparing many rows."""
         return self._sorted is not None or self.rows.num_rows < ROWS_MIN
+
+    def having(self, key: OneKey) -> list[int]:
+        """The rows that have this key (O1)."""
+        ordered = self._sorted
+        if ordered is None:
+            columns = zip(self.rows.columns, key.arrays, strict=True)
+            masks: list[Any] = [pc.equal(column, array[0]) for column, array in columns]
+            found: list[int] = pc.indices_nonzero(reduce(pc.and_, masks)).to_pylist()
+            return found
+        candidates = ordered.find([key.values[self._column]])
+        if not candidates or len(self.rows.columns) == 1:
+            return candidates
+        known = KnownRows.of(self.rows.take(pa.array(candidates, pa.int64())))
+        parts = [known.values(place) for place in range(len(key.values))]
+        pairs = zip(candidates, zip(*parts, strict=True), strict=True)
+        return [row for row, values in pairs if values == key.values]
 
     def among(self, keys: NewKeys) -> list[int]:
         """The rows that have one of the keys (O1)."""

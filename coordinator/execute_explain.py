@@ -17,7 +17,7 @@ from compute.reference_arrow import batch_schema
 from coordinator.choosing import Choice, choose
 from coordinator.execute_create_as import execute_create_as
 from coordinator.execute_modify import execute_compound, execute_modify
-from coordinator.execute_query import query_inputs, run_plan
+from coordinator.execute_query import query_inputs, run_query
 from coordinator.execute_setting import text_table
 from coordinator.execution import Execution, Outcome, Rows, held
 from coordinator.explain import (
@@ -34,6 +34,7 @@ from coordinator.explain import (
 from coordinator.made_rows import made_view
 from coordinator.point_access import point_access
 from coordinator.read_predicates import read_predicates
+from coordinator.reading_by_key import read_by_key
 from sql.catalog import Table
 from sql.explain import explained
 from sql.plan import Plan, RelationId, output_columns
@@ -88,7 +89,10 @@ class _Explaining:
         """The whole statement."""
         match self._statement:
             case Query() as query:
-                return await self._query(query)
+                shown = await self._query(query)
+                if read_by_key(self._execution, query.plan, query.tables) is not None:
+                    self._take(Choice(None, "rows by key"), query.plan)
+                return shown
             case Modify() as modify:
                 return await self._modify(modify)
             case CreateTableAs() as created:
@@ -155,7 +159,7 @@ class _Explaining:
         execution = self._execution
         match self._statement:
             case Query() as query:
-                batches = run_plan(execution, query.plan, self._inputs)
+                batches = await run_query(execution, query, self._inputs)
                 outcome: Outcome = Rows(query.columns, batches)
             case Modify() as modify:
                 outcome = await execute_modify(execution, modify, "")

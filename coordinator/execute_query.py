@@ -1,7 +1,8 @@
 """SELECT, VALUES, WITH: choose an engine, pin the inputs, stream the rows.
 
     constant ──▶ in process, at once
-    tables ────▶ views at the transaction's timestamp ──▶ the engine ──▶ batches
+    tables ────▶ views at the transaction's timestamp ─┬─▶ a row by its key, in process
+                                                       └─▶ the engine ──▶ batches
 
 `AS OF` reads at a timestamp of its own, outside of the transaction's read set, and never sees the
 transaction's own writes.
@@ -14,6 +15,7 @@ import pyarrow as pa
 from coordinator.choosing import choose
 from coordinator.examining import examined
 from coordinator.execution import Batches, Execution, Rows, counted, held
+from coordinator.reading_by_key import read_by_key, rows_by_key
 from coordinator.reg_names import has_names, named
 from coordinator.session_errors import read_only_transaction
 from sql.plan import Plan, RelationId
@@ -40,7 +42,7 @@ async def start_query(
     if not query.tables and execution.services.in_process.can_run(query.plan):
         return held(execution.services.in_process.evaluate(execution.run(query.plan, {})))
     inputs = await query_inputs(execution, query, as_of=as_of)
-    return run_plan(execution, query.plan, inputs)
+    return await run_query(execution, query, inputs)
 
 
 async def query_inputs(
@@ -50,6 +52,17 @@ async def query_inputs(
     if query.locked and execution.transaction.read_only:
         raise read_only_transaction("SELECT FOR UPDATE")
     return await execution.views(query.tables, as_of=as_of, plan=query.plan, locked=query.locked)
+
+
+async def run_query(
+    execution: Execution, query: Query, inputs: Mapping[RelationId, ShardView]
+) -> AsyncIterator[pa.RecordBatch]:
+    """Run by key, or on the chosen engine."""
+    reading = read_by_key(execution, query.plan, query.tables)
+    if reading is None:
+        return run_plan(execution, query.plan, inputs)
+    (view,) = inputs.values()
+    return await rows_by_key(execution, reading, view)
 
 
 def run_plan(

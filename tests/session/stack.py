@@ -91,6 +91,7 @@ async def running(
     stash: MemoryStash | None = None,
     store: MemoryObjectStore | None = None,
     engine: Executor | None = None,
+    local: Executor | None = None,
     core: CoreSettings | None = None,
 ) -> AsyncIterator[Stack]:
     """A server for the length of the block (K1)."""
@@ -119,6 +120,7 @@ async def running(
             lambda shard, file, rows: read_file(shard, file).take(pa.array(rows, pa.int64())),
         ),
         limits=limits or ExecutionLimits(),
+        local=local,
     )
     server = Server(settings)
     port = await server.bind()

@@ -1,0 +1,53 @@
+"""Plans that show columns of a table: compared and sorted, and nothing else computed.
+
+INVARIANTS
+  P1  a plain plan has the same answer on every engine, and running it takes next to nothing for
+      each row.
+"""
+
+from typing import Final
+
+from sql.functions import FunctionKind
+from sql.plan import (
+    Call,
+    ColumnRef,
+    Const,
+    Distinct,
+    Expr,
+    Filter,
+    InList,
+    IsTest,
+    Limit,
+    Logical,
+    Param,
+    Plan,
+    Project,
+    Scan,
+    Sort,
+)
+from sql.traverse import children, inputs, plan_expressions
+
+_COMPARISONS: Final = frozenset({"=", "<>", "<", "<=", ">", ">="})
+_UNCHANGED: Final = frozenset({"int2::int4", "int2::int8", "int4::int8", "varchar::text"})
+"""Casts that leave every value what it is."""
+
+
+def is_plain(plan: Plan) -> bool:
+    """See the module (P1)."""
+    if not isinstance(plan, Scan | Project | Filter | Sort | Limit):
+        return False
+    return all(map(_is_plain, plan_expressions(plan))) and all(map(is_plain, inputs(plan)))
+
+
+def _is_plain(expr: Expr) -> bool:
+    match expr:
+        case Call(function=function):
+            if function.kind is FunctionKind.OPERATOR and function.name not in _COMPARISONS:
+                return False
+            if function.kind is not FunctionKind.OPERATOR and function.id not in _UNCHANGED:
+                return False
+        case ColumnRef() | Const() | Param() | Logical() | IsTest() | InList() | Distinct():
+            pass
+        case _:
+            return False
+    return all(map(_is_plain, children(expr)))
