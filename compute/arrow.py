@@ -11,6 +11,7 @@ from typing import Final
 import pyarrow as pa
 
 from sql.catalog import Column
+from sql.enum_types import kept_as
 from sql.types import REGISTERED, SqlType, display
 from storage.delta.schema import NAME_KEY, NUMBER_KEY
 
@@ -57,7 +58,7 @@ def arrow_type(type_: SqlType) -> pa.DataType:
         return pa.decimal128(type_.precision, type_.scale)
     if (element := type_.element) is not None:
         return pa.list_(pa.field("element", arrow_type(element)))
-    return _SIMPLE[type_.name]
+    return _SIMPLE[kept_as(type_.name)]
 
 
 def table_schema(columns: Sequence[Column], numbers: int = 0) -> pa.Schema:

@@ -6,6 +6,7 @@ Not here: operators and functions by rules over their types (`reference_function
 from typing import Final
 
 from compute.reference_bytes import BYTE_FUNCTIONS, BYTE_NAMES
+from compute.reference_enums import ENUM_MAKERS
 from compute.reference_intervals import FORMAT_FUNCTIONS, FORMAT_NAMES
 from compute.reference_mathematics import MATHEMATICS, MATHEMATICS_MAKERS
 from compute.reference_numbers import Function, Maker, numeric_result
@@ -24,7 +25,7 @@ _FUNCTIONS: Final[dict[str, Function]] = {
     **SYSTEM,
 }
 _NAMES: Final[dict[str, Function]] = {**REGEX_NAMES, **STRING_NAMES, **BYTE_NAMES, **FORMAT_NAMES}
-_MAKERS: Final[dict[str, Maker]] = {**STRING_MAKERS, **MATHEMATICS_MAKERS}
+_MAKERS: Final[dict[str, Maker]] = {**STRING_MAKERS, **MATHEMATICS_MAKERS, **ENUM_MAKERS}
 
 
 def family_function(row: Row) -> Maker | None:

@@ -135,7 +135,7 @@ def _comparison(row: table.Function) -> Maker:
         return _zoned_comparison(compare)
     if kinds == frozenset({"date", "timestamp"}):
         return _date_comparison(compare)
-    if kinds in (frozenset({"anyarray"}), frozenset({"jsonb"})):
+    if kinds in (frozenset({"anyarray"}), frozenset({"jsonb"}), frozenset({"anyenum"})):
         return arrays.comparison(compare)
     if kinds == frozenset({"interval"}):
         return plain(lambda a, b: compare(times.length(a), times.length(b)))

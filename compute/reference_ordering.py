@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 
 from compute.reference_times import length
+from sql.enum_types import enum_of, is_enum
 from sql.json_text import Tree, key_order, tree
 from sql.types import Interval, SqlType, Value
 
@@ -25,9 +26,17 @@ def ordering_key(type_: SqlType) -> Callable[[Value], Key]:
         return _interval_key
     if type_.name == "jsonb":
         return _jsonb_key
+    if is_enum(type_.name):
+        return _place_in(enum_of(type_.name).labels)
     if (element := type_.element) is not None:
         return _array_key(ordering_key(element))
     return _identity
+
+
+def _place_in(labels: Sequence[str]) -> Callable[[Value], Key]:
+    """Enums: by declaration."""
+    places: dict[Value, int] = {label: place for place, label in enumerate(labels)}
+    return places.__getitem__
 
 
 def _array_key(key: Callable[[Value], Key]) -> Callable[[Value], Key]:

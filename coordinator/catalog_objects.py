@@ -14,7 +14,7 @@ from sql.catalog_oids import constraint_oid, index_oid
 from sql.column_expressions import column_names, expression_of
 from sql.errors import SqlError
 from sql.text_output import format_text
-from sql.types import DISPLAY_NAMES
+from sql.types import SqlType, display
 
 
 def check_numbers(table: Table, check: Check) -> tuple[int, ...]:
@@ -62,7 +62,7 @@ def default_text(column: Column) -> str | None:
     if column.type.name == "bool":
         return "true" if column.default else "false"
     escaped = text.replace("'", "''")
-    return f"'{escaped}'::{DISPLAY_NAMES.get(column.type.name, column.type.name)}"
+    return f"'{escaped}'::{display(SqlType(column.type.name))}"
 
 
 def index_definition(table: Table, key: Key) -> str:

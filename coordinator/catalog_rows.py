@@ -16,6 +16,7 @@ from coordinator.name_catalog_rows import NAME_ROWS
 from coordinator.relation_rows import Row, view_of
 from coordinator.server_catalog_rows import SERVER_ROWS
 from coordinator.table_catalog_rows import TABLE_ROWS
+from coordinator.type_catalog_rows import TYPE_ROWS
 from sql.binding import BindContext
 from sql.catalog import Column, Table
 from sql.system_catalogs import (
@@ -26,7 +27,7 @@ from sql.types import Value
 from storage.batch import ShardView
 
 _ROWS: Final[Mapping[str, Mapping[str, Callable[[BindContext], Iterator[Named]]]]] = {
-    PG_CATALOG: {**SERVER_ROWS, **TABLE_ROWS, **NAME_ROWS, **COMMENT_ROWS},
+    PG_CATALOG: {**SERVER_ROWS, **TYPE_ROWS, **TABLE_ROWS, **NAME_ROWS, **COMMENT_ROWS},
     INFORMATION_SCHEMA: INFORMATION_SCHEMA_ROWS,
 }
 

@@ -53,6 +53,7 @@ from coordinator.session_parameters import declared_types, decode_parameters
 from coordinator.statement_runner import StatementRunner
 from coordinator.transaction import SessionTransaction
 from coordinator.variables import Variables
+from sql.bind_types import latest
 from sql.parse import Statement
 from sql.types import SqlType, Value
 
@@ -349,7 +350,9 @@ class Commands:
     async def _bind(self, message: Bind) -> None:
         prepared = self._statement(message.statement)
         self._runner.check_allowed(prepared.statement, parameters=len(message.parameters))
-        values = decode_parameters(message, prepared.parameters, self._variables.timezone)
+        # A label may have come since the statement was prepared.
+        types = latest(self._services.coordination.newest_catalog, prepared.parameters)
+        values = decode_parameters(message, types, self._variables.timezone)
         formats = expand_formats(message.result_formats, len(prepared.columns or ()))
         if not message.portal:
             await self.portals.close("")

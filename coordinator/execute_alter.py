@@ -21,7 +21,7 @@ from coordinator.pgwire.arrow_types import to_values
 from coordinator.row_sink import RowSink
 from coordinator.spilling import write_rows
 from sql.catalog import Table
-from sql.definition_statements import Redefinition, Validation
+from sql.definition_statements import Redefinition, Rewriting, Validation
 from sql.errors import SqlError
 from sql.plan import Plan
 from sql.text_output import format_text
@@ -54,6 +54,22 @@ async def redefine(
     )
     if batch is not None:
         await write_rows(execution, change.after, batch)
+
+
+async def rewritten_all(
+    execution: Execution, rewritings: Sequence[Rewriting]
+) -> list[tuple[Table, WriteBatch]]:
+    """The new rows of several tables, to be written once these have their new definitions."""
+    done: list[tuple[Table, WriteBatch]] = []
+    for item in rewritings:
+        sink = RowSink.of(execution, item.change.after, checked=False)
+        try:
+            batch = await _rewritten(execution, item.change.before, item.rows, sink)
+        except BaseException:
+            await sink.discard()
+            raise
+        done.append((item.change.after, batch))
+    return done
 
 
 async def _rewritten(

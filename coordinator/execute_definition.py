@@ -19,12 +19,19 @@ from coordinator.core.messages import (
     RemoveTimeline,
 )
 from coordinator.deferred_checks import check_unused
-from coordinator.execute_alter import redefine, touched, validate
+from coordinator.execute_alter import redefine, rewritten_all, touched, validate
 from coordinator.execution import Done, Execution
 from coordinator.pgwire.messages import Severity
+from coordinator.spilling import write_rows
 from coordinator.time_value import time_value
 from sql.catalog import ReadHold, Table
-from sql.catalog_objects import CatalogObject, IndexDefinition, SequenceDefinition
+from sql.catalog_objects import (
+    CatalogObject,
+    EnumDefinition,
+    IndexDefinition,
+    SequenceDefinition,
+    word_for,
+)
 from sql.definition_statements import ChangeObjects, CreateObject, CreateSequence, Redefinition
 from sql.errors import SqlError
 from sql.statements import (
@@ -108,6 +115,9 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
             return []
         case CreateObject(object=thing):
             oid, _ = await execution.services.coordination.new_table_id()
+            if isinstance(thing, EnumDefinition):
+                array, _ = await execution.services.coordination.new_table_id()
+                thing = replace(thing, array=array)
             return [PutObject(replace(thing, oid=oid))]
         case ChangeObjects():
             return await _objects(execution, statement)
@@ -205,11 +215,19 @@ async def _objects(execution: Execution, statement: ChangeObjects) -> list[Catal
         severity = Severity.WARNING if sqlstate[:2] in _WARNINGS else Severity.NOTICE
         execution.notice(SqlError(sqlstate, text, detail=detail), severity)
     changes: list[CatalogChange] = [PutTable(change.after) for change in statement.tables]
+    batches = await rewritten_all(execution, statement.rewritings)
+    changes += [PutTable(item.change.after) for item in statement.rewritings]
     changes += [RemoveTable(table) for table in statement.dropped_tables]
     changes += [RemoveObject(thing) for thing in statement.dropped]
     for thing in statement.objects:
         changes.append(PutObject(await _begun(execution, thing, statement.fresh)))
-    return changes + [PutComment(comment) for comment in statement.comments]
+    changes += [PutComment(comment) for comment in statement.comments]
+    if not batches:
+        return changes
+    _buffer(execution, changes)
+    for table, batch in batches:
+        await write_rows(execution, table, batch)
+    return []
 
 
 async def _begun(
@@ -322,19 +340,18 @@ async def _read_holds(
 def _dropped_schemas(execution: Execution, statement: DropSchema) -> list[CatalogChange]:
     for name in statement.missing:
         _skipping(execution, "00000", f'schema "{name}" does not exist')
-    if len(statement.tables) == 1:
-        _cascade(execution, f"drop cascades to table {_listed(statement.tables[0])}", None)
-    elif statement.tables:
-        detail = "\n".join(f"drop cascades to table {_listed(t)}" for t in statement.tables)
-        _cascade(execution, f"drop cascades to {len(statement.tables)} other objects", detail)
+    inside: list[tuple[str, Table | CatalogObject]] = [("table", t) for t in statement.tables]
+    inside += [(word_for(thing), thing) for thing in statement.objects]
+    inside.sort(key=lambda entry: entry[1].oid)
+    told = [f"drop cascades to {word} {thing.qualified}" for word, thing in inside]
+    if len(told) == 1:
+        _cascade(execution, told[0], None)
+    elif told:
+        _cascade(execution, f"drop cascades to {len(told)} other objects", "\n".join(told))
     tables: list[CatalogChange] = [PutTable(change.after) for change in statement.changed]
     tables += _dropped(execution, statement.tables)
     tables += [RemoveObject(thing) for thing in statement.objects]
     return tables + [RemoveSchema(name) for name in statement.names]
-
-
-def _listed(table: Table) -> str:
-    return f"{table.schema}.{table.name}"
 
 
 def _skipping(execution: Execution, sqlstate: str, message: str) -> None:

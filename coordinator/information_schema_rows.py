@@ -18,6 +18,7 @@ from coordinator.catalog_objects import (
 )
 from sql.binding import BindContext
 from sql.catalog import Column, ForeignKey, Key, Table
+from sql.enum_types import enum_of, is_enum
 from sql.system_catalogs import CATALOG_SCHEMAS, is_view, system_catalogs
 from sql.system_relations import SYSTEM_RELATIONS, SYSTEM_SCHEMA
 from sql.types import SqlType, Value, display
@@ -80,8 +81,7 @@ def _columns(context: BindContext) -> Iterator[Named]:
                 "is_nullable": _yes(not column.not_null),
                 "data_type": _data_type(column.type),
                 "udt_catalog": context.database,
-                "udt_schema": "pg_catalog",
-                "udt_name": column.type.name,
+                **_underlying(column.type),
                 "dtd_identifier": str(column_number(column, place)),
                 "is_self_referencing": "NO",
                 **_identity(context, column),
@@ -126,7 +126,19 @@ def _sequences(context: BindContext) -> Iterator[Named]:
 
 
 def _data_type(type_: SqlType) -> str:
-    return "ARRAY" if type_.element is not None else display(type_.bare())
+    if type_.element is not None:
+        return "ARRAY"
+    return "USER-DEFINED" if is_enum(type_.name) else display(type_.bare())
+
+
+def _underlying(type_: SqlType) -> dict[str, Value]:
+    """The type's own name."""
+    name = type_.name.removeprefix("_")
+    if not is_enum(name):
+        return {"udt_schema": "pg_catalog", "udt_name": type_.name}
+    enum = enum_of(name)
+    prefix = "_" if type_.element is not None else ""
+    return {"udt_schema": enum.schema, "udt_name": f"{prefix}{enum.name}"}
 
 
 def _measures(type_: SqlType) -> dict[str, Value]:

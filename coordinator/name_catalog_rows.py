@@ -12,6 +12,7 @@ from coordinator.catalog_objects import (
 )
 from coordinator.information_schema_rows import Named
 from coordinator.table_catalog_rows import all_tables, users_tables
+from coordinator.type_catalog_rows import all_types
 from sql.binding import BindContext
 from sql.catalog_oids import OWNER, index_oid, schema_oid
 from sql.system_catalogs import (
@@ -30,25 +31,24 @@ def _definitions(context: BindContext) -> Iterator[Named]:
         yield {"oid": view.oid, "part": 0, "definition": f" {view.text};"}
 
 
-def _type_names(_context: BindContext) -> Iterator[Named]:
-    for name, oid in OIDS.items():
-        type_ = SqlType(name)
-        base = type_.element or type_
+def _type_names(context: BindContext) -> Iterator[Named]:
+    for named in all_types(context):
+        is_array = named.type.element is not None
         yield {
-            "oid": oid,
-            "name": display(type_),
-            "base": base.name,
-            "plain": display(base),
-            "suffix": "[]" if type_.element is not None else "",
+            "oid": named.type.oid,
+            "name": named.shown,
+            "base": named.name.removeprefix("_") if is_array else named.name,
+            "plain": named.shown.removesuffix("[]"),
+            "suffix": "[]" if is_array else "",
         }
 
 
 def _visible(context: BindContext) -> Iterator[Named]:
-    """Whether a name without schema finds it; all types are found."""
+    """Whether a name without schema finds it; all of PostgreSQL's types are found."""
     for oid, _, _, visible in _relation_names(context):
         yield {"oid": oid, "visible": visible}
-    for oid in OIDS.values():
-        yield {"oid": oid, "visible": True}
+    for named in all_types(context):
+        yield {"oid": named.type.oid, "visible": named.visible}
 
 
 def _relation_names(context: BindContext) -> Iterator[tuple[int, str, str, bool]]:
@@ -91,8 +91,13 @@ def registered_names(context: BindContext) -> Iterator[tuple[str, int, str, str]
         text = quote_ident(name)
         qualified = f"{quote_ident(schema)}.{text}"
         yield "class", oid, text if visible else qualified, qualified
-    for name, oid in OIDS.items():
-        yield "type", oid, display(SqlType(name)), name
+    for named in all_types(context):
+        other = named.name
+        if named.schema != PG_CATALOG:
+            suffix = "[]" if named.type.element is not None else ""
+            plain = quote_ident(named.name.removeprefix("_") if suffix else named.name)
+            other = f"{quote_ident(named.schema)}.{plain}{suffix}"
+        yield "type", named.type.oid, named.shown, other
     for schema in (*CATALOG_SCHEMAS, SYSTEM_SCHEMA, *context.catalog.schemas):
         text = quote_ident(schema)
         yield "namespace", schema_oid(schema), text, text

@@ -10,8 +10,8 @@ from typing import Final, TypeAlias
 from pglast import ast
 from pglast.enums import FetchDirection
 
+from sql.bind_types import declared_by_name
 from sql.errors import not_supported
-from sql.names import type_of
 from sql.parse import Statement, parse
 from sql.syntax import Node, is_a
 from sql.types import SqlType, display
@@ -70,7 +70,7 @@ def named_statement(statement: Statement) -> Named | None:
     """What the statement is, if it is one of these."""
     node: Node = statement.node
     if is_a(node, ast.PrepareStmt):
-        declared = tuple(type_of(item) for item in node.argtypes or ())
+        declared = tuple(declared_by_name(item) for item in node.argtypes or ())
         return Preparation(node.name, declared, _inside(statement, node.query))
     if is_a(node, ast.ExecuteStmt):
         return Invocation(node.name, tuple(node.params or ()))

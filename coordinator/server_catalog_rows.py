@@ -1,4 +1,4 @@
-"""Rows of pg_catalog about types and the server itself.
+"""Rows of pg_catalog about the server itself.
 
 A row names the columns it has (W2 of `catalog_rows.py`).
 """
@@ -7,79 +7,28 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from coordinator.information_schema_rows import Named
+from coordinator.type_catalog_rows import opclass_oid
 from sql.binding import BindContext
 from sql.catalog_oids import OWNER, derived_oid, schema_oid
 from sql.system_catalogs import (
     PG_CATALOG,
 )
-from sql.types import CATEGORIES, OIDS, PREFERRED, SqlType, Value
+from sql.types import CATEGORIES, OIDS, SqlType
 
 HEAP: Final = 2
 BTREE: Final = 403
 METHODS: Final = {"btree": 403, "hash": 405, "gist": 783, "gin": 2742, "spgist": 4000, "brin": 3580}
-_CHAR: Final = 18
+_ANYENUM: Final = 3500
 _DEFAULT_COLLATION, _C_COLLATION = 100, 950
 DATABASE: Final = 5
 _TABLESPACE: Final = 1663
-_ALIGNED: Final = {1: "c", 2: "s", 4: "i", 8: "d"}
-
-
-def stored_as(type_: SqlType) -> dict[str, Value]:
-    """What pg_type and pg_attribute say about storing a type, by the ends of the names."""
-    size = type_.size
-    return {
-        "len": size,
-        "byval": size in _ALIGNED,
-        "align": _alignment(type_),
-        "storage": "m" if type_.name == "numeric" else "p" if size > 0 else "x",
-        "collation": collation_of(type_),
-    }
-
-
-def _alignment(type_: SqlType) -> str:
-    if type_.name in ("name", "uuid"):
-        return "c"
-    if type_.element is not None:
-        return "d" if _alignment(type_.element) == "d" else "i"
-    return _ALIGNED.get(min(type_.size, 8), "i")
-
-
-def collation_of(type_: SqlType) -> int:
-    """The oid of a type's collation; 0: it has none."""
-    name = (type_.element or type_).name
-    if name == "name":
-        return _C_COLLATION
-    return _DEFAULT_COLLATION if name in ("text", "varchar", "bpchar") else 0
-
-
-def _pg_type(_context: BindContext) -> Iterator[Named]:
-    for name, oid in OIDS.items():
-        type_ = SqlType(name)
-        kind = "p" if CATEGORIES.get(name) in ("P", "X") else "b"
-        element = _CHAR if name == "name" else OIDS.get(name[1:], 0) if name[0] == "_" else 0
-        yield {f"typ{end}": value for end, value in stored_as(type_).items()} | {
-            "oid": oid,
-            "typname": name,
-            "typnamespace": schema_oid(PG_CATALOG),
-            "typowner": OWNER,
-            "typtype": kind,
-            "typcategory": type_.category,
-            "typispreferred": name in PREFERRED,
-            "typisdefined": True,
-            "typdelim": ",",
-            "typelem": element,
-            "typarray": OIDS.get(f"_{name}", 0),
-            "typtypmod": -1,
-            "typinput": "array_in" if name[0] == "_" else f"{name}in",
-            "typoutput": "array_out" if name[0] == "_" else f"{name}out",
-        }
 
 
 def _pg_opclass(_context: BindContext) -> Iterator[Named]:
     for name, oid in OIDS.items():
         if CATEGORIES.get(name, "A") not in ("P", "X", "A"):
             yield {
-                "oid": derived_oid("opclass", name),
+                "oid": opclass_oid(SqlType(name)),
                 "opcmethod": BTREE,
                 "opcname": f"{name}_ops",
                 "opcnamespace": schema_oid(PG_CATALOG),
@@ -87,6 +36,15 @@ def _pg_opclass(_context: BindContext) -> Iterator[Named]:
                 "opcintype": oid,
                 "opcdefault": True,
             }
+    yield {
+        "oid": derived_oid("opclass", "enum"),
+        "opcmethod": BTREE,
+        "opcname": "enum_ops",
+        "opcnamespace": schema_oid(PG_CATALOG),
+        "opcowner": OWNER,
+        "opcintype": _ANYENUM,
+        "opcdefault": True,
+    }
 
 
 def _pg_am(_context: BindContext) -> Iterator[Named]:
@@ -172,6 +130,5 @@ SERVER_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
     "pg_roles": _pg_roles,
     "pg_settings": _pg_settings,
     "pg_tablespace": _pg_tablespace,
-    "pg_type": _pg_type,
     "pg_user": _pg_user,
 }

@@ -6,9 +6,11 @@ from typing import Final
 from coordinator import session_errors as wrong
 from coordinator.pgwire.messages import Bind
 from coordinator.pgwire.values import decode_value
+from sql.bind_types import unresolved
 from sql.errors import SqlError, not_supported
 from sql.types import NAMES_BY_OID, SqlType, Value, plain_type
 
+_FIRST_USER_OID: Final = 16_384
 _UNSPECIFIED: Final = frozenset({0, 705})
 """No type, and `unknown`: to be found by the binder."""
 
@@ -23,7 +25,9 @@ def _declared(oid: int) -> SqlType | None:
         return None
     name = NAMES_BY_OID.get(oid)
     if name is None:
-        raise not_supported(f"a parameter of the type with OID {oid}")
+        if oid < _FIRST_USER_OID:
+            raise not_supported(f"a parameter of the type with OID {oid}")
+        return unresolved(oid)
     return plain_type(name)
 
 

@@ -191,7 +191,7 @@ class StatementRunner:
         )
 
     def _argument(self, query: Statement) -> Value:
-        bound = self._bind(query, _NO_CATALOG, ()).bound
+        bound = self._bind(query, self._services.coordination.newest_catalog, ()).bound
         assert isinstance(bound, Query), "a SELECT is bound to a query"
         if bound.tables or not self._services.in_process.can_run(bound.plan):
             raise not_supported("this expression in EXECUTE")

@@ -22,7 +22,8 @@ from coordinator.catalog_objects import (
     views,
 )
 from coordinator.information_schema_rows import Named
-from coordinator.server_catalog_rows import BTREE, HEAP, METHODS, collation_of, stored_as
+from coordinator.server_catalog_rows import BTREE, HEAP, METHODS
+from coordinator.type_catalog_rows import collation_of, opclass_oid, stored_as
 from sql.binding import BindContext
 from sql.catalog import Catalog, Key, Table
 from sql.catalog_objects import IndexDefinition, SequenceDefinition
@@ -265,7 +266,7 @@ def _pg_index(context: BindContext) -> Iterator[Named]:
                 "indislive": True,
                 "indkey": key_numbers(table, key),
                 "indcollation": tuple(map(collation_of, types)),
-                "indclass": tuple(derived_oid("opclass", type_.name) for type_ in types),
+                "indclass": tuple(opclass_oid(type_) for type_ in types),
                 "indoption": (0,) * count,
             }
 
@@ -291,9 +292,7 @@ def _plain_index(table: Table, index: IndexDefinition) -> Named:
         "indislive": True,
         "indkey": tuple(numbers.get(name, 0) for name in (*index.elements, *index.include)),
         "indcollation": tuple(0 if type_ is None else collation_of(type_) for type_ in found),
-        "indclass": tuple(
-            0 if type_ is None else derived_oid("opclass", type_.name) for type_ in found
-        ),
+        "indclass": tuple(0 if type_ is None else opclass_oid(type_) for type_ in found),
         "indoption": tuple(flags),
         "indexprs": None
         if None not in found

@@ -20,6 +20,7 @@ from sql.bind_copy import copy
 from sql.bind_create_as import create_table_as, select_into
 from sql.bind_deferral import set_constraints
 from sql.bind_definitions import create_schema, create_table, drop
+from sql.bind_enums import alter_enum, create_enum
 from sql.bind_expressions import expression
 from sql.bind_indexes import create_index
 from sql.bind_insert import insert
@@ -43,6 +44,7 @@ from sql.bind_session_calls import check_acting
 from sql.bind_supplied import numbered
 from sql.bind_time import time_expression
 from sql.bind_truncate import truncate
+from sql.bind_types import as_now
 from sql.bind_update import delete, update
 from sql.bind_views import create_view
 from sql.binding import BindContext, Binding
@@ -145,7 +147,9 @@ def _prepared(
     context: BindContext,
     parameters: Sequence[SqlType | None],
 ) -> Prepared:
-    binding = Binding(context, expression, bind_query, list(parameters))
+    binding = Binding(
+        context, expression, bind_query, [as_now(context, type_) for type_ in parameters]
+    )
     bound = _bound(binding, node, statement)
     types = binding.parameter_types()
     if binding.supplied:
@@ -285,10 +289,8 @@ _STATEMENTS: Final[dict[type, str]] = {
     ast.CreateFunctionStmt: "CREATE FUNCTION",
     ast.CreateDomainStmt: "CREATE DOMAIN",
     ast.AlterDomainStmt: "ALTER DOMAIN",
-    ast.CreateEnumStmt: "CREATE TYPE",
-    ast.CompositeTypeStmt: "CREATE TYPE",
-    ast.CreateRangeStmt: "CREATE TYPE",
-    ast.AlterEnumStmt: "ALTER TYPE",
+    ast.CompositeTypeStmt: "a composite type",
+    ast.CreateRangeStmt: "a range type",
     ast.CreateTrigStmt: "CREATE TRIGGER",
     ast.CreateEventTrigStmt: "CREATE EVENT TRIGGER",
     ast.CreateTableSpaceStmt: "CREATE TABLESPACE",
@@ -335,6 +337,8 @@ _BINDERS: Final[dict[type, Binder]] = {
     ast.CreateSeqStmt: create_sequence,
     ast.IndexStmt: create_index,
     ast.ViewStmt: create_view,
+    ast.CreateEnumStmt: create_enum,
+    ast.AlterEnumStmt: alter_enum,
     ast.AlterSeqStmt: alter_sequence,
     ast.DropStmt: drop,
     ast.CommentStmt: comment,

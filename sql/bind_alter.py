@@ -11,23 +11,25 @@ from sql.bind_alter_columns import alter_columns, check_column_name
 from sql.bind_checks import constraint_names
 from sql.bind_comments import constraint_renamed, schema_renamed
 from sql.bind_definitions import check_schema_name
+from sql.bind_enums import move_type, rename_type
 from sql.bind_from import find_view
 from sql.bind_sequence_definitions import renamed_sequence
 from sql.binding import Binding
 from sql.catalog import Table
-from sql.catalog_objects import CatalogObject
+from sql.catalog_objects import TYPE, CatalogObject
 from sql.definition_statements import ChangeObjects, Redefinition
 from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema, undefined_table
 from sql.look_up import (
     SYSTEM_SCHEMAS,
     check_database,
     look_up,
+    refuse_renamed,
     refuse_system_change,
     relation_exists,
     schema_exists,
 )
 from sql.statements import AlterTable
-from sql.syntax import Node
+from sql.syntax import Node, strings
 from sql.table_changes import index_with_name, with_name
 
 
@@ -52,6 +54,8 @@ def rename(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
             return _rename_column(binding, node)
         case ObjectType.OBJECT_TABCONSTRAINT:
             return _rename_constraint(binding, node)
+        case ObjectType.OBJECT_TYPE:
+            return rename_type(binding, strings(node.object), node.newname)
         case kind:
             what = kind.name.removeprefix("OBJECT_").replace("_", " ")
             raise not_supported(f"RENAME of {what}", None)
@@ -62,8 +66,9 @@ def _rename_table(binding: Binding, node: Node) -> AlterTable:
     if table is None:
         return AlterTable(missing=node.relation.relname)
     name: str = node.newname
-    if look_up(binding, name, schema=table.schema) is not None:
+    if relation_exists(binding, table.schema, name):
         raise duplicate_table(name)
+    refuse_renamed(binding, table.schema, name)
     return AlterTable((_redefined(table, name=name),))
 
 
@@ -79,6 +84,9 @@ def _rename_schema(binding: Binding, node: Node) -> AlterTable:
     catalog = binding.context.catalog
     tables = (table for table in catalog.tables.values() if table.schema == old)
     things = [thing for thing in catalog.objects.values() if thing.schema == old]
+    for thing in things:
+        if thing.space == TYPE:
+            raise not_supported(f'renaming a schema with the type "{thing.name}" in it')
     return AlterTable(
         tuple(_redefined(table, schema=new) for table in tables),
         new_schema=new,
@@ -93,8 +101,10 @@ def _moved(thing: CatalogObject, schema: str) -> CatalogObject:
     return replace(thing, schema=schema, version=thing.version + 1)
 
 
-def set_schema(binding: Binding, node: Node) -> AlterTable:
-    """ALTER TABLE .. SET SCHEMA."""
+def set_schema(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
+    """ALTER TABLE and ALTER TYPE .. SET SCHEMA."""
+    if node.objectType == ObjectType.OBJECT_TYPE:
+        return move_type(binding, strings(node.object), node.newschema)
     if node.objectType != ObjectType.OBJECT_TABLE:
         what = node.objectType.name.removeprefix("OBJECT_").replace("_", " ")
         raise not_supported(f"SET SCHEMA of {what}", None)
@@ -108,7 +118,8 @@ def set_schema(binding: Binding, node: Node) -> AlterTable:
         raise undefined_schema(schema)
     if schema == table.schema:
         return AlterTable()
-    if look_up(binding, table.name, schema=schema) is not None:
+    refuse_renamed(binding, schema, table.name)
+    if relation_exists(binding, schema, table.name):
         message = f'relation "{table.name}" already exists in schema "{schema}"'
         raise SqlError("42P07", message)
     catalog = binding.context.catalog
@@ -141,6 +152,7 @@ def _rename_view(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
         raise undefined_table(node.relation.relname)
     if relation_exists(binding, view.schema, node.newname):
         raise duplicate_table(node.newname)
+    refuse_renamed(binding, view.schema, node.newname)
     renamed = replace(view, name=node.newname, version=view.version + 1)
     return ChangeObjects("ALTER VIEW", objects=(renamed,))
 

@@ -5,17 +5,17 @@ from dataclasses import replace
 from sql.altering import Altering
 from sql.bind_columns import refuse_type
 from sql.bind_from import table_item
+from sql.bind_types import type_named
 from sql.catalog import Column
 from sql.catalog_objects import INT_BOUNDS
 from sql.coerce import ASSIGNMENT, coerce, stored
 from sql.column_expressions import bound_check, bound_default, check_scope, expression_of
 from sql.errors import SqlError, mismatch, not_supported
-from sql.names import type_of
 from sql.plan import Const, Expr
 from sql.scope import Scope
 from sql.syntax import Node, at
 from sql.table_changes import names_in, with_definition, with_other_values
-from sql.types import SqlType, display
+from sql.types import SqlType, display, quoted_name
 
 
 def alter_type(work: Altering, command: Node) -> None:
@@ -31,7 +31,7 @@ def alter_type(work: Altering, command: Node) -> None:
             raise SqlError("0A000", message, detail=detail)
     if node.collClause is not None:
         raise not_supported("COLLATE", at(node.collClause.location))
-    type_ = type_of(node.typeName)
+    type_ = type_named(work.binding, node.typeName)
     refuse_type(node, type_)
     if column.identity or column.generated is not None or column.sequence:
         _refuse_typed(column, type_, node)
@@ -78,7 +78,7 @@ def _converted(
     shown = display(SqlType(type_.name))
     if using is None:
         message = f'column "{column.name}" cannot be cast automatically to type {shown}'
-        hint = f'You might need to specify "USING {_quoted(column.name)}::{display(type_)}".'
+        hint = f'You might need to specify "USING {quoted_name(column.name)}::{display(type_)}".'
     else:
         message = (
             f'result of USING clause for column "{column.name}" cannot be cast automatically '
@@ -86,11 +86,6 @@ def _converted(
         )
         hint = "You might need to add an explicit cast."
     raise mismatch(message, hint=hint)
-
-
-def _quoted(name: str) -> str:
-    plain = name.isidentifier() and name == name.lower()
-    return name if plain else '"' + name.replace('"', '""') + '"'
 
 
 def _with_default_of(work: Altering, column: Column, type_: SqlType) -> Column:

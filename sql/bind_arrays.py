@@ -33,7 +33,18 @@ from sql.overloads import Ambiguous, choose_operator
 from sql.plan import AnyAll, BoolOp, Call, Const, Expr, InList, Logical, Param
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a, location, position
-from sql.types import BOOL, INT4, JSONB, OIDS, TEXT, SqlType, Value, array_of, display, plain_type
+from sql.types import (
+    BOOL,
+    INT4,
+    JSONB,
+    TEXT,
+    SqlType,
+    Value,
+    array_of,
+    display,
+    is_type,
+    plain_type,
+)
 
 _END: Final = 2**31 - 1
 """The upper bound of a slice that has none."""
@@ -49,7 +60,7 @@ def array_constructor(binding: Binding, scope: Scope, node: Node) -> Expr:
     exprs = _items(binding, scope, nodes)
     chosen = select_common_type(exprs, nodes, "ARRAY")
     assert chosen is not None, "with `what` a mismatch raises"
-    if f"_{chosen.name}" not in OIDS:
+    if not is_type(f"_{chosen.name}"):
         raise _no_array_type(chosen, at(node.location))
     items, element = as_common_type(binding, exprs, nodes, chosen, "ARRAY")
     return built(items, array_of(element))
@@ -175,7 +186,7 @@ def any_all(binding: Binding, name: str, left: Expr, array: Expr, node: Node) ->
     if choice.result != "bool":
         message = "op ANY/ALL (array) requires operator to yield boolean"
         raise SqlError("42809", message, place)
-    if f"_{choice.args[1]}" not in OIDS:
+    if not is_type(f"_{choice.args[1]}"):
         raise _no_array_type(SqlType(choice.args[1]), place)
     left = implicit(binding, left, node.lexpr, plain_type(choice.args[0]))
     array = implicit(binding, array, node.rexpr, array_of(plain_type(choice.args[1])))

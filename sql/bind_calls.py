@@ -21,9 +21,14 @@ from sql.overloads import Ambiguous, Choice, Undetermined, choose_function, choo
 from sql.plan import Call, Const, Expr
 from sql.stand_ins import stand_in
 from sql.syntax import Node, at
-from sql.types import CATEGORIES, OIDS, TEXT, SqlType, array_of, display, plain_type
+from sql.types import OIDS, TEXT, SqlType, array_of, category, display, plain_type
 
 TYPES: Final = {name: plain_type(name) for name in OIDS}
+
+
+def type_called(name: str) -> SqlType:
+    """The type of that name, one that users define too."""
+    return TYPES.get(name) or plain_type(name)
 
 
 def operator(
@@ -46,7 +51,7 @@ def operator(
         shown = operator_signature(name, exprs)
         if postgresql.has_operator(name, types):
             raise not_supported(f"the operator {shown}", at(place))
-        raise undefined_function(shown, at(place), operator=True)
+        raise undefined_function(shown, at(place), operator=True, prefix=len(exprs) == 1)
     return applied(binding, choice, exprs, nodes)
 
 
@@ -86,7 +91,7 @@ def converted(
             literal = isinstance(expr, Const) and expr.type.name == "unknown"
             args.append(implicit(binding, expr, node, TEXT) if literal else expr)
         else:
-            args.append(implicit(binding, expr, node, TYPES[want]))
+            args.append(implicit(binding, expr, node, type_called(want)))
     return tuple(args)
 
 
@@ -96,7 +101,7 @@ def polymorphic_shapes(
     """The arguments and the result of a row with pseudo-types: numerics get one shape, and an
     element or an array keeps the modifier that all arguments have.
     """
-    row, type_ = choice.function, TYPES[choice.result]
+    row, type_ = choice.function, type_called(choice.result)
     declared = [*row.args, *[row.args[-1]] * (len(args) - len(row.args))] if row.args else []
     alike = [
         index
@@ -182,7 +187,7 @@ def cast_by_name(
         return None
     source = exprs[0].type.category
     # Text is not parsed by a function call; everything else has its function in pg_proc.
-    if source == "S" and CATEGORIES[name] != "S":
+    if source == "S" and category(name) != "S":
         return None
     return coerce(binding, exprs[0], nodes[0], TYPES[name], EXPLICIT)
 

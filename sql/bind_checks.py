@@ -68,7 +68,7 @@ def _check(binding: Binding, table: Table, check: CheckNode, taken: Collection[s
         # Of the columns that a table's constraint uses, one alone gives it its name.
         column = check.column or (used_columns[0] if len(used_columns) == 1 else "")
         name = _free_name(table.name, column, taken)
-    return Check(name, unqualified(text_of(node.raw_expr)))
+    return Check(name, unqualified(text_of(binding, node.raw_expr)))
 
 
 def _free_name(table: str, column: str, taken: Collection[str]) -> str:

@@ -14,12 +14,12 @@ from sql.bind_deferral import When, timed
 from sql.bind_foreign_keys import ForeignNode
 from sql.bind_keys import KEY_KINDS, KeyNode, joined_name, relation_names
 from sql.bind_sequences import plain_nextval, sequence_of
+from sql.bind_types import type_named
 from sql.binding import Binding
 from sql.catalog import Column
 from sql.catalog_objects import INT_BOUNDS, SequenceDefinition
-from sql.column_expressions import defined_default, text_of
+from sql.column_expressions import defined_default
 from sql.errors import SqlError, not_supported
-from sql.names import type_of
 from sql.syntax import Node, at, strings
 from sql.types import INT2, INT4, INT8, REGISTERED, SqlType
 
@@ -61,7 +61,7 @@ class _Making:
 def column_of(binding: Binding, node: Node, found: Parts) -> Column:
     """A column; what stands at it is added to `found`."""
     serial = _serial(node.typeName)
-    type_ = type_of(node.typeName) if serial is None else serial
+    type_ = type_named(binding, node.typeName) if serial is None else serial
     refuse_type(node, type_)
     for used, what in ((node.compression, "COMPRESSION"), (node.storage_name, "STORAGE")):
         if used:
@@ -207,11 +207,6 @@ def column_default(binding: Binding, column: Column, node: Node) -> Column:
     if sequence is not None and column.type.name in INT_BOUNDS:
         return replace(bare, has_default=True, sequence=sequence.oid)
     return defined_default(binding, bare, node)
-
-
-def generated_text(node: Node) -> str:
-    """The text of a generated column's expression."""
-    return text_of(node)
 
 
 def _last_null(node: Node) -> Node:

@@ -20,7 +20,14 @@ from sql.bind_keys import KEY_KINDS, KeyNode, bind_keys
 from sql.bind_like import Copied, like, with_copied
 from sql.binding import Binding
 from sql.catalog import SYSTEM_TIMELINE, Column, ForeignKey, Table
-from sql.catalog_objects import CatalogObject, IndexDefinition, SequenceDefinition, ViewDefinition
+from sql.catalog_objects import (
+    CatalogObject,
+    EnumDefinition,
+    IndexDefinition,
+    SequenceDefinition,
+    ViewDefinition,
+    word_for,
+)
 from sql.definition_statements import ChangeObjects
 from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema
 from sql.interval_input import parse_interval
@@ -29,6 +36,7 @@ from sql.look_up import (
     check_database,
     look_up,
     refuse_system_change,
+    refuse_type_name,
     relation_exists,
     schema_exists,
 )
@@ -62,6 +70,8 @@ def create_table(
     exists = relation_exists(binding, schema, relation.relname)
     if exists and not node.if_not_exists:
         raise duplicate_table(relation.relname)
+    if not exists:
+        refuse_type_name(binding, schema, relation.relname)
     columns = list(columns)
     parts, copied = Parts(schema, relation.relname), Copied()
     for element in node.tableElts or ():
@@ -235,6 +245,10 @@ def drop(binding: Binding, node: Node) -> DropTable | DropSchema | ChangeObjects
             from sql.bind_indexes import drop_indexes
 
             return drop_indexes(binding, node)
+        case ObjectType.OBJECT_TYPE:
+            from sql.bind_enums import drop_types
+
+            return drop_types(binding, node)
         case ObjectType.OBJECT_SEQUENCE:
             from sql.bind_sequence_definitions import drop_sequences
 
@@ -339,7 +353,7 @@ def _drop_schemas(binding: Binding, node: Node) -> DropSchema:
     if (tables or objects) and node.behavior != DropBehavior.DROP_CASCADE:
         shown = ", ".join(names)
         inside: list[tuple[str, Table | CatalogObject]] = [("table", table) for table in tables]
-        inside += [(thing.kind, thing) for thing in objects]
+        inside += [(word_for(thing), thing) for thing in objects]
         inside.sort(key=lambda entry: entry[1].oid)
         visible = binding.context.search_path
         detail = "\n".join(
@@ -366,5 +380,5 @@ def _stands_alone(thing: CatalogObject, tables: Collection[int]) -> bool:
             return owner not in tables
         case IndexDefinition(table=table):
             return table not in tables
-        case ViewDefinition():
+        case ViewDefinition() | EnumDefinition():
             return True

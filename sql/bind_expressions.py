@@ -20,6 +20,7 @@ from sql.bind_functions import function_call
 from sql.bind_grouping_sets import grouping_call
 from sql.bind_operators import case_condition, joined, operator_expression
 from sql.bind_subqueries import negated_subquery, subquery
+from sql.bind_types import type_named
 from sql.binding import Binding
 from sql.coerce import (
     EXPLICIT,
@@ -32,7 +33,6 @@ from sql.coerce import (
 from sql.errors import SqlError, not_supported
 from sql.functions import cast
 from sql.interval_fields import interval_constant
-from sql.names import type_of
 from sql.plan import (
     BoolOp,
     Call,
@@ -192,7 +192,7 @@ def _cast(binding: Binding, scope: Scope, node: Node) -> Expr:
     interval = interval_constant(node.arg, node.typeName)
     if interval is not None:
         return interval
-    target = type_of(node.typeName)
+    target = type_named(binding, node.typeName)
     built = cast_constructor(binding, scope, node.arg, target)
     if built is not None:
         return built

@@ -46,7 +46,7 @@ def with_generated(binding: Binding, table: Table, nodes: Mapping[str, Node]) ->
                 detail = "A generated column cannot reference another generated column."
                 raise SqlError("42P17", message, position(node), detail=detail)
         _check(binding, table, column, node)
-        made.append(replace(column, generated=unqualified(text_of(node))))
+        made.append(replace(column, generated=unqualified(text_of(binding, node))))
     return tuple(made)
 
 

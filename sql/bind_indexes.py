@@ -89,7 +89,7 @@ def _elements(
             if table.column(element.name) is None:
                 message = f'column "{element.name}" does not exist'
                 raise SqlError("42703", message)
-            texts.append(text_of(ast.ColumnRef(fields=(ast.String(sval=element.name),))))
+            texts.append(text_of(binding, ast.ColumnRef(fields=(ast.String(sval=element.name),))))
         else:
             texts.append(_expression(binding, table, element.expr))
         words = []
@@ -108,7 +108,7 @@ def _expression(binding: Binding, table: Table, node: Node) -> str:
     _, scope = check_scope(binding, table)
     scope.clause = "index expressions"
     binding.expression(scope, node)
-    return unqualified(text_of(node))
+    return unqualified(text_of(binding, node))
 
 
 def _unique(binding: Binding, table: Table, node: Node, name: str) -> AlterTable:

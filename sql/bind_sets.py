@@ -12,7 +12,14 @@ from typing import Final
 
 from pglast import ast
 
-from sql.bind_calls import TYPES, converted, find_function, numeric_call, polymorphic_shapes
+from sql.bind_calls import (
+    TYPES,
+    converted,
+    find_function,
+    numeric_call,
+    polymorphic_shapes,
+    type_called,
+)
 from sql.binding import Binding
 from sql.coerce import implicit, zone_arguments
 from sql.errors import SqlError, not_supported
@@ -131,7 +138,7 @@ def _elements(
     if choice.function.rewrite is not None:
         return _unnested(stand_in(binding, choice.function.rewrite, args))
     zone = zone_arguments(binding, choice.function)
-    return _unnested(Call(choice.function, (*args, *zone), TYPES[choice.result]))
+    return _unnested(Call(choice.function, (*args, *zone), type_called(choice.result)))
 
 
 def _unnested(array: Expr) -> SetCall:
@@ -148,7 +155,7 @@ def _pairs(binding: Binding, scope: Scope, node: Node) -> tuple[SetCall, SetCall
     choice = find_function(name, exprs, name, node.location)
     args = converted(binding, choice, exprs, nodes)
     keys = Call(function_by_id(f"{name}_keys({choice.args[0]})"), args, TYPES["_text"])
-    return _unnested(keys), _unnested(Call(choice.function, args, TYPES[choice.result]))
+    return _unnested(keys), _unnested(Call(choice.function, args, type_called(choice.result)))
 
 
 # --- FROM --------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from sql.errors import SqlError, not_supported
 from sql.plan import Call, ColumnRef, Expr, Plan, Project, Subquery, SubqueryKind
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a
-from sql.types import BOOL, OIDS, array_of, display
+from sql.types import BOOL, array_of, display, is_type
 
 if TYPE_CHECKING:
     from sql.bind_queries import SelectResult
@@ -77,7 +77,7 @@ def _array(binding: Binding, scope: Scope, node: Node) -> Expr:
     assert isinstance(found, Subquery), "a scalar subquery"
     if found.type.element is not None:
         raise several_dimensions().at(at(node.location))
-    if f"_{found.type.name}" not in OIDS:
+    if not is_type(f"_{found.type.name}"):
         shown = display(found.type.bare())
         message = f"could not find array type for data type {shown}"
         raise SqlError("42704", message, at(node.location))

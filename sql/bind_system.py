@@ -21,7 +21,7 @@ def system_call(
 
 
 def _typeof(_binding: Binding, exprs: Sequence[Expr], _nodes: Sequence[Node]) -> Expr:
-    return Const(OIDS[exprs[0].type.name], SqlType("regtype"))
+    return Const(exprs[0].type.oid, SqlType("regtype"))
 
 
 def _schemas(binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node]) -> Expr:

@@ -21,10 +21,10 @@ from sql.bind_definitions import creation_schema
 from sql.binding import Binding
 from sql.catalog import Catalog, LookUp, Table
 from sql.catalog_objects import ViewDefinition
-from sql.column_expressions import parts
+from sql.column_expressions import parts, with_schemas
 from sql.definition_statements import ChangeObjects, CreateObject
 from sql.errors import SqlError, duplicate_table, not_supported
-from sql.look_up import relation_exists
+from sql.look_up import refuse_type_name, relation_exists
 from sql.plan import ColumnRef, Expr, Plan, PlanColumn, RelationId
 from sql.scope import Item
 from sql.syntax import Node, at, is_a, strings
@@ -110,13 +110,14 @@ def create_view(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
         0,
         schema,
         relation.relname,
-        _text(node.query),
+        _text(binding, node.query),
         names,
         tuple((schema_ or "", name, *found) for (schema_, name), found in recorded.items()),
         _columns_used(binding, pruned(result.plan)),
     )
     known = binding.context.catalog.relation(schema, relation.relname)
     if not relation_exists(binding, schema, relation.relname):
+        refuse_type_name(binding, schema, relation.relname)
         return CreateObject(made, "CREATE VIEW")
     if not node.replace:
         raise duplicate_table(relation.relname)
@@ -133,7 +134,7 @@ def create_view(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
     return ChangeObjects("CREATE VIEW", objects=(made,))
 
 
-def _text(query: Node) -> str:
+def _text(binding: Binding, query: Node) -> str:
     text = str(RawStream()(query))
     try:
         same = _tree(text) == query
@@ -141,7 +142,7 @@ def _text(query: Node) -> str:
         same = False
     if not same:
         raise not_supported("keeping this query in a view")
-    return text
+    return with_schemas(binding, text, _tree)
 
 
 def _names(node: Node, found: list[str]) -> tuple[str, ...]:

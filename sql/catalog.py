@@ -10,7 +10,9 @@ from typing import Final
 
 from sql.catalog_objects import (
     RELATION,
+    TYPE,
     CatalogObject,
+    EnumDefinition,
     IndexDefinition,
     SequenceDefinition,
     Subject,
@@ -208,6 +210,15 @@ class Catalog:
         """All views."""
         return (o for o in self.objects.values() if isinstance(o, ViewDefinition))
 
+    def enums(self) -> Iterator[EnumDefinition]:
+        """All enums."""
+        return (o for o in self.objects.values() if isinstance(o, EnumDefinition))
+
+    def type_named(self, schema: str, name: str) -> EnumDefinition | None:
+        """A type that users have made, by its name."""
+        found = self.objects.get((TYPE, schema, name)) if self.objects else None
+        return found if isinstance(found, EnumDefinition) else None
+
     def indexes(self, oid: int) -> Iterator[IndexDefinition]:
         """The indexes of a table that are no constraints."""
         for found in self.objects.values():
@@ -238,12 +249,19 @@ class Catalog:
 class LookUp:
     """What a name was found to be: a table's oid, or None for missing.
 
-    `name` None: the schema itself, 0 if it exists; with no schema either: see WHOLE_CATALOG.
+    `name` None: the schema itself, 0 if it exists; with no schema either: see WHOLE_CATALOG. A type
+    is its oid and version, since what it means changes with its definition: `state_of`.
     """
 
     schema: str
     name: str | None
     oid: int | None
+    space: str = RELATION
+
+
+def state_of(found: EnumDefinition | None) -> int | None:
+    """What a look-up of a type's name rests on."""
+    return None if found is None else found.oid + (found.version << 32)
 
 
 WHOLE_CATALOG: Final = LookUp("", None, None)

@@ -8,6 +8,9 @@ INVARIANTS
 from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias
 
+from sql.enum_types import EnumType
+from sql.types import SqlType
+
 RELATION: Final = "relation"
 TYPE: Final = "type"
 
@@ -126,10 +129,42 @@ class Comment:
     text: str | None
 
 
-CatalogObject: TypeAlias = SequenceDefinition | IndexDefinition | ViewDefinition
+@dataclass(frozen=True, slots=True)
+class EnumDefinition:
+    """CREATE TYPE .. AS ENUM. `array`: the oid of its array type."""
+
+    kind: ClassVar[str] = "enum"
+    space: ClassVar[str] = TYPE
+
+    oid: int
+    schema: str
+    name: str
+    labels: tuple[str, ...] = ()
+    array: int = 0
+    version: int = 0
+
+    @property
+    def qualified(self) -> str:
+        """Schema and name, for messages."""
+        return f"{self.schema}.{self.name}"
+
+    @property
+    def type(self) -> SqlType:
+        """The type that columns of it have now."""
+        enum = EnumType(self.oid, self.array, self.schema, self.name, self.labels)
+        return SqlType(enum.type_name)
+
+
+CatalogObject: TypeAlias = SequenceDefinition | IndexDefinition | ViewDefinition | EnumDefinition
 
 KINDS: Final[dict[str, type[CatalogObject]]] = {
     SequenceDefinition.kind: SequenceDefinition,
     IndexDefinition.kind: IndexDefinition,
     ViewDefinition.kind: ViewDefinition,
+    EnumDefinition.kind: EnumDefinition,
 }
+
+
+def word_for(thing: CatalogObject) -> str:
+    """What messages call such an object."""
+    return "type" if thing.space == TYPE else thing.kind

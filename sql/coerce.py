@@ -27,6 +27,7 @@ from pglast import ast
 from sql import numeric
 from sql.arrays import converting_row
 from sql.binding import Binding
+from sql.enum_types import is_enum, kept_as
 from sql.errors import SqlError, mismatch
 from sql.functions import CastContext, Function, cast, function_by_id
 from sql.plan import Call, Case, Coalesce, ColumnRef, Const, Expr, Extreme, Param
@@ -34,7 +35,7 @@ from sql.registered import registered, shown_type
 from sql.stand_ins import stand_in
 from sql.syntax import Node, at, is_a, location, position
 from sql.text_input import apply_typmod, parse_text
-from sql.types import CATEGORIES, PREFERRED, REGISTERED, TEXT, SqlType, Value, display, plain_type
+from sql.types import PREFERRED, REGISTERED, TEXT, SqlType, Value, category, display, plain_type
 
 IMPLICIT: Final = CastContext.IMPLICIT
 ASSIGNMENT: Final = CastContext.ASSIGNMENT
@@ -47,6 +48,7 @@ _POLYMORPHIC: Final = frozenset(
     }
 )  # fmt: skip
 _INTEGERS: Final = {"int2": 1 << 15, "int4": 1 << 31, "int8": 1 << 63}
+_TEXTS: Final = frozenset({"text", "varchar"})
 _WIDE: Final = Context(prec=80)
 _ADJUSTED_MAX: Final = 200
 
@@ -56,6 +58,8 @@ def can_coerce(source: str, target: str, context: CastContext) -> bool:
     """Whether a value of one type may become another in that context."""
     if source in (target, "unknown") or target in _POLYMORPHIC:
         return True
+    if target == "anyenum":
+        return is_enum(source)
     if source.startswith("_") and target.startswith("_"):
         return can_coerce(source[1:], target[1:], context)
     row = cast(source, target)
@@ -194,7 +198,7 @@ def _folded(value: Value, source: str, target: SqlType) -> Const | None:
         if name in _INTEGERS:
             whole = int(value.quantize(Decimal(1), ROUND_HALF_UP, _WIDE))
             return Const(whole, target) if _in_range(whole, name) else None
-    if isinstance(value, str) and name in ("text", "varchar") and source in ("text", "varchar"):
+    if isinstance(value, str) and name in _TEXTS and kept_as(source) in _TEXTS:
         return Const(value, target)
     return None
 
@@ -365,7 +369,7 @@ def select_common_type(
             continue
         if chosen.name == "unknown":
             chosen = type_
-        elif CATEGORIES[type_.name] != CATEGORIES[chosen.name]:
+        elif category(type_.name) != category(chosen.name):
             if what is None:
                 return None
             names = f"{_bare(chosen)} and {_bare(type_)}"

@@ -7,8 +7,8 @@ INVARIANTS
   X1  the text of an expression parses to the very tree that the user wrote; what our printer
       cannot write so is refused.
   X2  errors of a kept expression carry no position: it stands in no text that the client has sent.
-  X3  a name in an expression is a column of its table, or PostgreSQL's own: nothing of it depends
-      on the search path of who writes a row.
+  X3  a name in an expression is a column of its table, PostgreSQL's own, or that of a type with its
+      schema: nothing of it depends on the search path of who writes a row.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +20,7 @@ from pglast import ast, parser
 from pglast.stream import RawStream
 
 from sql.bind_from import scan, table_item
+from sql.bind_types import user_type
 from sql.binding import SUPPLIED_BASE, Binding, Supplied
 from sql.catalog import Check, Column, LookUp, Table
 from sql.catalog_objects import SequenceDefinition
@@ -38,8 +39,8 @@ NEW_ROWS = "new"
 # --- text --------------------------------------------------------------------------------------
 
 
-def text_of(node: Node) -> str:
-    """An expression as SQL text (X1)."""
+def text_of(binding: Binding, node: Node) -> str:
+    """An expression as SQL text (X1, X3)."""
     text = str(RawStream()(node))
     try:
         same = expression_of(text) == node
@@ -47,12 +48,30 @@ def text_of(node: Node) -> str:
         same = False
     if not same:
         raise unsupported("keeping this expression", node)
-    return text
+    return with_schemas(binding, text, _tree)
+
+
+def with_schemas(binding: Binding, text: str, parse: Callable[[str], Node]) -> str:
+    """A text to be kept, the types of users that it names with their schemas (X3). `parse` makes a
+    tree that is nobody else's.
+    """
+    tree, changed = parse(text), False
+    for part in parts(tree):
+        if is_a(part, ast.TypeName) and len(part.names) == 1:
+            found = user_type(binding, part)
+            if found is not None:
+                part.names = (ast.String(sval=found.schema), ast.String(sval=found.name))
+                changed = True
+    return str(RawStream()(tree)) if changed else text
 
 
 @lru_cache(maxsize=2_000)
 def expression_of(text: str) -> Node:
     """The tree of a text that `text_of` has made."""
+    return _tree(text)
+
+
+def _tree(text: str) -> Node:
     try:
         (tree,) = parser.parse_sql(f"SELECT {text}")
     except parser.ParseError as error:
@@ -154,7 +173,7 @@ def defined_default(binding: Binding, column: Column, node: Node) -> Column:
     if isinstance(expr, Const) and not moving:
         value = _as_written(node, expr.value)
         return replace(column, has_default=True, default=value, expression=None)
-    return replace(column, has_default=True, default=None, expression=text_of(node))
+    return replace(column, has_default=True, default=None, expression=text_of(binding, node))
 
 
 def _as_written(node: Node, value: Value) -> Value:

@@ -16,6 +16,14 @@ class Redefinition:
 
 
 @dataclass(frozen=True, slots=True)
+class Rewriting:
+    """A table before and after, and the plan of its rows: who they are, then their new values."""
+
+    change: Redefinition
+    rows: Plan
+
+
+@dataclass(frozen=True, slots=True)
 class CreateSequence:
     """The session gives it its oid and state. `exists`: IF NOT EXISTS found one; notice only."""
 
@@ -46,6 +54,7 @@ class ChangeObjects:
     fresh: frozenset[int] = frozenset()
     notices: tuple[tuple[str, str, str | None], ...] = ()
     comments: tuple[Comment, ...] = ()
+    rewritings: tuple[Rewriting, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

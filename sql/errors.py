@@ -53,14 +53,23 @@ def undefined_column(
 
 
 def undefined_function(
-    signature: str, position: int | None = None, *, operator: bool = False
+    signature: str,
+    position: int | None = None,
+    *,
+    operator: bool = False,
+    prefix: bool = False,
 ) -> SqlError:
-    """42883; `signature` like `foo(integer)` or `text + integer`."""
+    """42883; `signature` like `foo(integer)`, `text + integer` or, `prefix`, `- text`."""
     if operator:
         hint = (
             "No operator matches the given name and argument types. "
             "You might need to add explicit type casts."
         )
+        if prefix:
+            hint = (
+                "No operator matches the given name and argument type. "
+                "You might need to add an explicit type cast."
+            )
         return SqlError("42883", f"operator does not exist: {signature}", position, hint=hint)
     hint = (
         "No function matches the given name and argument types. "

@@ -31,6 +31,7 @@ _TITLES: Final = {
     "registered.txt": "Oids as names (regclass, regtype ..)",
     "system.txt": "The system",
     "session.txt": "The session: in the list of a SELECT without FROM",
+    "enums.txt": "Enums",
 }
 _HEAD: Final = """\
 # Functions, operators, aggregates and casts

@@ -42,6 +42,8 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
+from sql.enum_types import is_enum
+
 
 class FunctionKind(StrEnum):
     """What a row is."""
@@ -112,6 +114,10 @@ def cast(source: str, target: str) -> Function | None:
     modifier.
     """
     by_id = _table().by_id
+    if is_enum(source) or is_enum(target):
+        # Enums share rows.
+        sides = ["enum" if is_enum(side) else side for side in (source, target)]
+        return by_id.get(f"{sides[0]}::{sides[1]}")
     row = by_id.get(f"{source}::{target}")
     if row is None and (source.startswith("_") or target.startswith("_")):
         # Arrays share rows, which do to every element what the elements' own row does.
@@ -141,6 +147,7 @@ FILES: Final = (
     "operators.txt", "functions.txt", "aggregates.txt", "windows.txt", "sets.txt", "casts.txt",
     "arrays.txt", "patterns.txt", "texts.txt", "formats.txt", "mathematics.txt", "statistics.txt",
     "json.txt", "times.txt", "catalog_functions.txt", "registered.txt", "system.txt", "session.txt",
+    "enums.txt",
 )  # fmt: skip
 _TEMPLATE: Final = re.compile(r" (spark|duckdb|rewrite|): ")
 _DIRECTORY: Final = Path(__file__).parent / "data"

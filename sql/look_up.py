@@ -15,8 +15,14 @@ INVARIANTS
 from typing import Final, TypeAlias
 
 from sql.binding import Binding
-from sql.catalog import WHOLE_CATALOG, Catalog, Key, LookUp, Table
-from sql.catalog_objects import CatalogObject, SequenceDefinition
+from sql.catalog import WHOLE_CATALOG, Catalog, Key, LookUp, Table, state_of
+from sql.catalog_objects import (
+    TYPE,
+    CatalogObject,
+    EnumDefinition,
+    SequenceDefinition,
+    ViewDefinition,
+)
 from sql.errors import SqlError
 from sql.syntax import Node, at
 from sql.system_catalogs import INFORMATION_SCHEMA, PG_CATALOG, system_catalog
@@ -104,6 +110,42 @@ def relation_exists(binding: Binding, schema: str, name: str) -> bool:
     oid = table.oid if table is not None else None if thing is None else thing.oid
     binding.look_ups.add(LookUp(schema, name, oid))
     return oid is not None
+
+
+def look_up_type(binding: Binding, name: str, *, schema: str | None) -> EnumDefinition | None:
+    """The type of that name that users have made, or None; the statement rests on the answer."""
+    for candidate in binding.context.search_path if schema is None else (schema,):
+        found = binding.context.catalog.type_named(candidate, name)
+        binding.look_ups.add(LookUp(candidate, name, state_of(found), TYPE))
+        if found is not None:
+            return found
+    return None
+
+
+def row_type_exists(binding: Binding, schema: str, name: str) -> bool:
+    """Whether a type is called so, or a relation whose rows are of a type so called."""
+    relation = binding.context.catalog.relation(schema, name)
+    found = look_up_type(binding, name, schema=schema)
+    taken = relation_exists(binding, schema, name) and (
+        relation is None or isinstance(relation, ViewDefinition)
+    )
+    return taken or found is not None
+
+
+def refuse_type_name(binding: Binding, schema: str, name: str) -> None:
+    """42710 for a table or view that is called like a type: its rows would have that type."""
+    if look_up_type(binding, name, schema=schema) is not None:
+        hint = (
+            "A relation has an associated type of the same name, so you must use a name that "
+            "doesn't conflict with any existing type."
+        )
+        raise SqlError("42710", f'type "{name}" already exists', hint=hint)
+
+
+def refuse_renamed(binding: Binding, schema: str, name: str) -> None:
+    """The same for one that is to be called so."""
+    if look_up_type(binding, name, schema=schema) is not None:
+        raise SqlError("42710", f'type "{name}" already exists')
 
 
 def schema_exists(binding: Binding, name: str) -> bool:

@@ -88,6 +88,11 @@ _LENGTH_MAX: Final = 10_485_760
 _PLAIN: Final = {name: plain_type(name) for name in OIDS if name not in ("unknown", "void")}
 
 
+def is_builtin(name: str) -> bool:
+    """Whether PostgreSQL itself has a type of that name, whether we do or not."""
+    return name in _PLAIN or name in _FOREIGN or name in ("unknown", "void")
+
+
 def type_of(node: Node) -> SqlType:
     """The type that a TypeName means. Raises 42704, 42601, 22023, 0A000."""
     if node.arrayBounds:

@@ -11,9 +11,9 @@ from typing import Final, TypeAlias
 
 from sql.coerce import IMPLICIT, can_coerce
 from sql.functions import Function, functions, operators
-from sql.types import CATEGORIES, PREFERRED
+from sql.types import PREFERRED, category
 
-_SAME: Final = frozenset({"anyelement", "anynonarray", "anyarray"})
+_SAME: Final = frozenset({"anyelement", "anynonarray", "anyarray", "anyenum"})
 """These stand for one type in a call; the others for the common type of their arguments."""
 _ARRAYS: Final = frozenset({"anyarray", "anycompatiblearray"})
 _NO_ARRAYS: Final = frozenset({"anynonarray", "anycompatiblenonarray"})
@@ -131,7 +131,7 @@ def _preferred_matches(row: Function, args: tuple[str, ...], known: list[int]) -
     wanted = _expanded(row, len(args))
     return sum(
         wanted[index] == args[index]
-        or (wanted[index] in PREFERRED and CATEGORIES[wanted[index]] == CATEGORIES[args[index]])
+        or (wanted[index] in PREFERRED and category(wanted[index]) == category(args[index]))
         for index in known
     )
 
@@ -169,7 +169,7 @@ def _by_category(rows: list[Function], args: tuple[str, ...]) -> list[Function]:
 
 
 def _category(name: str) -> str:
-    return "P" if name in _PSEUDO else CATEGORIES[name]
+    return "P" if name in _PSEUDO else category(name)
 
 
 def _settled(row: Function, args: tuple[str, ...]) -> Choice:
@@ -218,6 +218,8 @@ def polymorphic_elements(wanted: Sequence[str], args: Sequence[str]) -> _Element
         if element is None:
             return None
         elements[same] = element
+    if "anyenum" in wanted and elements[True] is None:
+        return None  # A literal says nothing of its enum.
     # There are no arrays of arrays.
     nested = any((element or "").startswith("_") for element in elements.values())
     return None if nested and any(want in _ARRAYS | _NO_ARRAYS for want in wanted) else elements
@@ -229,7 +231,7 @@ def _common(known: str | None, arg: str, *, same: bool) -> str | None:
         return arg
     if same:
         return None
-    if CATEGORIES[known] != CATEGORIES[arg]:
+    if category(known) != category(arg):
         return None
     if (
         known not in PREFERRED

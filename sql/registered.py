@@ -12,17 +12,17 @@ from typing import Final
 
 from pglast import ast, parser
 
+from sql.bind_types import type_named
 from sql.binding import Binding
 from sql.catalog import WHOLE_CATALOG, Table
 from sql.catalog_oids import OWNER, index_oid, schema_oid
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.look_up import look_up, schema_exists
-from sql.names import type_of
 from sql.plan import Const
 from sql.syntax import Node, is_a
 from sql.system_catalogs import CATALOG_SCHEMAS
 from sql.system_relations import SYSTEM_SCHEMA
-from sql.types import NAMES_BY_OID, OIDS, SqlType, display
+from sql.types import NAMES_BY_OID, SqlType, display
 
 _OID_MAX: Final = (1 << 32) - 1
 _PART: Final = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\s."]+))\s*(\.|$)')
@@ -40,7 +40,7 @@ def registered(binding: Binding, text: str, type_: SqlType, place: int | None) -
         case "regclass":
             return Const(_relation(binding, text, place), type_)
         case "regtype":
-            return Const(_type(text, place), type_)
+            return Const(_type(binding, text, place), type_)
         case "regnamespace":
             return Const(_namespace(binding, text, place), type_)
         case "regrole":
@@ -104,7 +104,7 @@ def _other(binding: Binding, name: str, schema: str | None) -> int | None:
     return None
 
 
-def _type(text: str, place: int | None) -> int:
+def _type(binding: Binding, text: str, place: int | None) -> int:
     try:
         (tree,) = parser.parse_sql(f"select null::{text}")
     except parser.ParseError:
@@ -116,7 +116,7 @@ def _type(text: str, place: int | None) -> int:
     # Its place would be that within the literal.
     cast.typeName.location = -1
     try:
-        return OIDS[type_of(cast.typeName).name]
+        return type_named(binding, cast.typeName).oid
     except SqlError as error:
         raise error.at(place) from None
 

@@ -33,9 +33,9 @@ FILLED: Final = frozenset(
         f"{PG_CATALOG}.{name}"
         for name in (
             "pg_am", "pg_attrdef", "pg_attribute", "pg_class", "pg_collation", "pg_constraint",
-            "pg_database", "pg_description", "pg_index", "pg_indexes", "pg_namespace", "pg_opclass",
-            "pg_rewrite", "pg_roles", "pg_sequence", "pg_settings", "pg_shdescription",
-            "pg_tables", "pg_tablespace", "pg_type", "pg_user", "pg_views",
+            "pg_database", "pg_description", "pg_enum", "pg_index", "pg_indexes", "pg_namespace",
+            "pg_opclass", "pg_rewrite", "pg_roles", "pg_sequence", "pg_settings",
+            "pg_shdescription", "pg_tables", "pg_tablespace", "pg_type", "pg_user", "pg_views",
         )
     }
     | {
@@ -55,7 +55,7 @@ EMPTY: Final = frozenset(
             "pg_extension", "pg_foreign_data_wrapper", "pg_foreign_server", "pg_foreign_table",
             "pg_inherits", "pg_init_privs", "pg_largeobject_metadata", "pg_matviews",
             "pg_partitioned_table", "pg_policies", "pg_policy", "pg_publication",
-            "pg_publication_namespace", "pg_publication_rel", "pg_publication_tables",
+            "pg_publication_namespace", "pg_publication_rel", "pg_publication_tables", "pg_range",
             "pg_replication_slots", "pg_rules", "pg_seclabel", "pg_shseclabel",
             "pg_statistic_ext", "pg_stats_ext", "pg_subscription", "pg_transform", "pg_trigger",
             "pg_user_mapping", "pg_user_mappings",

@@ -23,6 +23,7 @@ from typing import Final
 from sql.array_text import parse_array
 from sql.clock_input import parse_time
 from sql.datetime_input import parse_date, parse_timestamp, parse_timestamptz
+from sql.enum_types import EnumType, enum_of, is_enum
 from sql.errors import SqlError, invalid_text, not_supported
 from sql.interval_input import parse_interval
 from sql.json_text import parse_json, parse_jsonb
@@ -39,10 +40,20 @@ def parse_text(type_name: str, text: str, *, timezone: str = "UTC") -> Value:
         return parse_timestamptz(text, timezone=timezone)
     if type_name.startswith("_"):
         return parse_array(text, partial(parse_text, type_name[1:], timezone=timezone))
+    if is_enum(type_name):
+        return label_of(enum_of(type_name), text)
     parser = _PARSERS.get(type_name)
     if parser is None:
         raise not_supported(f"input of type {DISPLAY_NAMES.get(type_name, type_name)}")
     return parser(text)
+
+
+def label_of(enum: EnumType, text: str) -> str:
+    """A text as a label of an enum (enum_in)."""
+    if text not in enum.labels:
+        shown = display(SqlType(enum.type_name))
+        raise SqlError("22P02", f'invalid input value for enum {shown}: "{text}"')
+    return text
 
 
 # ---------------------------------------------------------------- bool

@@ -16,6 +16,7 @@ from typing import Final
 
 from sql.array_text import format_array
 from sql.dates import MICROS_PER_SECOND, civil_from_days
+from sql.enum_types import kept_as
 from sql.errors import SqlError
 from sql.timezones import find_zone, offset_at_utc
 from sql.types import REGISTERED, Interval, SqlType, Value
@@ -42,7 +43,7 @@ def format_text(value: Value, type_: SqlType, *, timezone: str = "UTC") -> str:
             assert isinstance(value, tuple), "an array is a tuple"
             return format_array(value, lambda item: format_text(item, element, timezone=timezone))
         case _:
-            return _FORMATTERS[type_.name](value)
+            return _FORMATTERS[kept_as(type_.name)](value)
 
 
 def _format_bool(value: Value) -> str:

@@ -10,6 +10,7 @@
     bytea                 bytes                                  binary
     uuid                  str, canonical lower case              string
     json                  str, as it was written                 string
+    enums                 str, the label (sql/enum_types.py)     string
     jsonb                 str, canonical (sql/json_text.py)      string
     date                  int, days since 1970-01-01             date32
     time                  int, microseconds since midnight       int64
@@ -32,9 +33,12 @@ INVARIANTS
   Y4  a value of a reg type is an oid everywhere; only a result shows its name.
 """
 
+import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final, TypeAlias
+
+from sql.enum_types import enum_of, is_enum
 
 NUMERIC_PRECISION_MAX: Final = 38
 NUMERIC_SCALE_DEFAULT: Final = 18
@@ -67,17 +71,21 @@ class SqlType:
     @property
     def oid(self) -> int:
         """pg_type.oid."""
-        return OIDS[self.name]
+        known = OIDS.get(self.name)
+        if known is not None:
+            return known
+        element = self.element
+        return enum_of(self.name).oid if element is None else enum_of(element.name).array
 
     @property
     def size(self) -> int:
         """pg_type.typlen; -1 for variable length."""
-        return SIZES.get(self.name, -1)
+        return _ENUM_SIZE if is_enum(self.name) else SIZES.get(self.name, -1)
 
     @property
     def category(self) -> str:
         """pg_type.typcategory."""
-        return CATEGORIES[self.name]
+        return category(self.name)
 
     @property
     def length(self) -> int | None:
@@ -121,6 +129,22 @@ CATEGORIES: Final[dict[str, str]] = {
     "date": "D", "timestamp": "D", "timestamptz": "D", "interval": "T", "numeric": "N", "uuid": "U",
     "void": "P", "json": "U", "jsonb": "U", "time": "D",
 } | {name: "A" for name in OIDS if name.startswith("_")}  # fmt: skip
+_ENUM_SIZE: Final = 4
+
+
+def category(name: str) -> str:
+    """pg_type.typcategory of the type of that name."""
+    known = CATEGORIES.get(name)
+    if known is not None:
+        return known
+    return "A" if name.startswith("_") else "E"
+
+
+def is_type(name: str) -> bool:
+    """Whether a type is called so, an array type by its underline."""
+    return name in OIDS or is_enum(name.removeprefix("_"))
+
+
 REGISTERED: Final = ("regclass", "regtype", "regnamespace", "regrole", "regproc")
 """Oids that are shown as the names of what they are (Y4)."""
 SIZES.update(dict.fromkeys(REGISTERED, 4))
@@ -194,9 +218,22 @@ def display(type_: SqlType) -> str:
     """The type as format_type() writes it, e.g. `character varying(10)`; used in messages."""
     if (element := type_.element) is not None:
         return f"{display(element)}[]"
+    if is_enum(type_.name):
+        return _user_name(enum_of(type_.name).schema, enum_of(type_.name).name)
     name = DISPLAY_NAMES.get(type_.name, type_.name)
     if type_.length is not None:
         return f"{name}({type_.length})"
     if type_.name == "numeric" and type_.typmod >= 4:
         return f"{name}({type_.precision},{type_.scale})"
     return name
+
+
+def _user_name(schema: str, name: str) -> str:
+    """As format_type() has it for who has the usual search path."""
+    return quoted_name(name) if schema == "public" else f"{quoted_name(schema)}.{quoted_name(name)}"
+
+
+def quoted_name(name: str) -> str:
+    """In double quotes if it needs them (quote_identifier, but for keywords)."""
+    plain = re.fullmatch("[a-z_][a-z0-9_]*", name) is not None
+    return name if plain else '"' + name.replace('"', '""') + '"'

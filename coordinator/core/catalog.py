@@ -9,6 +9,8 @@ INVARIANTS
       changes nothing. Oids and shards are never used twice.
   K3  the stash holds the changes themselves; replaying them in key order gives the versions again.
   K4  of what is older than since, the stash holds no more than makes the catalog of that time.
+  K5  a column's type is defined: an enum as it is defined now. Whoever changes or drops it changes
+      all columns of it in the same step; what was bound to another definition is stale.
 """
 
 import bisect
@@ -32,8 +34,16 @@ from coordinator.core.messages import (
     RemoveTimeline,
 )
 from coordinator.core.remarks import forget, is_there, put_comment
-from sql.catalog import WHOLE_CATALOG, Catalog, LookUp, ReadHold, Table, Timeline
-from sql.catalog_objects import RELATION, CatalogObject, Comment, ViewDefinition
+from sql.catalog import WHOLE_CATALOG, Catalog, LookUp, ReadHold, Table, Timeline, state_of
+from sql.catalog_objects import (
+    RELATION,
+    TYPE,
+    CatalogObject,
+    Comment,
+    EnumDefinition,
+    ViewDefinition,
+)
+from sql.enum_types import enum_of, is_enum
 from storage.stash import Delete, Put, Write
 from storage.types import Timestamp
 
@@ -63,12 +73,15 @@ def apply_changes(
             case PutTable(table=table):
                 if (RELATION, table.schema, table.name) in objects:
                     raise Stale(f'relation "{table.name}" already exists')
+                if (TYPE, table.schema, table.name) in objects:
+                    raise Stale(f'type "{table.name}" already exists')
                 _put_table(tables, schemas, timelines, table, replayed=replayed)
             case PutObject(object=thing):
                 if thing.schema not in schemas:
                     raise Stale(f'schema "{thing.schema}" was changed by a concurrent transaction')
                 if thing.space == RELATION and (thing.schema, thing.name) in tables:
                     raise Stale(f'relation "{thing.name}" already exists')
+                _check_row_type(tables, objects, thing)
                 _put_object(objects, thing, replayed=replayed)
             case RemoveObject(object=thing):
                 _remove_object(objects, thing)
@@ -91,10 +104,30 @@ def apply_changes(
     return Catalog(version, frozenset(schemas), tables, timelines, holds, objects, comments)
 
 
+def _check_row_type(
+    tables: Mapping[tuple[str, str], Table],
+    objects: Mapping[tuple[str, str, str], CatalogObject],
+    thing: CatalogObject,
+) -> None:
+    """A type has no name that a table or view has, whose rows are of a type so called."""
+    if thing.space == TYPE:
+        other = objects.get((RELATION, thing.schema, thing.name))
+        if (thing.schema, thing.name) in tables or isinstance(other, ViewDefinition):
+            raise Stale(f'type "{thing.name}" already exists')
+    elif isinstance(thing, ViewDefinition) and (TYPE, thing.schema, thing.name) in objects:
+        raise Stale(f'type "{thing.name}" already exists')
+
+
 def _check_references(
     tables: Mapping[tuple[str, str], Table], objects: Mapping[tuple[str, str, str], CatalogObject]
 ) -> None:
-    """Whatever is referred to is there."""
+    """Whatever is referred to is there (K5)."""
+    types = {thing.type.name for thing in objects.values() if isinstance(thing, EnumDefinition)}
+    for table in tables.values():
+        for column in table.columns:
+            name = column.type.name.removeprefix("_")
+            if is_enum(name) and name not in types:
+                raise Stale(f'type "{enum_of(name).name}" was changed by a concurrent transaction')
     views = [thing for thing in objects.values() if isinstance(thing, ViewDefinition)]
     if views:
         there = {table.oid for table in tables.values()} | {o.oid for o in objects.values()}
@@ -223,6 +256,8 @@ def resolve(catalog: Catalog, name: LookUp) -> int | None:
         return catalog.version
     if name.name is None:
         return 0 if name.schema in catalog.schemas else None
+    if name.space == TYPE:
+        return state_of(catalog.type_named(name.schema, name.name))
     table = catalog.tables.get((name.schema, name.name))
     if table is None:
         thing = catalog.relation(name.schema, name.name)

@@ -12,6 +12,7 @@ from typing import Final
 import pyarrow as pa
 
 from coordinator.pgwire.kernels import Column, column_of, decimal_scale, listed
+from sql.enum_types import kept_as
 from sql.types import (
     NUMERIC_PRECISION_MAX,
     NUMERIC_SCALE_DEFAULT,
@@ -45,7 +46,7 @@ def arrow_type(type_: SqlType) -> pa.DataType:
         return pa.decimal128(precision, scale)
     if (element := type_.element) is not None:
         return pa.list_(arrow_type(element))
-    return _TYPES[type_.name]
+    return _TYPES[kept_as(type_.name)]
 
 
 def normalized(column: Column, type_: SqlType) -> Column:

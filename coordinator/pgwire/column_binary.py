@@ -26,6 +26,7 @@ from coordinator.pgwire.kernels import (
 )
 from coordinator.pgwire.messages import BINARY_FORMAT
 from coordinator.pgwire.values import DAYS_OF_2000, MICROS_OF_2000, encode_value
+from sql.enum_types import kept_as
 from sql.types import SqlType
 
 BinaryColumn = Callable[[Column], Cells]
@@ -54,7 +55,7 @@ def binary_column(type_: SqlType) -> BinaryColumn:
     if type_.name == _PADDED and type_.length is not None:
         width = type_.length
         return lambda column: variable(right_padded(column, width), valid_mask(column))
-    if type_.name in _STRINGS or type_.name == _PADDED:
+    if kept_as(type_.name) in _STRINGS or type_.name == _PADDED:
         return lambda column: variable(column, valid_mask(column))
     if type_.name == "uuid":
         return _uuids

@@ -40,6 +40,7 @@ from coordinator.pgwire.kernels import (
     with_nulls_of,
 )
 from sql.dates import MICROS_PER_DAY, MICROS_PER_SECOND, days_from_civil
+from sql.enum_types import kept_as
 from sql.errors import SqlError
 from sql.text_output import format_offset, format_text
 from sql.timezones import find_zone, offset_at_utc
@@ -77,7 +78,9 @@ def text_column(type_: SqlType, timezone: str) -> TextColumn:
         case "timestamp":
             return lambda column: _timestamp_text(column, type_)
         case _:
-            return _PLAIN.get(type_.name, lambda column: _python_text(column, type_, timezone))
+            return _PLAIN.get(
+                kept_as(type_.name), lambda column: _python_text(column, type_, timezone)
+            )
 
 
 def _python_text(column: Column, type_: SqlType, timezone: str = "UTC") -> Column:

@@ -28,6 +28,7 @@ from coordinator.pgwire.kernels import (
     right_trimmed,
     text_lengths,
 )
+from sql.enum_types import is_enum
 from sql.text_input import NAME_BYTES_MAX, apply_typmod, parse_text
 from sql.types import SqlType, Value
 
@@ -37,7 +38,7 @@ ParseColumn = Callable[[Column], Column]
 
 def column_parser(type_: SqlType, timezone: str) -> ParseColumn:
     """How the texts of a column are read."""
-    fast = _FAST.get(type_.name)
+    fast = _labels if is_enum(type_.name) else _FAST.get(type_.name)
     if fast is None:
         return lambda texts: _one_by_one(texts, type_, timezone)
     is_utc = timezone.upper() == "UTC"
@@ -174,6 +175,15 @@ def _strings(texts: Column, type_: SqlType) -> Column | None:
     if length is not None and (text_lengths(texts) > length).any():
         return None
     return right_trimmed(texts, " ") if type_.name == "bpchar" else texts
+
+
+def _labels(texts: Column, type_: SqlType) -> Column | None:
+    """Every spelling is looked at once."""
+    spelled = texts.dictionary_encode()
+    assert isinstance(spelled, pa.DictionaryArray), "encoding makes a dictionary"
+    for text in listed(spelled.dictionary):
+        parse_text(type_.name, str(text))
+    return texts
 
 
 def _names(texts: Column, _: SqlType) -> Column | None:

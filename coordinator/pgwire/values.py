@@ -23,8 +23,9 @@ from coordinator.pgwire.encoding import decode_text
 from coordinator.pgwire.messages import TEXT_FORMAT
 from sql.dates import MICROS_PER_DAY, days_from_civil
 from sql.datetime_input import DATE_DAYS_MAX, TIMESTAMP_MICROS_END
+from sql.enum_types import enum_of, is_enum, kept_as
 from sql.errors import SqlError, not_supported
-from sql.text_input import NAME_BYTES_MAX, apply_typmod, parse_text
+from sql.text_input import NAME_BYTES_MAX, apply_typmod, label_of, parse_text
 from sql.text_output import format_text
 from sql.types import DISPLAY_NAMES, Interval, SqlType, Value
 
@@ -54,6 +55,8 @@ def decode_value(data: bytes, type_: SqlType, code: int, *, timezone: str = "UTC
 def _decode_binary(data: bytes, type_: SqlType) -> Value:
     if (element := type_.element) is not None:
         return decode_array(data, element, partial(_decode_binary, type_=element))
+    if is_enum(type_.name):
+        return label_of(enum_of(type_.name), decode_text(data))
     decoder = _BINARY_DECODERS.get(type_.name)
     if decoder is None:
         raise not_supported(f"binary input of type {DISPLAY_NAMES.get(type_.name, type_.name)}")
@@ -64,7 +67,7 @@ def encode_value(value: Value, type_: SqlType, code: int, *, timezone: str = "UT
     """The bytes of a value that is not NULL, in text (0) or binary (1)."""
     if code == TEXT_FORMAT:
         return format_text(value, type_, timezone=timezone).encode()
-    if type_.name in _STRINGS:
+    if kept_as(type_.name) in _STRINGS:
         return format_text(value, type_).encode()
     if type_.name == "numeric":
         assert isinstance(value, Decimal), "numeric is a Decimal"

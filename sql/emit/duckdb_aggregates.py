@@ -14,7 +14,9 @@ from sql.emit.duckdb_calls import call_of, reference_over
 from sql.emit.duckdb_expressions import described
 from sql.emit.duckdb_numbers import quotient
 from sql.emit.duckdb_types import duckdb_type, error, unsupported
+from sql.emit.enums import extreme_of, place
 from sql.emit.scope import Scope
+from sql.enum_types import is_enum
 from sql.plan import Aggregate, SortKey
 from sql.types import NUMERIC, computed_numeric, display
 
@@ -174,6 +176,10 @@ def _any_value(call: Aggregate, scope: Scope, parts: _Parts) -> str:
     return _with(f"any_value({x})", parts)
 
 
+def _enum_extreme(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+    return f"{extreme_of(call, scope, ('arg_min', 'arg_max'))}{parts.filter}"
+
+
 def order_by(keys: Sequence[SortKey], scope: Scope) -> str:
     """ORDER BY keys with their NULL order."""
     return ", ".join(_sort_key(key, scope) for key in keys)
@@ -182,7 +188,11 @@ def order_by(keys: Sequence[SortKey], scope: Scope) -> str:
 def _sort_key(key: SortKey, scope: Scope) -> str:
     direction = "desc" if key.descending else "asc"
     nulls = "first" if key.nulls_first else "last"
-    return f"{scope.key(key.expr, 'ordering by')} {direction} nulls {nulls}"
+    if is_enum(key.expr.type.name):
+        text = place(scope.emit(key.expr), key.expr.type, scope)
+    else:
+        text = scope.key(key.expr, "ordering by")
+    return f"{text} {direction} nulls {nulls}"
 
 
 _SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, _Parts], str]]] = {
@@ -193,6 +203,7 @@ _SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, _Parts], str]]] = {
     "average": _average,
     "json_agg": _json_agg,
     "deviation": _deviation,
+    "enum_extreme": _enum_extreme,
     "float_total": _float_total,
     "lists": _lists,
     "reference": _reference,

@@ -12,7 +12,9 @@ from typing import Final
 from sql.arrays import compared_element, converted_element, element_type
 from sql.emit.duckdb_calls import call_of, reference, reference_over
 from sql.emit.duckdb_types import array, duckdb_type, interval_key
+from sql.emit.enums import known_span
 from sql.emit.scope import Scope
+from sql.enum_types import is_enum
 from sql.plan import AnyAll, Call, Expr
 from sql.types import BYTEA, SqlType, Value
 
@@ -58,8 +60,8 @@ def native(type_: SqlType) -> bool:
 
 
 def key(text: str, type_: SqlType, scope: Scope) -> str | None:
-    """What DuckDB has to compare instead of a value."""
-    if native(type_):
+    """What DuckDB has to compare instead of a value, to see whether it is equal."""
+    if native(type_) or is_enum(type_.name):
         return text
     if type_.name == "interval":
         return interval_key(text)
@@ -142,8 +144,13 @@ def _string_to_array(call: Call, scope: Scope) -> str:
     return f"case when {x} = '' then {empty} else string_split({x}, {by}) end"
 
 
+def _enum_span(call: Call, scope: Scope) -> str:
+    return known_span(call, scope) or reference(call, scope)
+
+
 SPECIALS: Final[dict[str, Callable[[Call, Scope], str]]] = {
     "array": _function,
+    "enum_span": _enum_span,
     "array_compare": _compare,
     "array_items": _items,
     "array_map": _map,

@@ -12,10 +12,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from sql.emit import duckdb_arrays, duckdb_floats, duckdb_numbers, duckdb_text, duckdb_times
+from sql.emit import duckdb_arrays, duckdb_floats, duckdb_numbers, duckdb_text, duckdb_times, enums
 from sql.emit.duckdb_calls import reference
 from sql.emit.duckdb_types import duckdb_type, error, unsupported
 from sql.emit.scope import DEPTH_MAX, TEXT_MAX, Scope, too_complex
+from sql.enum_types import is_enum, kept_as
 from sql.functions import Function, FunctionKind
 from sql.plan import (
     AnyAll,
@@ -43,6 +44,9 @@ Special = Callable[[Call, Scope], str]
 
 SPECIALS: Final[dict[str, Special]] = {
     "reference": reference,
+    "enum_bound": enums.bound,
+    "enum_compare": enums.compared,
+    "enum_range": enums.spanned,
     **duckdb_arrays.SPECIALS,
     **duckdb_floats.SPECIALS,
     **duckdb_numbers.SPECIALS,
@@ -94,6 +98,8 @@ def _expression(expr: Expr, scope: Scope) -> str:
             return _typed(f"case {whens} else {scope.emit(expr.otherwise)} end", expr.type)
         case Coalesce():
             return f"coalesce({_list(expr.args, scope)})"
+        case Extreme() if is_enum(expr.type.name):
+            return _typed(enums.extreme(expr, scope), expr.type)
         case Extreme():
             _comparable(expr.type)
             return f"{'greatest' if expr.greatest else 'least'}({_list(expr.args, scope)})"
@@ -118,7 +124,9 @@ def _list(exprs: Sequence[Expr], scope: Scope) -> str:
 
 
 def _typed(text: str, type_: SqlType) -> str:
-    return f"({text})" if type_.name in _CLOSED else f"cast({text} as {duckdb_type(type_)})"
+    return (
+        f"({text})" if kept_as(type_.name) in _CLOSED else f"cast({text} as {duckdb_type(type_)})"
+    )
 
 
 def _logical(expr: Logical, scope: Scope) -> str:
@@ -162,7 +170,8 @@ def _subquery(expr: Subquery, scope: Scope) -> str:
             return f"exists ({query})"
         case SubqueryKind.IN | SubqueryKind.NOT_IN:
             for arg in expr.args:
-                _comparable(arg.type)
+                if not is_enum(arg.type.name):
+                    _comparable(arg.type)
             if len(expr.args) == 1 and not free_columns(expr.plan):
                 return f"({scope.emit(expr.args[0])} {expr.kind.value} ({query}))"
             return _membership(expr, scope, query)

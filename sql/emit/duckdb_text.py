@@ -10,10 +10,12 @@ from typing import Final
 
 from sql.emit.duckdb_calls import reference, reference_over
 from sql.emit.duckdb_types import duckdb_type, error
+from sql.emit.enums import labels
 from sql.emit.null_counts import null_count
 from sql.emit.patterns import parse_like, re2_regex
 from sql.emit.regex_calls import DUCKDB, native_regex
 from sql.emit.scope import Scope
+from sql.enum_types import is_enum
 from sql.errors import SqlError
 from sql.plan import Call, Expr
 from sql.regex import Flags, parse_regex
@@ -42,6 +44,8 @@ def _plain_text(expr: Expr, scope: Scope) -> str | None:
     x, type_ = scope.emit(expr), expr.type
     match type_.name:
         case "text" | "varchar" | "bpchar" | "name" | "unknown" | "uuid":
+            return x
+        case name if is_enum(name):
             return x
         case "bool" | "int2" | "int4" | "int8" | "oid":
             return f"cast({x} as varchar)"
@@ -216,6 +220,12 @@ def _parse_bool(call: Call, scope: Scope) -> str:
     )
 
 
+def _parse_enum(call: Call, scope: Scope) -> str:
+    x = scope.emit(call.args[0])
+    other = reference_over(call, [x], scope)
+    return f"case when list_contains({labels(call.type, scope)}, {x}) then {x} else {other} end"
+
+
 def _encode(call: Call, scope: Scope) -> str:
     if scope.statement.known(call.args[1]) == ("hex",):
         return f"lower(hex({scope.emit(call.args[0])}))"
@@ -238,5 +248,6 @@ SPECIALS: Final = {
     "parse_date": _parse_date,
     "parse_timestamp": _parse_timestamp,
     "parse_uuid": _parse_uuid,
+    "parse_enum": _parse_enum,
     "encode": _encode,
 }

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final
 
+from sql.enum_types import kept_as
 from sql.errors import SqlError, not_supported
 from sql.types import REGISTERED, Interval, SqlType, Value
 
@@ -40,7 +41,7 @@ def duckdb_type(type_: SqlType) -> str:
         return f"decimal({type_.precision},{type_.scale})"
     if (element := type_.element) is not None:
         return f"{duckdb_type(element)}[]"
-    return _NAMES[type_.name]
+    return _NAMES[kept_as(type_.name)]
 
 
 def literal(value: Value, type_: SqlType) -> str:

@@ -9,12 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sql.emit.enums import extreme_of, place
 from sql.emit.scope import Scope
 from sql.emit.spark_arrays import native, ordered
 from sql.emit.spark_expressions import described
 from sql.emit.spark_types import error, interval_key, spark_type, unsupported
+from sql.enum_types import is_enum
 from sql.plan import Aggregate, SortKey
-from sql.types import NUMERIC
+from sql.types import NUMERIC, display
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ def aggregate(call: Aggregate, scope: Scope, over: str = "") -> str:
     template = call.function.spark
     if template is None:
         raise unsupported(described(call.function))
-    if call.distinct and not all(native(arg.type) for arg in call.args):
+    if call.distinct and not all(native(arg.type) or is_enum(arg.type.name) for arg in call.args):
         raise unsupported("DISTINCT of values like these")
     where = "" if call.filter is None else f" filter (where {scope.emit(call.filter)})"
     parts = _Parts("distinct " if call.distinct else "", where + over)
@@ -135,7 +137,7 @@ def _sorted_values(
     fields, cases = [f"'x', {x}"], ""
     for number, key in enumerate(order):
         _check_sortable(key)
-        fields.append(f"'k{number}', {scope.key(key.expr, 'ordering by')}")
+        fields.append(f"'k{number}', {_order_key(key, scope)}")
         p, q = f"p.k{number}", f"q.k{number}"
         null, less = (-1 if key.nulls_first else 1), (1 if key.descending else -1)
         cases += (
@@ -164,15 +166,22 @@ def order_by(keys: Sequence[SortKey], scope: Scope) -> str:
 
 
 def _check_sortable(key: SortKey) -> None:
-    if not native(key.expr.type) and key.expr.type.name != "interval":
-        raise unsupported(f"ordering by a value of type {key.expr.type.name}")
+    name = key.expr.type.name
+    if not native(key.expr.type) and name != "interval" and not is_enum(name):
+        raise unsupported(f"ordering by a value of type {display(key.expr.type)}")
+
+
+def _order_key(key: SortKey, scope: Scope) -> str:
+    if is_enum(key.expr.type.name):
+        return place(scope.emit(key.expr), key.expr.type, scope)
+    return scope.key(key.expr, "ordering by")
 
 
 def _sort_key(key: SortKey, scope: Scope) -> str:
     _check_sortable(key)
     direction = "desc" if key.descending else "asc"
     nulls = "first" if key.nulls_first else "last"
-    text = scope.key(key.expr, "ordering by")
+    text = _order_key(key, scope)
     if key.expr.type.element is not None:
         text = ordered(text, key.expr.type)
     return f"{text} {direction} nulls {nulls}"
@@ -184,6 +193,10 @@ def _interval_extreme(call: Aggregate, scope: Scope, parts: _Parts) -> str:
     return f"{function}({x}, {interval_key(x)}){parts.filter}"
 
 
+def _enum_extreme(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+    return f"{extreme_of(call, scope, ('min_by', 'max_by'))}{parts.filter}"
+
+
 _SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, _Parts], str]]] = {
     "sum": _sum,
     "array_agg": _array_agg,
@@ -191,6 +204,7 @@ _SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, _Parts], str]]] = {
     "any_value": _any_value,
     "average": _average,
     "deviation": _deviation,
+    "enum_extreme": _enum_extreme,
     "float_total": _float_total,
     "string_agg": _string_agg,
 }

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from typing import Final
 
 from sql.arrays import compared_element, converted_element, element_type
+from sql.emit.enums import known_span
 from sql.emit.scope import Scope
 from sql.emit.spark_types import array, interval_key, spark_type, unsupported
+from sql.enum_types import is_enum
 from sql.plan import AnyAll, Call, Const, Expr
 from sql.types import SqlType, Value
 
@@ -70,8 +72,8 @@ def native(type_: SqlType) -> bool:
 
 
 def key(text: str, type_: SqlType, _scope: Scope) -> str | None:
-    """What Spark has to compare instead of a value."""
-    if native(type_):
+    """What Spark has to compare instead of a value, to see whether it is equal."""
+    if native(type_) or is_enum(type_.name):
         return text
     return interval_key(text) if type_.name == "interval" else None
 
@@ -168,8 +170,16 @@ def _from_string(call: Call, scope: Scope) -> str:
     return f"case when {x} = '' then {empty} else split({x}, {by}, -1) end"
 
 
+def _enum_span(call: Call, scope: Scope) -> str:
+    found = known_span(call, scope)
+    if found is None:
+        raise unsupported("enum_range() of these bounds")
+    return found
+
+
 SPECIALS: Final[dict[str, Callable[[Call, Scope], str]]] = {
     "array": _function,
+    "enum_span": _enum_span,
     "array_compare": _compare,
     "array_items": _items,
     "array_map": _map,

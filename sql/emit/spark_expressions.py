@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from sql.emit import spark_arrays, spark_decimals, spark_floats, spark_text, spark_times
+from sql.emit import enums, spark_arrays, spark_decimals, spark_floats, spark_text, spark_times
 from sql.emit.scope import DEPTH_MAX, TEXT_MAX, Scope, too_complex
 from sql.emit.spark_types import error, spark_type, unsupported
+from sql.enum_types import is_enum, kept_as
 from sql.functions import Function, FunctionKind
 from sql.plan import (
     AnyAll,
@@ -42,6 +43,9 @@ from sql.types import SqlType
 Special = Callable[[Call, Scope], str]
 
 SPECIALS: Final[dict[str, Special]] = {
+    "enum_bound": enums.bound,
+    "enum_compare": enums.compared,
+    "enum_range": enums.spanned,
     **spark_arrays.SPECIALS,
     **spark_floats.SPECIALS,
     **spark_decimals.SPECIALS,
@@ -92,6 +96,8 @@ def _expression(expr: Expr, scope: Scope) -> str:
             return _typed(f"case {whens} else {inner.emit(expr.otherwise)} end", expr.type)
         case Coalesce():
             return f"coalesce({_list(expr.args, inner)})"
+        case Extreme() if is_enum(expr.type.name):
+            return _typed(enums.extreme(expr, inner), expr.type)
         case Extreme():
             return _extreme(expr, inner)
         case InList():
@@ -109,7 +115,7 @@ def _list(exprs: Sequence[Expr], scope: Scope) -> str:
 
 
 def _typed(text: str, type_: SqlType) -> str:
-    return f"({text})" if type_.name in _CLOSED else f"cast({text} as {spark_type(type_)})"
+    return f"({text})" if kept_as(type_.name) in _CLOSED else f"cast({text} as {spark_type(type_)})"
 
 
 def _comparable(type_: SqlType) -> None:
@@ -179,7 +185,8 @@ def _subquery(expr: Subquery, scope: Scope) -> str:
             return f"((select count(1) from ({query}) {scope.statement.alias()}) > 0L)"
         case SubqueryKind.IN | SubqueryKind.NOT_IN:
             for arg in expr.args:
-                _comparable(arg.type)
+                if not is_enum(arg.type.name):
+                    _comparable(arg.type)
             if not scope.filtering:
                 return _membership(expr, inner, query)
             left = _list(expr.args, inner)

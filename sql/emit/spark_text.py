@@ -9,15 +9,17 @@ INVARIANTS
 from typing import Final
 
 from sql.characters import case_mapping
+from sql.emit.enums import labels
 from sql.emit.null_counts import null_count
 from sql.emit.patterns import java_like, java_regex
 from sql.emit.regex_calls import SPARK, native_regex
 from sql.emit.scope import Scope
 from sql.emit.spark_types import ERROR_TAG, error, spark_type, unsupported
+from sql.enum_types import is_enum
 from sql.errors import SqlError
 from sql.plan import Call, Expr
 from sql.regex import Flags, parse_regex
-from sql.types import DISPLAY_NAMES, SqlType
+from sql.types import DISPLAY_NAMES, SqlType, display
 
 _HEX_PREFIX: Final = "\\x"
 _BLANKS: Final = " \t\n\r\f\v"
@@ -54,6 +56,8 @@ def text_of(expr: Expr, scope: Scope) -> str:
     x, type_ = scope.emit(expr), expr.type
     match type_.name:
         case "text" | "varchar" | "bpchar" | "name" | "unknown" | "uuid":
+            return x
+        case name if is_enum(name):
             return x
         case "bool" | "int2" | "int4" | "int8" | "oid":
             return f"cast({x} as string)"
@@ -342,6 +346,14 @@ def _parse_uuid(call: Call, scope: Scope) -> str:
     return _checked(x, pattern, scope, found=f"concat({parts})", failure=_invalid(call.type, x))
 
 
+def _parse_enum(call: Call, scope: Scope) -> str:
+    x, name = scope.emit(call.args[0]), display(call.type)
+    known = f"array_contains({labels(call.type, scope)}, {x})"
+    message = scope.statement.string(f'{ERROR_TAG}22P02:invalid input value for enum {name}: "')
+    failure = f"""raise_error(concat({message}, {x}, '"'))"""
+    return f"case when {x} is null then null when {known} then {x} else {failure} end"
+
+
 def _encode(call: Call, scope: Scope) -> str:
     known = scope.statement.known(call.args[1])
     if known is None or known[0] != "hex":
@@ -368,5 +380,6 @@ SPECIALS: Final = {
     "parse_date": _parse_date,
     "parse_timestamp": _parse_timestamp,
     "parse_uuid": _parse_uuid,
+    "parse_enum": _parse_enum,
     "encode": _encode,
 }

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final
 
+from sql.enum_types import kept_as
 from sql.errors import not_supported
 from sql.types import REGISTERED, Interval, SqlType, Value
 
@@ -39,7 +40,7 @@ def spark_type(type_: SqlType) -> str:
         return f"decimal({type_.precision},{type_.scale})"
     if (element := type_.element) is not None:
         return f"array<{spark_type(element)}>"
-    return _NAMES[type_.name]
+    return _NAMES[kept_as(type_.name)]
 
 
 def literal(value: Value, type_: SqlType) -> str:

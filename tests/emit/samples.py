@@ -19,6 +19,7 @@ ELSEWHERE = (
     "catalog_functions.txt",
     "registered.txt",
     "session.txt",
+    "enums.txt",
 )
 """Their cases are statements, in `tests/types` and `tests/sqldiff`."""
 FAMILIES = {

@@ -28,6 +28,8 @@ _COLUMN = re.compile(r'("(?:[^"]|"")*"|[^" ]+) ([^ ,/]+)(?:/(-?\d+))?(?:, |$)')
 
 Row: TypeAlias = tuple[str | None, ...]
 
+FIRST_USER_OID = 16_384
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -105,7 +107,8 @@ def type_name(oid: int) -> str:
     """pg_type.typname of a built-in type."""
     known = psycopg.postgres.types.get(oid)
     if known is None:
-        return str(oid)
+        # Oids of users' types are handed out as they come.
+        return "user" if oid >= FIRST_USER_OID else str(oid)
     return f"{known.name}[]" if known.array_oid == oid else known.name
 
 

@@ -1,0 +1,151 @@
+"""Rows of pg_catalog about types: PostgreSQL's that we have, and those that users have made.
+
+A row names the columns it has (W2 of `catalog_rows.py`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from compute.reference_strings import quote_ident
+from coordinator.information_schema_rows import Named
+from sql.binding import BindContext
+from sql.catalog_objects import EnumDefinition
+from sql.catalog_oids import OWNER, derived_oid, schema_oid
+from sql.enum_types import is_enum
+from sql.system_catalogs import PG_CATALOG
+from sql.types import CATEGORIES, OIDS, PREFERRED, SqlType, Value, array_of, display
+
+_CHAR: Final = 18
+_DEFAULT_COLLATION, _C_COLLATION = 100, 950
+_ALIGNED: Final = {1: "c", 2: "s", 4: "i", 8: "d"}
+
+
+def stored_as(type_: SqlType) -> dict[str, Value]:
+    """What pg_type and pg_attribute say about storing a type, by the ends of the names."""
+    size = type_.size
+    return {
+        "len": size,
+        "byval": size in _ALIGNED,
+        "align": _alignment(type_),
+        "storage": "m" if type_.name == "numeric" else "p" if size > 0 else "x",
+        "collation": collation_of(type_),
+    }
+
+
+def _alignment(type_: SqlType) -> str:
+    if type_.name in ("name", "uuid"):
+        return "c"
+    if type_.element is not None:
+        return "d" if _alignment(type_.element) == "d" else "i"
+    return _ALIGNED.get(min(type_.size, 8), "i")
+
+
+def collation_of(type_: SqlType) -> int:
+    """The oid of a type's collation; 0: it has none."""
+    name = (type_.element or type_).name
+    if name == "name":
+        return _C_COLLATION
+    return _DEFAULT_COLLATION if name in ("text", "varchar", "bpchar") else 0
+
+
+def opclass_oid(type_: SqlType) -> int:
+    """The oid of the operator class that an index of this type has."""
+    return derived_oid("opclass", "enum" if is_enum(type_.name) else type_.name)
+
+
+# --- types by name -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NamedType:
+    """A type as it is called: `name` is pg_type.typname, `shown` what format_type() writes."""
+
+    type: SqlType
+    schema: str
+    name: str
+    shown: str
+    visible: bool = True
+
+
+def own_types(context: BindContext) -> Iterator[NamedType]:
+    """Types that users have made, and the arrays of them."""
+    path = [name for name in context.search_path if name in context.catalog.schemas]
+    for found in context.catalog.enums():
+        first = next((s for s in path if context.catalog.type_named(s, found.name)), None)
+        visible = first == found.schema
+        shown = quote_ident(found.name)
+        if not visible:
+            shown = f"{quote_ident(found.schema)}.{shown}"
+        yield NamedType(found.type, found.schema, found.name, shown, visible)
+        array, name = array_of(found.type), f"_{found.name}"
+        yield NamedType(array, found.schema, name, f"{shown}[]", visible)
+
+
+def all_types(context: BindContext) -> Iterator[NamedType]:
+    """Every type."""
+    for name in OIDS:
+        yield NamedType(SqlType(name), PG_CATALOG, name, display(SqlType(name)))
+    yield from own_types(context)
+
+
+def _pg_type(context: BindContext) -> Iterator[Named]:
+    for name, oid in OIDS.items():
+        kind = "p" if CATEGORIES.get(name) in ("P", "X") else "b"
+        element = _CHAR if name == "name" else OIDS.get(name[1:], 0) if name[0] == "_" else 0
+        named = NamedType(SqlType(name), PG_CATALOG, name, "")
+        yield _type_row(named, kind) | {
+            "typispreferred": name in PREFERRED,
+            "typelem": element,
+            "typarray": OIDS.get(f"_{name}", 0),
+            "typinput": "array_in" if name[0] == "_" else f"{name}in",
+            "typoutput": "array_out" if name[0] == "_" else f"{name}out",
+        }
+        assert oid == named.type.oid, "a type has one oid"
+    for named in own_types(context):
+        element_type = named.type.element
+        family = "enum" if element_type is None else "array"
+        yield _type_row(named, "e" if element_type is None else "b") | {
+            "typelem": 0 if element_type is None else element_type.oid,
+            "typarray": array_of(named.type).oid if element_type is None else 0,
+            "typinput": f"{family}_in",
+            "typoutput": f"{family}_out",
+            "typreceive": f"{family}_recv",
+            "typsend": f"{family}_send",
+        }
+
+
+def _type_row(named: NamedType, kind: str) -> dict[str, Value]:
+    return {f"typ{end}": value for end, value in stored_as(named.type).items()} | {
+        "oid": named.type.oid,
+        "typname": named.name,
+        "typnamespace": schema_oid(named.schema),
+        "typowner": OWNER,
+        "typtype": kind,
+        "typcategory": named.type.category,
+        "typisdefined": True,
+        "typdelim": ",",
+        "typtypmod": -1,
+    }
+
+
+def label_oid(found: EnumDefinition, label: str) -> int:
+    """The oid of a label."""
+    return derived_oid("label", found.oid, label)
+
+
+def _pg_enum(context: BindContext) -> Iterator[Named]:
+    for found in context.catalog.enums():
+        for place, label in enumerate(found.labels, 1):
+            yield {
+                "oid": label_oid(found, label),
+                "enumtypid": found.oid,
+                "enumsortorder": float(place),
+                "enumlabel": label,
+            }
+
+
+TYPE_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+    "pg_enum": _pg_enum,
+    "pg_type": _pg_type,
+}

@@ -1,0 +1,119 @@
+"""Names of types as a catalog knows them.
+
+    TypeName ─▶ a type of PostgreSQL ─ or, along the search path, one that users have made
+
+INVARIANTS
+  N1  PostgreSQL's own types come before the search path, as pg_catalog does.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
+
+from sql.binding import BindContext, Binding
+from sql.catalog import Catalog
+from sql.catalog_objects import EnumDefinition
+from sql.enum_types import enum_of, is_enum
+from sql.errors import SqlError, undefined_schema
+from sql.look_up import look_up_type
+from sql.names import is_builtin, type_of
+from sql.syntax import Node, at, strings
+from sql.types import SqlType, array_of
+
+
+def type_named(binding: Binding, node: Node) -> SqlType:
+    """The type that a TypeName means (N1). Raises 42704, 42601, 22023, 3F000, 0A000."""
+    found = user_type(binding, node)
+    if found is None:
+        return type_of(node)
+    if node.typmods:
+        message = f'type modifier is not allowed for type "{found.name}"'
+        raise SqlError("42601", message, at(node.location))
+    return array_of(found.type) if node.arrayBounds else found.type
+
+
+def user_type(binding: Binding, node: Node) -> EnumDefinition | None:
+    """What users have made under this name; None if it is PostgreSQL's, or nobody's."""
+    *qualifier, name = strings(node.names)
+    if node.setof or node.pct_type or not name:
+        return None
+    schema = qualifier[-1] if qualifier else None
+    if schema == "pg_catalog" or (schema is None and is_builtin(name)):
+        return None
+    found = look_up_type(binding, name, schema=schema)
+    if found is None and schema is not None and schema in binding.context.catalog.schemas:
+        raise SqlError("42704", f'type "{schema}.{name}" does not exist', at(node.location))
+    if found is None and schema is not None:
+        raise undefined_schema(schema, at(node.location))
+    return found
+
+
+def as_now(context: BindContext, type_: SqlType | None) -> SqlType | None:
+    """A type that a client has declared, as it is defined now. Raises 42704.
+
+    It comes as an oid (`unresolved`), as a name, or as it was when the statement was prepared.
+    """
+    if type_ is None:
+        return None
+    name = type_.name.removeprefix("_")
+    if name.startswith(_NAMED):
+        found = _with_name(context, name.removeprefix(_NAMED))
+        return array_of(found) if type_.element is not None else found
+    if name.startswith(_UNRESOLVED):
+        return _with_oid(context.catalog, int(name.removeprefix(_UNRESOLVED)))
+    if not is_enum(name):
+        return type_
+    found = _with_oid(context.catalog, enum_of(name).oid)
+    return found if name == type_.name else array_of(found)
+
+
+def latest(catalog: Catalog, types: Sequence[SqlType]) -> Sequence[SqlType]:
+    """Types as the catalog has them now; those that it does not know as they are."""
+    known = {found.oid: found.type for found in catalog.enums()}
+    return [
+        _replaced(type_, known) if is_enum(type_.name.removeprefix("_")) else type_
+        for type_ in types
+    ]
+
+
+def _replaced(type_: SqlType, known: Mapping[int, SqlType]) -> SqlType:
+    found = known.get(enum_of(type_.name.removeprefix("_")).oid)
+    if found is None:
+        return type_
+    return found if type_.element is None else array_of(found)
+
+
+_UNRESOLVED: Final = "oid "
+
+
+def unresolved(oid: int) -> SqlType:
+    """A type that is known by its oid alone; `as_now` finds it."""
+    return SqlType(f"{_UNRESOLVED}{oid}")
+
+
+_NAMED: Final = "named "
+
+
+def declared_by_name(node: Node) -> SqlType:
+    """The type of a TypeName where there is no catalog; `as_now` finds what users have made."""
+    *qualifier, name = strings(node.names)
+    if qualifier[:1] == ["pg_catalog"] or (not qualifier and is_builtin(name)):
+        return type_of(node)
+    called = SqlType(_NAMED + json.dumps([*qualifier[-1:], name]))
+    return array_of(called) if node.arrayBounds else called
+
+
+def _with_name(context: BindContext, encoded: str) -> SqlType:
+    *qualifier, name = cast("list[str]", json.loads(encoded))
+    for schema in qualifier or context.search_path:
+        found = context.catalog.type_named(schema, name)
+        if found is not None:
+            return found.type
+    raise SqlError("42704", f'type "{".".join([*qualifier, name])}" does not exist')
+
+
+def _with_oid(catalog: Catalog, oid: int) -> SqlType:
+    for found in catalog.enums():
+        if oid in (found.oid, found.array):
+            return found.type if oid == found.oid else array_of(found.type)
+    raise SqlError("42704", f"type with OID {oid} does not exist")

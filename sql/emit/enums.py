@@ -1,0 +1,76 @@
+"""Enums in generated SQL: text, whose order is the place of the label in its definition.
+
+INVARIANTS
+  N1  equal labels are equal values (E1 of `sql/enum_types.py`): an engine compares the text. What
+      sorts compares `place`; whatever asks neither is refused, so no order of texts gets out.
+"""
+
+from sql.emit.scope import Scope
+from sql.enum_types import enum_of
+from sql.plan import Aggregate, Call, Extreme
+from sql.types import SqlType
+
+_TEXTS = SqlType("_text")
+_PLACES = {"spark": "array_position", "local": "list_position"}
+
+
+def labels(type_: SqlType, scope: Scope) -> str:
+    """The labels of an enum as an array."""
+    return scope.statement.constant(enum_of(type_.name).labels, _TEXTS)
+
+
+def place(text: str, type_: SqlType, scope: Scope) -> str:
+    """What a value sorts by (N1)."""
+    function = _PLACES[scope.statement.dialect.engine]
+    found = f"{function}({labels(type_, scope)}, {text})"
+    # NULL has no place, and stands where ORDER BY says.
+    return f"case when {text} is not null then {found} end"
+
+
+def bound(call: Call, scope: Scope) -> str:
+    """enum_first() and enum_last()."""
+    known = enum_of(call.type.name).labels
+    if not known:
+        return scope.statement.dialect.error("55000", "enum contains no values")
+    label = known[0 if call.function.name == "enum_first" else -1]
+    return scope.statement.constant(label, call.type)
+
+
+def spanned(call: Call, scope: Scope) -> str:
+    """enum_range() of a type."""
+    known = enum_of(call.type.name.removeprefix("_")).labels
+    return scope.statement.constant(known, call.type)
+
+
+def known_span(call: Call, scope: Scope) -> str | None:
+    """enum_range() between two labels that are known now; None for others."""
+    found = [scope.statement.known(arg) for arg in call.args]
+    if None in found:
+        return None
+    labels_ = enum_of(call.type.name.removeprefix("_")).labels
+    first, last = (None if one is None else one[0] for one in found)
+    start = 0 if first is None else labels_.index(str(first))
+    end = len(labels_) if last is None else labels_.index(str(last)) + 1
+    return scope.statement.constant(labels_[start:end], call.type)
+
+
+def compared(call: Call, scope: Scope) -> str:
+    """`<`, `<=`, `>`, `>=`."""
+    left, right = (place(scope.emit(arg), arg.type, scope) for arg in call.args)
+    return f"({left}) {call.function.name} ({right})"
+
+
+def extreme(expr: Extreme, scope: Scope) -> str:
+    """GREATEST and LEAST."""
+    places = ", ".join(place(scope.emit(arg), expr.type, scope) for arg in expr.args)
+    found = f"{'greatest' if expr.greatest else 'least'}({places})"
+    subscript = f"{found}" if scope.statement.dialect.engine == "local" else f"int({found}) - 1"
+    listed = labels(expr.type, scope)
+    return f"case when {found} is not null then {listed}[{subscript}] end"
+
+
+def extreme_of(call: Aggregate, scope: Scope, functions: tuple[str, str]) -> str:
+    """min() and max(), by what an engine calls them where a value has a key to compare."""
+    x = scope.emit(call.args[0])
+    function = functions[call.function.name == "max"]
+    return f"{function}({x}, {place(x, call.args[0].type, scope)})"
