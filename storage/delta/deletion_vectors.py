@@ -27,6 +27,9 @@ from storage.errors import Corrupt
 INLINE_BYTES_MAX: Final = 256
 """Larger: longer log files, which every reader parses. Smaller: one more synced file per flush."""
 
+CANONICAL_MAX: Final = 10_000
+"""Larger: fewer views that look different and are the same, and more time spent on each."""
+
 _FILE_NAME: Final = re.compile(
     r"deletion_vector_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.bin"
 )
@@ -139,8 +142,9 @@ def decode_vector(vector: DeletionVector, content: bytes | None) -> BitMap64:
 
 
 def encode_bitmap(bitmap: BitMap64) -> bytes:
-    """The bitmap in the portable format: the same bytes for the same rows, however it was made."""
-    compact = bitmap.copy()
+    """The bitmap in the portable format: of few rows the same bytes, however it was made."""
+    # Where runs and single rows take the same space, a bitmap stays as it is: so it is made anew.
+    compact = BitMap64(bitmap.to_array()) if len(bitmap) <= CANONICAL_MAX else bitmap.copy()
     compact.run_optimize()
     return bytes(compact.serialize())
 

@@ -11,6 +11,7 @@ from storage.delta.deletion_vectors import (
     INLINE_BYTES_MAX,
     DeletionVector,
     decode_vector,
+    encode_bitmap,
     encode_vectors,
     z85_decode,
     z85_encode,
@@ -82,3 +83,10 @@ def test_a_torn_file_and_a_wrong_count_are_found() -> None:
         decode_vector(replace(vector, cardinality=1), content)
     with pytest.raises(Corrupt):
         decode_vector(DeletionVector("i", "HelloWorld", None, 8, 1), None)
+
+
+def test_the_same_rows_are_the_same_bytes() -> None:
+    """A run and a row take what five rows take: how they came must not matter."""
+    runs = BitMap64(range(4))
+    runs.run_optimize()
+    assert encode_bitmap(runs | BitMap64([5])) == encode_bitmap(BitMap64([0, 1, 2, 3, 5]))
