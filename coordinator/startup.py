@@ -11,6 +11,7 @@ INVARIANTS
   U5 .. U8  the logs of the shards: `loading.py`.
 """
 
+import logging
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -36,12 +37,14 @@ from storage.clock import Clock
 from storage.delta.schema import encode_schema
 from storage.errors import Corrupt, NotFound
 from storage.object_store import ObjectStore
-from storage.shard import TICKS_PER_MS, Definition, ShardState
+from storage.shard import TICKS_PER_MS, Definition, Fence, ShardState
 from storage.stash import Stash
 from storage.stash_part import StashPart
 from storage.txns import Recovered as Found
 from storage.txns import TxnsShard
-from storage.types import FIRST_TIMESTAMP, Epoch, ShardId, Timestamp, inline_ts, is_file
+from storage.types import FIRST_TIMESTAMP, Epoch, ShardId, Source, Timestamp, inline_ts, is_file
+
+log = logging.getLogger("meridian.recovery")
 
 SchemaOf = Callable[[Table], pa.Schema]
 
@@ -201,7 +204,7 @@ async def _recover_timeline(
     dropped = _dropped(known, found)
     kept = {s: entry for s, entry in known.items() if entry.dropped is None or s in found.shards}
     loading = Loading(ground.store, partial(ground.stash.confirm, ground.epoch))
-    loaded = await loading.load(_to_load(ground, kept, holds, found))
+    loaded = await _load(loading, _to_load(ground, kept, holds, found), found)
     await loading.keep_logs(loaded, found.flushed)
     shards = {
         shard: replace(
@@ -291,6 +294,37 @@ def _replay(
             raise Corrupt(f"the stash has rows of {shard}, but not its table")
         if shard in shards:
             shards[shard] = _replayed(shards[shard], ts, batch)
+    for shard, state in shards.items():
+        named = _named_files([(commit.ts, commit.batch) for commit in state.tail], None)
+        if not state.knows(named):
+            log.error("the log of %s does not tell where rows went, so it is fenced", shard)
+            shards[shard] = replace(state, fence=Fence.DAMAGED)
+
+
+async def _load(loading: Loading, wanted: list[ToLoad], found: Found) -> dict[ShardId, ShardState]:
+    """The shards as their logs have them, as far back as batches need them (U3)."""
+    loaded = await loading.load(wanted)
+    # A commit keeps the names that it had when it was sent, and several compactions may have
+    # landed since; with a short history, or after a leap of the clock, all of them are old.
+    batches: dict[ShardId, list[tuple[Timestamp, WriteBatch]]] = {}
+    for ts, shard, batch in found.batches:
+        batches.setdefault(shard, []).append((ts, batch))
+    older = [
+        replace(one, since=FIRST_TIMESTAMP)
+        for one in wanted
+        if not loaded[one.shard].knows(
+            _named_files(batches.get(one.shard, ()), loaded[one.shard].cut)
+        )
+    ]
+    return loaded | await loading.load(older)
+
+
+def _named_files(
+    batches: Sequence[tuple[Timestamp, WriteBatch]], cut: Timestamp | None
+) -> set[Source]:
+    """The files whose rows batches delete, without those that come with a later one than `cut`."""
+    coming = {file.name for ts, batch in batches if ts > (cut or 0) for file in batch.staged}
+    return {name for _, batch in batches for name in batch.deletes if is_file(name)} - coming
 
 
 def _oldest_named(

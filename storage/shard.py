@@ -25,6 +25,7 @@ flush (the coordinator).
 """
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final, TypeAlias
@@ -314,6 +315,17 @@ class ShardState:
         resolved = self._resolve(deletes, len(self.versions), ignore_gone=True)
         gone = [name for name in resolved if is_file(name) and not self._has_file(name)]
         return {name: resolved[name] for name in resolved if name not in gone} if gone else resolved
+
+    def knows(self, names: Iterable[Source]) -> bool:
+        """Whether it can tell where the rows of all these files are now (V5)."""
+        return all(self._has_file(name) or self._has_moved(name) for name in names)
+
+    def _has_moved(self, name: Source) -> bool:
+        while moved := self._moved_to(name, len(self.versions)):
+            name = moved[0]
+            if self._has_file(name):
+                return True
+        return False
 
     def _has_file(self, name: Source) -> bool:
         if self.versions and name in self.versions[-1].files:
