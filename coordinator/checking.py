@@ -125,7 +125,7 @@ async def _table_findings(
 
 
 def _definitions(table: KnownShard, *, by_definition: bool) -> tuple[Definition, ...]:
-    found = table.definitions(lambda one: table_schema(one.columns))
+    found = table.definitions(lambda one: table_schema(one.columns, one.numbers))
     if found and not by_definition:
         return (Definition(_NEVER, found[-1].schema),)
     return found

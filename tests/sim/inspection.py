@@ -11,8 +11,8 @@ INVARIANTS
 from collections.abc import Mapping, Sequence
 
 from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes
-from coordinator.startup import known_shards, part_of, ticks_per_ms
-from sql.catalog import SYSTEM_TIMELINE, Table, Timeline
+from coordinator.startup import KnownShard, known_shards, part_of, ticks_per_ms
+from sql.catalog import SYSTEM_TIMELINE, Timeline
 from storage.check import ShardRecord, check_shard
 from storage.delta.recovery import load_shard
 from storage.shard import ShardState, Version
@@ -29,33 +29,30 @@ async def inspect(world: World, history: History) -> list[Finding]:
     """All findings."""
     changes = decode_changes(await world.stash.scan(COLLECTION))
     versions = VersionedCatalog(changes)
-    present = {
-        shard: (known.table, known.created)
-        for shard, known in known_shards(changes).items()
-        if known.dropped is None
-    }
+    present = {s: known for s, known in known_shards(changes).items() if known.dropped is None}
     findings: list[Finding] = []
     histories = by_timeline(history)
     for timeline in versions.current.timelines.values():
-        mine = {s: found for s, found in present.items() if found[0].timeline == timeline.name}
+        mine = {s: found for s, found in present.items() if found.table.timeline == timeline.name}
         if world.is_checked:
             findings += await _check(world, timeline, mine)
         told = histories.get(timeline.name, History(()))
-        findings += await _read_cuts(world, timeline, told, versions)
+        findings += await _read_cuts(world, timeline, told, mine, versions)
     return findings
 
 
 async def _check(
-    world: World, timeline: Timeline, known: Mapping[ShardId, tuple[Table, Timestamp]]
+    world: World, timeline: Timeline, known: Mapping[ShardId, KnownShard]
 ) -> list[Finding]:
     found = await TxnsShard(part_of(world.stash, timeline), Epoch(0)).load()
     findings: list[Finding] = []
-    for shard, (table, born) in known.items():
+    for shard, entry in known.items():
         # DDL has the times of another timeline.
-        created = born if timeline == SYSTEM_TIMELINE else Timestamp(found.applied + 1)
+        created = entry.created if timeline == SYSTEM_TIMELINE else Timestamp(found.applied + 1)
         record = ShardRecord(
             shard=shard,
-            schema=schema_of(table),
+            schema=schema_of(entry.table),
+            definitions=entry.definitions(schema_of),
             registered=found.shards.get(shard, created),
             applied=found.applied,
             batches=[(ts, batch) for ts, owner, batch in found.batches if owner == shard],
@@ -71,18 +68,22 @@ async def _check(
 
 
 async def _read_cuts(
-    world: World, timeline: Timeline, history: History, catalog: VersionedCatalog
+    world: World,
+    timeline: Timeline,
+    history: History,
+    known: Mapping[ShardId, KnownShard],
+    catalog: VersionedCatalog,
 ) -> list[Finding]:
-    """S1, at every cut that is complete; in a calm run all of them are."""
+    """S1, at every cut of a timeline that is complete; in a calm run all of them are."""
     since = world.since.get(timeline.name, Timestamp(0))
     shards: dict[ShardId, ShardState] = {}
     keys = sorted({op.key for event in history.events for op in event.operations})
     cuts = set()
-    for table in catalog.current.tables.values():
-        if table.timeline != timeline.name:
-            continue
-        shard = ShardId(table.shard)
-        state = await load_shard(world.store, shard, schema_of(table), Timestamp(0), Timestamp(0))
+    nil = Timestamp(0)
+    for shard, entry in known.items():
+        definitions = entry.definitions(schema_of)
+        schema = schema_of(entry.table)
+        state = await load_shard(world.store, shard, schema, nil, nil, definitions)
         shards[shard] = state
         cuts |= {version.cut for version in state.versions}
     answers: list[Answer] = []
@@ -122,7 +123,7 @@ def _values(world: World, state: ShardState, cut: Timestamp, number: int) -> Seq
     rows = [
         (position, value)
         for live in version.files.live_files()
-        for index, (key, position, value) in enumerate(
+        for index, (key, position, value, _) in enumerate(
             world.reader.content(f"{state.shard}/{live.file.name}", world.store)
         )
         if key == number and index not in live.deleted

@@ -1,15 +1,16 @@
-"""Rows of the simulation's tables: all have the same three columns.
+"""Rows of the simulation's tables: all have the same three columns, and perhaps more.
 
     key       what a workload calls one thing: an account, a list, a register
     position  a place in a list, a balance, a count: what the workload's invariant is about
     value     written once in a run: the judges know rows by it
+    ...       what ALTER TABLE has added: the row's value again, or NULL (`alterations.py`)
 
 A key of a history is `<table>_<key>`: `l0_2` is key 2 of table `l0`. The second letter of a
 table's name tells its timeline, so that a key tells it, too: `sc0` is a set of `clocked`.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -34,6 +35,9 @@ SCHEMA = table_schema(COLUMNS)
 Content = tuple[int, int, int]
 """Key, position, value."""
 
+Decoded = tuple[int, int, int, frozenset[str]]
+"""Key, position, value, and the fields beyond them that have a value."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Row:
@@ -44,11 +48,13 @@ class Row:
     key: int
     source: Source
     index: int
+    added: frozenset[str] = field(default=frozenset(), compare=False)
+    """The fields beyond the three that have a value."""
 
 
 def schema_of(table: Table) -> pa.Schema:
     """As the server has it."""
-    return SCHEMA if table.columns == COLUMNS else table_schema(table.columns)
+    return SCHEMA if table.columns == COLUMNS else table_schema(table.columns, table.numbers)
 
 
 def table_of(key: Key) -> str:
@@ -85,9 +91,9 @@ def number_of(key: Key) -> int:
     return int(key.rpartition("_")[2])
 
 
-def insertion(rows: Sequence[Content], deleted: Iterable[Row] = ()) -> WriteBatch:
+def insertion(table: Table, rows: Sequence[Content], deleted: Iterable[Row] = ()) -> WriteBatch:
     """A batch that inserts and deletes."""
-    return WriteBatch(arrow(rows) if rows else None, deletes=deletes_of(deleted))
+    return WriteBatch(arrow(table, rows) if rows else None, deletes=deletes_of(deleted))
 
 
 def deletes_of(rows: Iterable[Row]) -> dict[Source, BitMap64]:
@@ -98,18 +104,21 @@ def deletes_of(rows: Iterable[Row]) -> dict[Source, BitMap64]:
     return deletes
 
 
-def arrow(rows: Sequence[Content]) -> pa.Table:
-    """Rows with the schema of the tables."""
+def arrow(table: Table, rows: Sequence[tuple[object, ...]]) -> pa.Table:
+    """Rows with the schema of a table."""
     columns = [pa.array(column, pa.int64()) for column in zip(*rows, strict=True)]
-    return pa.Table.from_arrays(columns, schema=SCHEMA)
+    added = len(table.columns) - len(columns)
+    return pa.Table.from_arrays([*columns, *columns[-1:] * added], schema=schema_of(table))
 
 
+@dataclass(frozen=True)
 class ContentEncoder:
-    """Implements RowEncoder for the tables of the simulation."""
+    """Implements RowEncoder for a table of the simulation."""
+
+    of: Table
 
     def table(self, rows: Sequence[tuple[object, ...]]) -> pa.Table:
-        columns = [pa.array(column, pa.int64()) for column in zip(*rows, strict=True)]
-        return pa.Table.from_arrays(columns, schema=SCHEMA)
+        return arrow(self.of, rows)
 
 
 @dataclass(frozen=True)
@@ -142,8 +151,8 @@ class KeyRead(ReadPredicate):
 
 def old_rows(rows: Sequence[Row], ordinals: Collection[int]) -> OldRows:
     """Rows that are about to be deleted, as far as somebody has read their columns."""
-    contents = [(row.key, row.position, row.value) for row in rows]
-    columns = {ordinal: arrow(contents).column(ordinal) for ordinal in ordinals}
+    known = list(zip(*((row.key, row.position, row.value) for row in rows), strict=True))
+    columns = {ordinal: pa.chunked_array([known[ordinal]], pa.int64()) for ordinal in ordinals}
     return OldRows(deletes_of(rows), KnownRows(len(rows), columns))
 
 
@@ -151,7 +160,7 @@ class Reader:
     """Reads views as an engine would; a file is decoded once in a run, for its name is its own."""
 
     def __init__(self) -> None:
-        self._files: dict[str, list[Content]] = {}
+        self._files: dict[str, list[Decoded]] = {}
 
     def rows(self, view: ShardView, store: MemoryObjectStore) -> list[Row]:
         """The live rows of a view."""
@@ -161,24 +170,38 @@ class Reader:
             content = self.content(name, store)[: part.row_limit]
             found += _live(part.file.name, content, part.deleted)
         for inline in view.inline:
-            columns = [column.to_pylist() for column in inline.rows.columns]
-            found += _live(inline.source, list(zip(*columns, strict=True)), inline.deleted)
+            found += _live(inline.source, _decoded(inline.rows), inline.deleted)
         return found
 
-    def content(self, name: str, store: MemoryObjectStore) -> list[Content]:
+    def content(self, name: str, store: MemoryObjectStore) -> list[Decoded]:
         """All rows of a data file."""
         known = self._files.get(name)
         if known is None:
             source = pa.BufferReader(store.peek(name))
-            columns = pq.ParquetFile(source).read(use_threads=False).columns
-            known = list(zip(*(column.to_pylist() for column in columns), strict=True))
+            known = _decoded(pq.ParquetFile(source).read(use_threads=False))
             self._files[name] = known
         return known
 
 
-def _live(source: Source, rows: Sequence[Content], deleted: BitMap64) -> list[Row]:
+def _decoded(rows: pa.Table | pa.RecordBatch) -> list[Decoded]:
+    names = SCHEMA.names
+    contents = list(zip(*(rows.column(name).to_pylist() for name in names), strict=True))
+    added = [name for name in rows.schema.names if name not in names]
+    if not added:
+        return [(*content, frozenset()) for content in contents]
+    others = list(zip(*(rows.column(name).to_pylist() for name in added), strict=True))
+    return [_whole(content, added, more) for content, more in zip(contents, others, strict=True)]
+
+
+def _whole(content: Content, added: Sequence[str], more: Sequence[int | None]) -> Decoded:
+    given = {name: value for name, value in zip(added, more, strict=True) if value is not None}
+    assert all(value == content[-1] for value in given.values()), f"{content} has {given}"
+    return (*content, frozenset(given))
+
+
+def _live(source: Source, rows: Sequence[Decoded], deleted: BitMap64) -> list[Row]:
     return [
-        Row(position, value, key, source, index)
-        for index, (key, position, value) in enumerate(rows)
+        Row(position, value, key, source, index, added)
+        for index, (key, position, value, added) in enumerate(rows)
         if index not in deleted
     ]

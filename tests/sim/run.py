@@ -16,6 +16,7 @@ from tests.history.black_box import check_list_append, check_real_time_set
 from tests.history.events import Finding, History, Recorder
 from tests.history.registers import check_registers
 from tests.history.replay import check_replay
+from tests.sim.alterations import Alterations
 from tests.sim.client import Client
 from tests.sim.collections_and_registers import lists, mixed, registers, sets
 from tests.sim.constraints import Bank, Phantom, Skew
@@ -52,6 +53,7 @@ WORKLOADS: dict[str, Callable[[Draw], Workload]] = {
     "hot": Hot,
     "references": References,
     "keys": Keys,
+    "alterations": Alterations,
 }
 
 STORMS = ("crashes", "lossy", "successions", "disks", "mixed", "clocks", "successions")

@@ -145,7 +145,9 @@ class Session:
         self._driver.abort(self._txn)
         self.world.tally.inserted_alone += 1
         level = self._isolation
-        return await self._driver.insert(level, Insertion(table, content, 24, ContentEncoder(), ()))
+        return await self._driver.insert(
+            level, Insertion(table, content, 24, ContentEncoder(table), ())
+        )
 
     async def _alone(self, body: Body) -> Result:
         """Start again after a conflict, with a lease of everything that was touched (H4)."""
@@ -261,7 +263,7 @@ class Session:
         """As a large INSERT does: a file of its own, made durable before the commit names it."""
         name = table_of(key)
         self._steps += 1
-        encoded = encode_file(arrow(content), "part")
+        encoded = encode_file(arrow(self.table(name), content), "part")
         # Named as engines name theirs, so that vacuum takes it for one (Y3).
         number = Source(f"part-{self._owner:024x}-{len(self._staged):05d}.parquet")
         file = replace(encoded.file, name=number)
@@ -271,7 +273,7 @@ class Session:
         self.world.store.write_unsynced(place, encoded.content)
         await asyncio.sleep(self.random.random() * 0.01)
         await self.world.store.sync([place])
-        batch = replace(insertion([], instead_of), staged=(file,))
+        batch = replace(insertion(self.table(name), [], instead_of), staged=(file,))
         self._driver.write(self._txn, self.table(name), batch)
 
     def _write(self, key: Key, content: Sequence[Content], instead_of: Sequence[Row]) -> None:
@@ -283,7 +285,9 @@ class Session:
         # What an UPDATE has read of the rows that it replaces: everything, less, or nothing.
         known = self.random.choice(((0, 1, 2), (0,), (1,), ()))
         old = old_rows(instead_of, known) if instead_of and known else None
-        self._driver.write(self._txn, self.table(name), insertion(content, instead_of), old)
+        self._driver.write(
+            self._txn, self.table(name), insertion(self.table(name), content, instead_of), old
+        )
 
     def _change_your_mind(self, key: Key, instead_of: Sequence[Row]) -> None:
         """Write something, and ROLLBACK TO a savepoint."""

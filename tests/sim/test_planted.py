@@ -58,6 +58,10 @@ def references_not_validated(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(validation, "_reference_conflict", lambda *_: None)
 
 
+def tables_altered_beside_writers(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(validation, "_alter_conflict", lambda *_: None)
+
+
 def keys_not_validated(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(validation, "key_conflict", lambda *_: None)
 
@@ -352,6 +356,7 @@ PLANTS = (
     Planted(reads_at_what_is_not_durable, "levels", "calm"),
     Planted(references_not_validated, "references", "calm"),
     Planted(keys_not_validated, "keys", "calm"),
+    Planted(tables_altered_beside_writers, "alterations", "calm"),
     Planted(stale_read_waits, None, "calm"),
     Planted(staleness_without_bound, None, "calm"),
     Planted(named_hold_not_heard_of, "holds", "calm"),
