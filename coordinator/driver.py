@@ -208,8 +208,8 @@ class Driver:
         if self._over:
             return  # `run` has ended, or is about to; it cancels whoever waits
         self._inbox.append(message)
-        if self._handling:
-            return
+        if self._handling or self._tasks is None:
+            return  # a timeline that was just opened takes everything first as soon as it runs
         self._handling = True
         try:
             while self._inbox:
@@ -280,10 +280,7 @@ class Driver:
 
     def deliver(self, message: Message) -> None:
         """Feed a message that nobody waits for: what another timeline's core has said."""
-        if self._tasks is None:
-            self._inbox.append(message)  # handled first as soon as `run` does
-        else:
-            self._handle(message)
+        self._handle(message)
 
     async def _request(self, make: Callable[[RequestId], Message], expected: type[R]) -> R:
         if self._over:
