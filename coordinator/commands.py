@@ -140,7 +140,10 @@ class Commands:
     async def _send_rows(
         self, portal: Portal, outcome: Rows, formats: tuple[int, ...], *, limit: int
     ) -> int:
-        encoder = ResultEncoder(outcome.columns, formats, timezone=self._variables.timezone)
+        variables = self._variables
+        encoder = ResultEncoder(
+            outcome.columns, formats, timezone=variables.timezone, styles=variables.styles
+        )
         count = 0
         async for batch in portal.rows(limit):
             async for message in encoder.encode(batch):
@@ -352,7 +355,8 @@ class Commands:
         self._runner.check_allowed(prepared.statement, parameters=len(message.parameters))
         # A label may have come since the statement was prepared.
         types = latest(self._services.coordination.newest_catalog, prepared.parameters)
-        values = decode_parameters(message, types, self._variables.timezone)
+        variables = self._variables
+        values = decode_parameters(message, types, variables.timezone, variables.styles)
         formats = expand_formats(message.result_formats, len(prepared.columns or ()))
         if not message.portal:
             await self.portals.close("")

@@ -105,6 +105,7 @@ async def _receive(
         [column.name for column in columns],
         relation=copy.table.name,
         timezone=execution.variables.timezone,
+        styles=execution.variables.styles,
     )
     stream.send(CopyInResponse((0,) * len(columns)))
     await stream.flush()
@@ -205,6 +206,7 @@ async def execute_copy_out(
         [column.type for column in columns],
         [column.name for column in columns],
         execution.variables.timezone,
+        execution.variables.styles,
     )
     batches = await start_query(execution, copy.query, as_of=as_of)
     stream.send(CopyOutResponse((0,) * len(columns)))

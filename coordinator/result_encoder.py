@@ -14,6 +14,7 @@ import pyarrow as pa
 from coordinator.pgwire.messages import DataRows, expand_formats
 from coordinator.pgwire.rows import RowEncoder
 from sql.statements import OutputColumn
+from sql.styles import PLAIN, Styles
 
 INLINE_ROWS_MAX: Final = 256
 """Larger: the loop stalls longer. Smaller: a thread's hand-over (50 us) costs more than that."""
@@ -26,10 +27,16 @@ class ResultEncoder:
     """Encodes one result. `formats` as in Bind: none, one for all, or one each."""
 
     def __init__(
-        self, columns: tuple[OutputColumn, ...], formats: tuple[int, ...], *, timezone: str
+        self,
+        columns: tuple[OutputColumn, ...],
+        formats: tuple[int, ...],
+        *,
+        timezone: str,
+        styles: Styles = PLAIN,
     ) -> None:
         types = [column.type for column in columns]
-        self._encoder = RowEncoder(types, expand_formats(formats, len(columns)), timezone)
+        codes = expand_formats(formats, len(columns))
+        self._encoder = RowEncoder(types, codes, timezone, styles)
 
     async def encode(self, batch: pa.RecordBatch) -> AsyncIterator[DataRows]:
         """The batch as messages, in order (Y1)."""

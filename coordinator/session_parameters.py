@@ -8,6 +8,7 @@ from coordinator.pgwire.messages import Bind
 from coordinator.pgwire.values import decode_value
 from sql.bind_types import unresolved
 from sql.errors import SqlError, not_supported
+from sql.styles import PLAIN, Styles
 from sql.types import NAMES_BY_OID, SqlType, Value, plain_type
 
 _FIRST_USER_OID: Final = 16_384
@@ -31,7 +32,9 @@ def _declared(oid: int) -> SqlType | None:
     return plain_type(name)
 
 
-def decode_parameters(message: Bind, types: Sequence[SqlType], timezone: str) -> tuple[Value, ...]:
+def decode_parameters(
+    message: Bind, types: Sequence[SqlType], timezone: str, styles: Styles = PLAIN
+) -> tuple[Value, ...]:
     """The values of a Bind. Raises 08P01 for a wrong count, 22P02, 22P03 .. for a wrong value."""
     given = message.parameters
     if len(given) != len(types):
@@ -47,13 +50,17 @@ def decode_parameters(message: Bind, types: Sequence[SqlType], timezone: str) ->
     values: list[Value] = []
     for place, (data, type_) in enumerate(zip(given, types, strict=True)):
         code = 0 if not formats else formats[0 if len(formats) == 1 else place]
-        values.append(None if data is None else _decoded(data, type_, code, place, timezone))
+        values.append(
+            None if data is None else _decoded(data, type_, code, place, timezone, styles)
+        )
     return tuple(values)
 
 
-def _decoded(data: bytes, type_: SqlType, code: int, place: int, timezone: str) -> Value:
+def _decoded(
+    data: bytes, type_: SqlType, code: int, place: int, timezone: str, styles: Styles
+) -> Value:
     try:
-        return decode_value(data, type_, code, timezone=timezone)
+        return decode_value(data, type_, code, timezone=timezone, styles=styles)
     except SqlError as error:
         error.context = error.context or f"unnamed portal parameter ${place + 1}"
         raise

@@ -154,6 +154,7 @@ class StatementRunner:
             search_path=self._variables.search_path,
             now=self._transaction.now(),
             timezone=self._variables.timezone,
+            styles=self._variables.styles,
             user=self._identity.user,
             database=self._identity.database,
             backend_pid=self._identity.pid,

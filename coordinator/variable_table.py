@@ -6,12 +6,13 @@ refused with 0A000 (V2 of `variables.py`).
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, TypeAlias
 from zoneinfo import ZoneInfo
 
+from coordinator.date_styles import date_style
 from sql.errors import SqlError, not_supported
 from sql.timezones import find_zone
 
@@ -56,15 +57,12 @@ def _boolean(name: str, value: str) -> str:
     raise SqlError("22023", f'parameter "{name}" requires a Boolean value')
 
 
-def _choice(*allowed: str, refused: Sequence[str] = ()) -> Check:
+def _choice(*allowed: str) -> Check:
     def check(name: str, value: str) -> str:
         word = value.strip().lower()
         if word in allowed:
             return word
-        if word in refused:
-            raise not_supported(f'"{word}" for parameter "{name}"')
-        listed = ", ".join((*allowed, *refused))
-        raise invalid_value(name, value, hint=f"Available values: {listed}.")
+        raise invalid_value(name, value, hint=f"Available values: {', '.join(allowed)}.")
 
     return check
 
@@ -160,20 +158,6 @@ def _shown_offset(seconds: int) -> str:
     return ":".join(f"{part:02d}" for part in parts)
 
 
-def _datestyle(name: str, value: str) -> str:
-    for word in (part.strip().strip('"').lower() for part in value.split(",")):
-        if word in ("iso", "mdy", "us", "noneuro", "noneuropean", "default"):
-            continue
-        if word in ("sql", "postgres", "german", "dmy", "ymd", "euro", "european"):
-            raise not_supported(f'"{word}" for parameter "{name}"')
-        raise SqlError(
-            "22023",
-            f'invalid value for parameter "{name}": "{value}"',
-            detail=f'Unrecognized key word: "{word}".',
-        )
-    return "ISO, MDY"
-
-
 def _search_path(name: str, value: str) -> str:
     try:
         split_search_path(value)
@@ -239,13 +223,6 @@ def _application_name(_name: str, value: str) -> str:
     )
 
 
-def _float_digits(name: str, value: str) -> str:
-    shown = _integer(-15, 3)(name, value)
-    if int(shown) < 1:
-        raise not_supported(f'"{shown}" for parameter "{name}"')
-    return shown
-
-
 def _only_on(name: str, value: str) -> str:
     if _boolean(name, value) == "off":
         raise not_supported(f'"off" for parameter "{name}"')
@@ -291,7 +268,7 @@ _VARIABLES: Final = (
         "bytea_output",
         "hex",
         "Sets the output format for bytea.",
-        _choice("hex", refused=("escape",)),
+        _choice("hex", "escape"),
     ),
     _flag("check_function_bodies", "on", "Check routine bodies during CREATE FUNCTION."),
     Variable(
@@ -311,7 +288,7 @@ _VARIABLES: Final = (
         "DateStyle",
         "ISO, MDY",
         "Sets the display format for date and time values.",
-        _datestyle,
+        date_style,
         reported=True,
     ),
     Variable(
@@ -344,7 +321,7 @@ _VARIABLES: Final = (
         "extra_float_digits",
         "1",
         "Sets the number of digits displayed for floating-point values.",
-        _float_digits,
+        _integer(-15, 3),
     ),
     _limit("idle_in_transaction_session_timeout", "Ends sessions idle in a transaction."),
     _limit("idle_session_timeout", "Ends sessions idle outside of transactions."),
@@ -366,7 +343,7 @@ _VARIABLES: Final = (
         "IntervalStyle",
         "postgres",
         "Sets the display format for interval values.",
-        _choice("postgres", refused=("postgres_verbose", "sql_standard", "iso_8601")),
+        _choice("postgres", "postgres_verbose", "sql_standard", "iso_8601"),
         reported=True,
     ),
     Variable(

@@ -18,10 +18,12 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from coordinator.core.messages import Isolation
+from coordinator.date_styles import completed_date_style
 from coordinator.isolation import level_of
 from coordinator.variable_table import TABLE, Variable, split_search_path
 from sql.errors import SqlError, not_supported
 from sql.postgresql import has_setting
+from sql.styles import Styles, styles_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,11 @@ class Variables:
         return self._timezone
 
     @property
+    def styles(self) -> Styles:
+        """How values are written and read."""
+        return self._styles
+
+    @property
     def binding_key(self) -> tuple[object, ...]:
         """Everything here that may change what a statement means: part of plan cache keys."""
         return self._binding_key
@@ -181,6 +188,9 @@ class Variables:
         variable = self._variable(name)
         key = variable.name.lower()
         if value is not None:
+            if key == "datestyle":
+                variable.check(variable.name, value)  # its errors tell what was written
+                value = completed_date_style(value, self.get(key), self._defaults.get(key, ""))
             return variable.check(variable.name, value)
         if key in TRANSACTION_MODES:
             raise SqlError("0A000", f'parameter "{variable.name}" cannot be reset')
@@ -298,9 +308,11 @@ class Variables:
         path = [self._user if name == "$user" else name for name in names]
         self._search_path = tuple(path)
         self._timezone = self.get("timezone")
+        settings = ("datestyle", "intervalstyle", "extra_float_digits", "bytea_output")
+        self._styles = styles_of(*map(self.get, settings))
         self._limits = {
             key: item.amount(self.get(key)) for key, item in TABLE.items() if item.unit == "ms"
         }
         self.has_limits = any(self._limits.values())
         self.modes = self._modes
-        self._binding_key = (self._search_path, self._timezone, self._user)
+        self._binding_key = (self._search_path, self._timezone, self._user, self._styles)

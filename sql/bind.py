@@ -152,6 +152,8 @@ def _prepared(
     )
     bound = _bound(binding, node, statement)
     types = binding.parameter_types()
+    if binding.styled and not isinstance(bound, _QUERIES):
+        raise not_supported("a definition that depends on DateStyle or IntervalStyle")
     if binding.supplied:
         check_acting(bound, binding.supplied)
         bound = numbered(bound, len(types))
@@ -369,6 +371,9 @@ _WITH: Final = (
     ast.SelectStmt, ast.InsertStmt, ast.UpdateStmt, ast.DeleteStmt, ast.MergeStmt
 )  # fmt: skip
 """Statements whose WITH clause may have queries that modify data."""
+
+_QUERIES: Final = (Query, Modify, Compound, CopyOut, Explain, CreateTableAs, SetSequence)
+"""What keeps no text."""
 
 _MODIFY_TAGS: Final = {
     ModifyKind.INSERT: "INSERT 0",

@@ -20,6 +20,7 @@ from sql.functions import Function, FunctionKind
 from sql.overloads import Ambiguous, Choice, Undetermined, choose_function, choose_operator
 from sql.plan import Call, Const, Expr
 from sql.stand_ins import stand_in
+from sql.styles import PLAIN, check_style
 from sql.syntax import Node, at
 from sql.types import OIDS, TEXT, SqlType, array_of, category, display, plain_type
 
@@ -71,6 +72,7 @@ def applied(binding: Binding, choice: Choice, exprs: Sequence[Expr], nodes: Sequ
     """A call of the chosen overload with its arguments converted."""
     row = choice.function
     args = converted(binding, choice, exprs, nodes)
+    check_styles(binding, row, args, choice.result)
     if row.rewrite is not None:
         return stand_in(binding, row.rewrite, args)
     if row.numeric is None:
@@ -78,6 +80,12 @@ def applied(binding: Binding, choice: Choice, exprs: Sequence[Expr], nodes: Sequ
         return Call(row, (*args, *zone_arguments(binding, row)), type_)
     args, type_, _ = numeric_call(binding, row, args, choice.result)
     return Call(row, (*args, *zone_arguments(binding, row)), type_)
+
+
+def check_styles(binding: Binding, row: Function, args: Sequence[Expr], result: str) -> None:
+    """0A000 for a call that would have to follow the session's styles."""
+    if binding.context.styles != PLAIN:
+        check_style(binding.context.styles, row, [arg.type.name for arg in args], result)
 
 
 def converted(

@@ -12,6 +12,7 @@ from sql.bind_calls import (
     TYPES,
     applied,
     cast_by_name,
+    check_styles,
     converted,
     find_function,
     function_signature,
@@ -259,6 +260,7 @@ def _aggregate(binding: Binding, scope: Scope, node: Node, name: str) -> Expr:
     _check_level(level, node)
     args = converted(binding, choice, exprs, nodes)
     row = choice.function
+    check_styles(binding, row, args, choice.result)
     (args, type_), exact = polymorphic_shapes(binding, choice, args), True
     if row.numeric is not None:
         args, type_, exact = numeric_call(binding, row, args, choice.result)

@@ -93,6 +93,6 @@ def generated_plan(binding: Binding, table: Table) -> Plan:
             exprs.append(ColumnRef(made.id, made.type))
         else:
             node = expression_of(column.generated)
-            exprs.append(unplaced(partial(_value, binding, scope, column, node)))
+            exprs.append(unplaced(binding, partial(_value, binding, scope, column, node)))
     new = tuple([binding.new_column(column.name, column.type) for column in table.columns])
     return Project(scanned, new, tuple(exprs))

@@ -14,6 +14,7 @@ from sql.catalog import Catalog, LookUp, Table
 from sql.catalog_objects import SequenceDefinition
 from sql.errors import SqlError
 from sql.plan import ColumnId, ColumnRef, CteId, Expr, Param, PlanColumn
+from sql.styles import PLAIN, Styles
 from sql.syntax import at
 from sql.types import UNKNOWN, SqlType, display
 
@@ -46,6 +47,7 @@ class BindContext:
     search_path: Sequence[str]
     now: int
     timezone: str = "UTC"
+    styles: Styles = PLAIN
     user: str = "meridian"
     database: str = "meridian"
     session_user: str | None = None
@@ -115,6 +117,10 @@ class Binding:
     """In the text of a view: what names of relations mean, by schema as written and name."""
     recorded: dict[tuple[str, str], tuple[int, tuple[str, ...], tuple[int, ...]]] | None = None
     """For CREATE VIEW: the same, as it is found."""
+    kept: bool = False
+    """What is bound is a table's kept text, in the default styles."""
+    styled: bool = False
+    """A literal means what it does by the session's DateStyle."""
     makes_rows: bool = False
     """Rows are being bound one by one: a default is of one row."""
     parameter_places: dict[int, int] = field(default_factory=dict[int, int])

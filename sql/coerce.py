@@ -33,6 +33,7 @@ from sql.functions import CastContext, Function, cast, function_by_id
 from sql.plan import Call, Case, Coalesce, ColumnRef, Const, Expr, Extreme, Param
 from sql.registered import registered, shown_type
 from sql.stand_ins import stand_in
+from sql.styles import PLAIN, check_style
 from sql.syntax import Node, at, is_a, location, position
 from sql.text_input import apply_typmod, parse_text
 from sql.types import PREFERRED, REGISTERED, TEXT, SqlType, Value, category, display, plain_type
@@ -108,8 +109,11 @@ def _typed(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
 
 def literal(binding: Binding, text: str, type_name: str, place: int | None) -> Const:
     """A text constant as a constant of a type, by the type's input function."""
+    kept = binding.kept or binding.pinned is not None
+    styles = PLAIN if kept else binding.context.styles
+    binding.styled = binding.styled or styles.reads(type_name)
     try:
-        value = parse_text(type_name, text, timezone=binding.context.timezone)
+        value = parse_text(type_name, text, timezone=binding.context.timezone, styles=styles)
     except SqlError as error:
         raise error.at(place) from None
     if isinstance(value, Decimal):
@@ -158,6 +162,8 @@ def decimal_constant(value: Decimal, place: int | None) -> Const:
 
 
 def _converted(binding: Binding, expr: Expr, row: Function, target: SqlType) -> Expr:
+    if binding.context.styles != PLAIN:
+        check_style(binding.context.styles, row, (expr.type.name,), target.name)
     if row.rewrite is not None and isinstance(expr, Const):
         known = shown_type(expr)
         if known is not None:

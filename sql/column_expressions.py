@@ -113,7 +113,7 @@ def default_value(binding: Binding, column: Column) -> Expr:
     if column.expression is None:
         return Const(column.default if column.has_default else None, column.type)
     node = expression_of(column.expression)
-    return unplaced(partial(bound_default, binding, column, node))
+    return unplaced(binding, partial(bound_default, binding, column, node))
 
 
 def row_default(binding: Binding, table: Table, ordinal: int) -> Expr:
@@ -165,12 +165,13 @@ def bound_default(binding: Binding, column: Column, node: Node) -> Expr:
 
 def defined_default(binding: Binding, column: Column, node: Node) -> Column:
     """The column with this DEFAULT: a constant if it is one, else its text."""
-    moved = binding.uses_now, binding.uses_session
+    moved, styled = (binding.uses_now, binding.uses_session), binding.styled
     binding.uses_now = binding.uses_session = False
     expr = bound_default(binding, column, node)
     moving = binding.uses_now or binding.uses_session
     binding.uses_now, binding.uses_session = moved
     if isinstance(expr, Const) and not moving:
+        binding.styled = styled  # a value has no style
         value = _as_written(node, expr.value)
         return replace(column, has_default=True, default=value, expression=None)
     return replace(column, has_default=True, default=None, expression=text_of(binding, node))
@@ -212,7 +213,7 @@ def check_plan(binding: Binding, table: Table, checks: Sequence[Check]) -> Plan:
     """Rows of `new` as one boolean a constraint: false where it is violated."""
     scanned, scope = check_scope(binding, table)
     nodes = [expression_of(check.expression) for check in checks]
-    exprs = tuple([unplaced(partial(bound_check, binding, scope, node)) for node in nodes])
+    exprs = tuple([unplaced(binding, partial(bound_check, binding, scope, node)) for node in nodes])
     made = tuple([binding.new_column(check.name, BOOL) for check in checks])
     return Project(scanned, made, exprs)
 
@@ -225,10 +226,13 @@ def refuse_subqueries(node: Node, where: str) -> None:
         raise SqlError("0A000", f"cannot use subquery in {where}", at(place))
 
 
-def unplaced(bind: Callable[[], Expr]) -> Expr:
+def unplaced(binding: Binding, bind: Callable[[], Expr]) -> Expr:
     """What is bound from kept text: its errors have no place (X2)."""
+    before, binding.kept = binding.kept, True
     try:
         return bind()
     except SqlError as error:
         error.position = None
         raise
+    finally:
+        binding.kept = before

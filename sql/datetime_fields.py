@@ -219,3 +219,16 @@ def decode_time(text: str) -> tuple[int, int, int, int]:
     if hour < 0 or not 0 <= minute <= 59 or not 0 <= second <= 60:
         raise FieldError(Fault.OVERFLOW)
     return hour, minute, second, micros
+
+
+def date_pieces(text: str) -> list[str]:
+    """The runs of digits and of letters; the character behind each run is a separator."""
+    pieces: list[str] = []
+    position = 0
+    while position < len(text):
+        match = re.compile(r"[^A-Za-z0-9]*([0-9]+|[A-Za-z]+)").match(text, position)
+        if match is None:
+            raise FieldError(Fault.FORMAT)
+        pieces.append(match[1])
+        position = match.end() + 1
+    return pieces

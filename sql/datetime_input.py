@@ -34,6 +34,7 @@ from sql.datetime_fields import (
     FieldError,
     Kind,
     Word,
+    date_pieces,
     decode_time,
     fraction,
     leading_int,
@@ -85,28 +86,28 @@ _UNIT_WORDS: Final = frozenset({"d", "dow", "doy", "h", "isodow", "isoyear", "m"
 _CLOCK_WORDS: Final = frozenset({"now", "today", "tomorrow", "yesterday"})
 
 
-def parse_date(text: str) -> int:
-    """Days since 1970-01-01 (I1)."""
+def parse_date(text: str, order: str = "MDY") -> int:
+    """Days since 1970-01-01 (I1). `order`: of numbers that may be day, month or year."""
     if match := _ISO_DATE.fullmatch(text):
         year, month, day = int(match[1]), int(match[2]), int(match[3])
         if year >= 1 and 1 <= month <= 12 and 1 <= day <= days_in_month(year, month):
             return days_from_civil(year, month, day)
-    days, _, _ = _decode("date", text, UTC)
+    days, _, _ = _decode("date", text, UTC, order)
     if days > DATE_DAYS_MAX:
         raise SqlError("22008", f'date out of range: "{text}"')
     return days
 
 
-def parse_timestamp(text: str) -> int:
+def parse_timestamp(text: str, order: str = "MDY") -> int:
     """Microseconds since 1970-01-01 on the clock that the text shows; a zone in it is ignored."""
     micros = _iso_timestamp(text, None)
     if micros is not None:
         return micros
-    days, micros, _ = _decode("timestamp", text, UTC)
+    days, micros, _ = _decode("timestamp", text, UTC, order)
     return _checked_timestamp(days * MICROS_PER_DAY + micros, text)
 
 
-def parse_timestamptz(text: str, *, timezone: str) -> int:
+def parse_timestamptz(text: str, *, timezone: str, order: str = "MDY") -> int:
     """Microseconds since 1970-01-01 UTC; a text without zone is in `timezone`."""
     zone = find_zone(timezone)
     if zone is None:
@@ -114,7 +115,7 @@ def parse_timestamptz(text: str, *, timezone: str) -> int:
     micros = _iso_timestamp(text, zone)
     if micros is not None:
         return micros
-    days, micros, offset = _decode("timestamp with time zone", text, zone)
+    days, micros, offset = _decode("timestamp with time zone", text, zone, order)
     return _checked_timestamp(days * MICROS_PER_DAY + micros - offset * MICROS_PER_SECOND, text)
 
 
@@ -149,11 +150,11 @@ def _checked_timestamp(micros: int, text: str) -> int:
     return micros
 
 
-def _decode(type_name: str, text: str, zone: tzinfo) -> tuple[int, int, int]:
+def _decode(type_name: str, text: str, zone: tzinfo, order: str) -> tuple[int, int, int]:
     """Days, microseconds of the day, offset east in seconds."""
     try:
         words = split_fields(text, characters_max=DATETIME_CHARACTERS_MAX)
-        decoder = _Decoder(text)
+        decoder = _Decoder(text, order)
         for word in words:
             decoder.add(word)
         return decoder.finish(zone)
@@ -164,8 +165,9 @@ def _decode(type_name: str, text: str, zone: tzinfo) -> tuple[int, int, int]:
 class _Decoder:
     """The parts of one text, in the order they come."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, order: str) -> None:
         self._text = text
+        self._order = order
         self._seen = Part.NONE
         self._prefix: _Prefix | None = None
         self._year = self._month = self._day = self._day_of_year = 0
@@ -267,7 +269,7 @@ class _Decoder:
 
     def _add_written_date(self, text: str) -> Part:
         """A date with separators, e.g. `1/8/99`, `5-jan-2024`."""
-        pieces = _date_pieces(text)
+        pieces = date_pieces(text)
         found = Part.NONE
         for piece in pieces:
             if piece[0].isalpha() and piece not in ("at", "on"):
@@ -375,7 +377,7 @@ class _Decoder:
             # `24-jan-2003`: the number taken for a year was the day.
             self._day, self._year, self._is_short_year = self._year, value, False
             return Part.DAY
-        part = _guess_part(known, is_long=is_long, has_text_month=has_text_month)
+        part = _guess_part(known, self._order, is_long=is_long, has_text_month=has_text_month)
         match part:
             case Part.YEAR:
                 self._year, self._is_short_year = value, len(text) <= 2
@@ -492,10 +494,11 @@ class _Decoder:
         self._hour = self._hour % 12 + (12 if self._afternoon else 0)
 
 
-def _guess_part(known: Part, *, is_long: bool, has_text_month: bool) -> Part:
-    """What a number means behind the parts that are known, in the order month, day, year."""
+def _guess_part(known: Part, order: str, *, is_long: bool, has_text_month: bool) -> Part:
+    """What a number means behind the parts that are known."""
+    is_long |= order == "YMD"
     if known == Part.NONE:
-        return Part.YEAR if is_long else Part.MONTH
+        return Part.YEAR if is_long else Part.DAY if order == "DMY" else Part.MONTH
     if known in (Part.YEAR, Part.DAY):
         return Part.MONTH
     if known == Part.MONTH:
@@ -524,16 +527,3 @@ def decode_zone(text: str) -> int:
         raise FieldError(Fault.FORMAT)
     east = hours * 3600 + minutes * 60 + seconds
     return -east if text[0] == "-" else east
-
-
-def _date_pieces(text: str) -> list[str]:
-    """The runs of digits and of letters; the character behind each run is a separator."""
-    pieces: list[str] = []
-    position = 0
-    while position < len(text):
-        match = re.compile(r"[^A-Za-z0-9]*([0-9]+|[A-Za-z]+)").match(text, position)
-        if match is None:
-            raise FieldError(Fault.FORMAT)
-        pieces.append(match[1])
-        position = match.end() + 1
-    return pieces

@@ -27,25 +27,46 @@ from sql.enum_types import EnumType, enum_of, is_enum
 from sql.errors import SqlError, invalid_text, not_supported
 from sql.interval_input import parse_interval
 from sql.json_text import parse_json, parse_jsonb
+from sql.styles import PLAIN, Styles
 from sql.types import DISPLAY_NAMES, SqlType, Value, display
 
 NAME_BYTES_MAX: Final = 63
+_ONE_SIGN: Final = re.compile(r"\s*-[^-+]*\S\s+[^-+]*")
 _BLANKS: Final = " \t\n\v\f\r"
 _EXACT: Final = Context(prec=200_000, Emax=999_999_999, Emin=-999_999_999)
 
 
-def parse_text(type_name: str, text: str, *, timezone: str = "UTC") -> Value:
+def parse_text(
+    type_name: str, text: str, *, timezone: str = "UTC", styles: Styles = PLAIN
+) -> Value:
     """The value of `text` for the type `type_name` (pg_type.typname), without modifier (T1, T2)."""
     if type_name == "timestamptz":
-        return parse_timestamptz(text, timezone=timezone)
+        return parse_timestamptz(text, timezone=timezone, order=styles.order)
     if type_name.startswith("_"):
-        return parse_array(text, partial(parse_text, type_name[1:], timezone=timezone))
+        element = partial(parse_text, type_name[1:], timezone=timezone, styles=styles)
+        return parse_array(text, element)
     if is_enum(type_name):
         return label_of(enum_of(type_name), text)
+    if styles.reads(type_name):
+        return _parse_styled(type_name, text, styles)
     parser = _PARSERS.get(type_name)
     if parser is None:
         raise not_supported(f"input of type {DISPLAY_NAMES.get(type_name, type_name)}")
     return parser(text)
+
+
+def _parse_styled(type_name: str, text: str, styles: Styles) -> Value:
+    """What means something else than by default."""
+    match type_name:
+        case "date":
+            return parse_date(text, styles.order)
+        case "timestamp":
+            return parse_timestamp(text, styles.order)
+        case _:
+            # SQL's minus in front is one of all fields, unless another has a sign of its own.
+            if _ONE_SIGN.fullmatch(text):
+                raise not_supported("a sign for all fields of an interval")
+            return parse_interval(text)
 
 
 def label_of(enum: EnumType, text: str) -> str:

@@ -42,6 +42,8 @@ from coordinator.pgwire.kernels import (
 from sql.dates import MICROS_PER_DAY, MICROS_PER_SECOND, days_from_civil
 from sql.enum_types import kept_as
 from sql.errors import SqlError
+from sql.styled_output import styled_text
+from sql.styles import PLAIN, Styles
 from sql.text_output import format_offset, format_text
 from sql.timezones import find_zone, offset_at_utc
 from sql.types import REGISTERED, SqlType
@@ -61,8 +63,10 @@ _FLOAT_BOUNDS: Final = {"float8": (1e-4, 1e10, 1e15), "float4": (1e-4, 1e6, 1e6)
 _ARROW_PLAIN_SCALE_MAX: Final = 6
 
 
-def text_column(type_: SqlType, timezone: str) -> TextColumn:
+def text_column(type_: SqlType, timezone: str, styles: Styles = PLAIN) -> TextColumn:
     """How a column of the type becomes text."""
+    if styles.writes(type_.name):
+        return lambda column: _styled_text(column, type_, timezone, styles)
     match type_.name:
         case "numeric":
             return lambda column: _numeric_text(column, type_)
@@ -86,6 +90,14 @@ def text_column(type_: SqlType, timezone: str) -> TextColumn:
 def _python_text(column: Column, type_: SqlType, timezone: str = "UTC") -> Column:
     texts = [
         None if value is None else format_text(value, type_, timezone=timezone)
+        for value in to_values(column, type_)
+    ]
+    return column_of(texts, pa.string())
+
+
+def _styled_text(column: Column, type_: SqlType, timezone: str, styles: Styles) -> Column:
+    texts = [
+        None if value is None else styled_text(value, type_, styles, timezone=timezone)
         for value in to_values(column, type_)
     ]
     return column_of(texts, pa.string())

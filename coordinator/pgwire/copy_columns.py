@@ -29,6 +29,7 @@ from coordinator.pgwire.kernels import (
     text_lengths,
 )
 from sql.enum_types import is_enum
+from sql.styles import PLAIN, Styles
 from sql.text_input import NAME_BYTES_MAX, apply_typmod, parse_text
 from sql.types import SqlType, Value
 
@@ -36,11 +37,13 @@ ParseColumn = Callable[[Column], Column]
 """Strings, NULL where the field was NULL, to the type's column. Raises SqlError or ArrowInvalid."""
 
 
-def column_parser(type_: SqlType, timezone: str) -> ParseColumn:
+def column_parser(type_: SqlType, timezone: str, styles: Styles = PLAIN) -> ParseColumn:
     """How the texts of a column are read."""
     fast = _labels if is_enum(type_.name) else _FAST.get(type_.name)
+    if styles.reads(type_.name):
+        fast = None
     if fast is None:
-        return lambda texts: _one_by_one(texts, type_, timezone)
+        return lambda texts: _one_by_one(texts, type_, timezone, styles)
     is_utc = timezone.upper() == "UTC"
 
     def parse(texts: Column) -> Column:
@@ -48,20 +51,21 @@ def column_parser(type_: SqlType, timezone: str) -> ParseColumn:
             parsed = _zoneless_timestamps(texts)
         else:
             parsed = fast(texts, type_)
-        return _one_by_one(texts, type_, timezone) if parsed is None else parsed
+        return _one_by_one(texts, type_, timezone, styles) if parsed is None else parsed
 
     return parse
 
 
-def parse_field(text: str, type_: SqlType, timezone: str) -> Value:
+def parse_field(text: str, type_: SqlType, timezone: str, styles: Styles) -> Value:
     """One field as an assignment to a column of the type."""
-    value = parse_text(type_.name, text, timezone=timezone)
+    value = parse_text(type_.name, text, timezone=timezone, styles=styles)
     return apply_typmod(value, type_, explicit=False)
 
 
-def _one_by_one(texts: Column, type_: SqlType, timezone: str) -> Column:
+def _one_by_one(texts: Column, type_: SqlType, timezone: str, styles: Styles) -> Column:
     values = [
-        None if text is None else parse_field(text, type_, timezone) for text in listed(texts)
+        None if text is None else parse_field(text, type_, timezone, styles)
+        for text in listed(texts)
     ]
     return to_array(values, type_)
 

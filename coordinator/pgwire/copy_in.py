@@ -24,6 +24,7 @@ from coordinator.pgwire.kernels import Column
 from coordinator.pgwire.plain_blocks import BlockCutter
 from sql.errors import SqlError, not_supported
 from sql.statements import CopyOptions
+from sql.styles import PLAIN, Styles
 from sql.types import SqlType, Value
 
 BLOCK_BYTES: Final = 1 << 20
@@ -46,6 +47,7 @@ class CopyReader:
         *,
         relation: str = "",
         timezone: str = "UTC",
+        styles: Styles = PLAIN,
     ) -> None:
         assert len(types) == len(names), "a name for each type"
         if not types:
@@ -55,7 +57,8 @@ class CopyReader:
         self._names = tuple(names)
         self._relation = relation
         self._timezone = timezone
-        self._parsers = tuple(column_parser(type_, timezone) for type_ in types)
+        self._styles = styles
+        self._parsers = tuple(column_parser(type_, timezone, styles) for type_ in types)
         self._lines = LineSplitter(options)
         self._fields = FieldSplitter(options)
         self._cutter = BlockCutter(options)
@@ -226,7 +229,7 @@ class CopyReader:
 
     def _value(self, field: str, type_: SqlType, index: int) -> Value:
         try:
-            return parse_field(field, type_, self._timezone)
+            return parse_field(field, type_, self._timezone, self._styles)
         except SqlError as error:
             place = f', column {self._names[index]}: "{_shortened(field.encode())}"'
             raise self._located(error, place=place) from None

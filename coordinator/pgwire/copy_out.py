@@ -30,6 +30,7 @@ from coordinator.pgwire.kernels import (
 )
 from coordinator.pgwire.messages import CopyFrames
 from sql.statements import CopyOptions
+from sql.styles import PLAIN, Styles
 from sql.types import SqlType
 
 _JOIN_BYTES_MAX: Final = 1 << 28
@@ -50,12 +51,13 @@ class CopyWriter:
         types: Sequence[SqlType],
         names: Sequence[str],
         timezone: str = "UTC",
+        styles: Styles = PLAIN,
     ) -> None:
         assert len(types) == len(names), "a name for each type"
         self._options = options
         self._types = tuple(types)
         self._names = tuple(names)
-        self._texts = tuple(text_column(type_, timezone) for type_ in types)
+        self._texts = tuple(text_column(type_, timezone, styles) for type_ in types)
         self._forced = frozenset(options.force_quote)
         self._is_csv = options.format == "csv"
 

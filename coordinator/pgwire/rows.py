@@ -21,6 +21,8 @@ from coordinator.pgwire.column_text import text_column
 from coordinator.pgwire.kernels import Column
 from coordinator.pgwire.messages import TEXT_FORMAT, DataRows
 from coordinator.pgwire.values import encode_value
+from sql.styled_output import styled_text
+from sql.styles import PLAIN, Styles
 from sql.types import SqlType, Value
 
 FEW_ROWS_MAX: Final = 40
@@ -41,16 +43,20 @@ class RowEncoder:
     """Encodes the batches of one result. `formats`: one code per column, 0 text or 1 binary."""
 
     def __init__(
-        self, types: Sequence[SqlType], formats: Sequence[int], timezone: str = "UTC"
+        self,
+        types: Sequence[SqlType],
+        formats: Sequence[int],
+        timezone: str = "UTC",
+        styles: Styles = PLAIN,
     ) -> None:
         assert len(types) == len(formats), "one format for each column"
         self._types = tuple(types)
         self._columns = tuple(
-            _column_encoder(type_, code, timezone)
+            _column_encoder(type_, code, timezone, styles)
             for type_, code in zip(types, formats, strict=True)
         )
         self._singles = tuple(
-            _single_encoder(type_, code, timezone)
+            _single_encoder(type_, code, timezone, styles)
             for type_, code in zip(types, formats, strict=True)
         )
 
@@ -111,15 +117,19 @@ def _cell(data: bytes) -> bytes:
     return _LENGTH.pack(len(data)) + data
 
 
-def _column_encoder(type_: SqlType, code: int, timezone: str) -> Callable[[Column], Cells]:
+def _column_encoder(
+    type_: SqlType, code: int, timezone: str, styles: Styles
+) -> Callable[[Column], Cells]:
     if code != TEXT_FORMAT:
         return binary_column(type_)
-    text = text_column(type_, timezone)
+    text = text_column(type_, timezone, styles)
     return lambda column: variable(text(column), valid_mask(column))
 
 
-def _single_encoder(type_: SqlType, code: int, timezone: str) -> Encode:
+def _single_encoder(type_: SqlType, code: int, timezone: str, styles: Styles) -> Encode:
     if code == TEXT_FORMAT:
+        if styles.writes(type_.name):
+            return lambda value: styled_text(value, type_, styles, timezone=timezone).encode()
         if type_.name in ("int2", "int4", "int8", "oid"):
             return _encoded_integer
         if type_.name in ("text", "varchar"):

@@ -25,6 +25,7 @@ from sql.dates import MICROS_PER_DAY, days_from_civil
 from sql.datetime_input import DATE_DAYS_MAX, TIMESTAMP_MICROS_END
 from sql.enum_types import enum_of, is_enum, kept_as
 from sql.errors import SqlError, not_supported
+from sql.styles import PLAIN, Styles
 from sql.text_input import NAME_BYTES_MAX, apply_typmod, label_of, parse_text
 from sql.text_output import format_text
 from sql.types import DISPLAY_NAMES, Interval, SqlType, Value
@@ -43,10 +44,12 @@ _EXACT: Final = Context(prec=400_000, Emax=999_999_999, Emin=-999_999_999)
 _INTERVAL: Final = struct.Struct("!qii")
 
 
-def decode_value(data: bytes, type_: SqlType, code: int, *, timezone: str = "UTC") -> Value:
+def decode_value(
+    data: bytes, type_: SqlType, code: int, *, timezone: str = "UTC", styles: Styles = PLAIN
+) -> Value:
     """The value of a parameter that is not NULL, given in text (0) or binary (1) (L2)."""
     if code == TEXT_FORMAT:
-        value = parse_text(type_.name, decode_text(data), timezone=timezone)
+        value = parse_text(type_.name, decode_text(data), timezone=timezone, styles=styles)
     else:
         value = _decode_binary(data, type_)
     return apply_typmod(value, type_, explicit=True)

@@ -1,0 +1,83 @@
+"""How a session writes and reads values: DateStyle, IntervalStyle, floats, bytea.
+
+INVARIANTS
+  L1  results, COPY, literals and parameters follow the styles; functions and casts inside of
+      expressions are computed in PostgreSQL's default styles, so where another one would matter
+      they are refused (0A000).
+  L2  what a table or a view keeps as text is read in the default styles, whoever uses it; what
+      would mean something else there is refused when it is defined.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sql.errors import SqlError, not_supported
+from sql.functions import Function, FunctionKind
+
+DATES: Final = frozenset({"date", "timestamp", "timestamptz"})
+_FLOATS: Final = frozenset({"float4", "float8"})
+_TEXTS: Final = frozenset({"text", "varchar", "bpchar", "name", "unknown"})
+_JSON: Final = frozenset({"json", "jsonb"})
+_OWN_FORMAT: Final = frozenset({"to_char", "encode", "md5", "convert_from"})
+"""Functions that make texts of values in a form of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Styles:
+    """The settings. `dates` and `order` are DateStyle: ISO, SQL, Postgres, German; MDY, DMY, YMD.
+    `digits` 0 and below: a float with so many fewer than all of its digits, not its shortest text.
+    """
+
+    dates: str = "ISO"
+    order: str = "MDY"
+    intervals: str = "postgres"
+    digits: int = 1
+    bytea: str = "hex"
+
+    def writes(self, type_name: str) -> bool:
+        """Whether values of the type, or arrays of them, look otherwise than by default."""
+        name = type_name.removeprefix("_")
+        return (
+            (name in DATES and self.dates != "ISO")
+            or (name == "interval" and self.intervals != "postgres")
+            or (name in _FLOATS and self.digits <= 0)
+            or (name == "bytea" and self.bytea != "hex")
+        )
+
+    def reads(self, type_name: str) -> bool:
+        """Whether texts of the type may mean something else than by default."""
+        name = type_name.removeprefix("_")
+        return (name in DATES and self.order != "MDY") or (
+            name == "interval" and self.intervals == "sql_standard"
+        )
+
+
+PLAIN: Final = Styles()
+
+
+def styles_of(date_style: str, interval_style: str, digits: str, bytea: str) -> Styles:
+    """From the settings as SHOW prints them."""
+    dates, order = date_style.split(", ")
+    return Styles(dates, order, interval_style, 1 if int(digits) > 0 else int(digits), bytea)
+
+
+def check_style(styles: Styles, row: Function, args: Sequence[str], result: str) -> None:
+    """0A000 for a call whose answer depends on a style that is not the default (L1)."""
+    made = result.removeprefix("_")
+    if made in _TEXTS | _JSON and row.name not in _OWN_FORMAT:
+        for name in args:
+            dated = made in _JSON and name.removeprefix("_") in DATES  # always ISO there
+            if styles.writes(name) and not dated:
+                raise _depends(name)
+    is_input = row.kind is FunctionKind.CAST and args[0].removeprefix("_") in _TEXTS
+    if is_input and styles.reads(result):
+        raise _depends(result)
+
+
+def _depends(type_name: str) -> SqlError:
+    setting = {"bytea": "bytea_output", "interval": "IntervalStyle"}
+    name = type_name.removeprefix("_")
+    word = "extra_float_digits" if name in _FLOATS else setting.get(name, "DateStyle")
+    hint = f"Only results, literals and parameters follow {word}; expressions need its default."
+    return not_supported(f"{word} other than the default within an expression", hint=hint)
