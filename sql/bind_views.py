@@ -48,7 +48,7 @@ class Used:
 
 def view_rows(binding: Binding, view: ViewDefinition) -> tuple[Plan, Sequence[PlanColumn]]:
     """The plan of a view and its columns."""
-    binding.look_ups.add(LookUp(view.schema, view.name, view.oid))
+    binding.look_ups.add(LookUp(view.schema, view.name, view.oid, version=view.version))
     before = binding.pinned, binding.recorded, binding.parameters
     binding.pinned = {
         (schema, name): (oid, names, numbers)

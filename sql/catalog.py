@@ -250,13 +250,15 @@ class LookUp:
     """What a name was found to be: a table's oid, or None for missing.
 
     `name` None: the schema itself, 0 if it exists; with no schema either: see WHOLE_CATALOG. A type
-    is its oid and version, since what it means changes with its definition: `state_of`.
+    is its oid and version, since what it means changes with its definition: `state_of`. `version`:
+    which definition of a view was read; None: only that it is there.
     """
 
     schema: str
     name: str | None
     oid: int | None
     space: str = RELATION
+    version: int | None = None
 
 
 def state_of(found: EnumDefinition | None) -> int | None:

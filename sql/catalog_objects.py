@@ -157,6 +157,18 @@ class EnumDefinition:
 
 CatalogObject: TypeAlias = SequenceDefinition | IndexDefinition | ViewDefinition | EnumDefinition
 
+
+def relations_below(thing: CatalogObject) -> tuple[int, ...]:
+    """The oids of the relations whose columns the definition names."""
+    match thing:
+        case ViewDefinition():
+            return tuple(relation[2] for relation in thing.relations)
+        case IndexDefinition():
+            return (thing.table,)
+        case SequenceDefinition() | EnumDefinition():
+            return ()
+
+
 KINDS: Final[dict[str, type[CatalogObject]]] = {
     SequenceDefinition.kind: SequenceDefinition,
     IndexDefinition.kind: IndexDefinition,

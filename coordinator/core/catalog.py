@@ -248,21 +248,21 @@ def is_current(catalog: Catalog, table: Table) -> bool:
     return known is not None and known.oid == table.oid and known.version == table.version
 
 
-def resolve(catalog: Catalog, name: LookUp) -> int | None:
-    """What a name means in this catalog: a table's oid, 0 for a schema, None if it is missing, the
-    version for the whole of it.
-    """
+def still_means(catalog: Catalog, name: LookUp) -> bool:
+    """Whether a name means in this catalog what it was found to mean, and is defined so."""
     if name.schema == WHOLE_CATALOG.schema:
-        return catalog.version
+        return catalog.version == name.oid
     if name.name is None:
-        return 0 if name.schema in catalog.schemas else None
+        return (0 if name.schema in catalog.schemas else None) == name.oid
     if name.space == TYPE:
-        return state_of(catalog.type_named(name.schema, name.name))
+        return state_of(catalog.type_named(name.schema, name.name)) == name.oid
     table = catalog.tables.get((name.schema, name.name))
-    if table is None:
-        thing = catalog.relation(name.schema, name.name)
-        return None if thing is None else thing.oid
-    return table.oid
+    if table is not None:
+        return table.oid == name.oid
+    thing = catalog.relation(name.schema, name.name)
+    if thing is None or thing.oid != name.oid:
+        return thing is None and name.oid is None
+    return name.version is None or thing.version == name.version
 
 
 def encode_changes(ts: Timestamp, changes: Iterable[CatalogChange]) -> tuple[Put, ...]:

@@ -17,11 +17,12 @@ from typing import Final
 
 import pyarrow as pa
 
-from coordinator.core.catalog import apply_changes, resolve
+from coordinator.core.catalog import apply_changes, still_means
 from coordinator.core.messages import (
     CatalogChange,
     ConnectionId,
     Isolation,
+    PutObject,
     PutTable,
     RemoveTable,
     Snapshot,
@@ -30,6 +31,7 @@ from coordinator.core.messages import (
 from coordinator.core.own_writes import Mark, OwnWrites, final_batch, is_empty
 from coordinator.core.predicates import KeyLookUps, ReadPredicate, ReadSet
 from sql.catalog import WHOLE_CATALOG, Catalog, LookUp, Table
+from sql.catalog_objects import relations_below
 from storage.batch import DataFile, WriteBatch
 from storage.known_rows import OldRows
 from storage.types import ShardId, Source, Timestamp
@@ -123,7 +125,7 @@ class Transaction:
             whole = replace(WHOLE_CATALOG, oid=self.base.version)
             names = [whole if name == WHOLE_CATALOG else name for name in names]
         if self.changes:
-            names = [name for name in names if resolve(self.base, name) == name.oid]
+            names = [name for name in names if still_means(self.base, name)]
         self.look_ups.update(names)
 
     def read(self, table: Table, predicate: ReadPredicate | None) -> None:
@@ -188,6 +190,7 @@ class Transaction:
         assert self.snapshot is not None, "X1: DDL is bound against a snapshot"
         catalog = apply_changes(self.snapshot.catalog, changes, version=self._overlay_version())
         self._alter(changes, self.snapshot)
+        self._rest(changes, catalog)
         self.changes.extend(changes)
         self.snapshot = replace(self.snapshot, catalog=catalog)
 
@@ -199,6 +202,16 @@ class Transaction:
                 touched = before is not None and before.is_elsewhere(change.table)
                 if before is None or not (touched and before.is_same_but_for_name(change.table)):
                     self.altered.setdefault(ShardId(change.table.shard), snapshot.ts)
+
+    def _rest(self, changes: tuple[CatalogChange, ...], catalog: Catalog) -> None:
+        """Remember the tables that its views and indexes are made over, as they were bound."""
+        below: set[int] = set()
+        for change in changes:
+            if isinstance(change, PutObject):
+                below.update(relations_below(change.object))
+        if below:
+            tables = {t.oid: t for t in catalog.tables.values() if t.oid in below}
+            self.tables = {**tables, **self.tables}
 
     def _overlay_version(self) -> int:
         # Negative and never used twice: an uncommitted catalog must not be taken for a committed

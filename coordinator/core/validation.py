@@ -8,13 +8,14 @@ INVARIANTS
       its read set matches came or went after its read timestamp, by earlier commits or by earlier
       members of the same group. What cannot be decided row by row is a conflict if the table was
       written at all.
-  A2  a transaction commits only if every table it touched is still defined as it was bound.
+  A2  a transaction commits only if every table it touched is still defined as it was bound, and
+      so is what its views and indexes are made over.
   A3  blind writes have an empty read set and delete nothing: they never conflict.
   A4  a shard whose Delta table has a foreign writer's version, or is damaged, takes no commit and
       answers no read: nobody knows what it holds.
   A5  at every level a row is deleted or replaced once: of two who do it the first committer wins.
   A6  a transaction that writes at a serializable level commits only if every name that it rests on
-      still means what it meant: that of a table to be created, or one that was found missing.
+      still means what it meant: that of a table to be created, one that was found missing, a view.
   A7  a transaction that reads at several timestamps (read committed) meets nobody else's version of
       a row that it has changed, nor another row with its key: it fails at the statement.
   A8  at every level a key that the transaction gives to a row, and that it found free, is still
@@ -32,7 +33,7 @@ from typing import Final
 
 from pyroaring import BitMap64
 
-from coordinator.core.catalog import is_current, resolve
+from coordinator.core.catalog import is_current, still_means
 from coordinator.core.interim import (
     LOOK_ROWS_MAX,
     Budget,
@@ -473,11 +474,12 @@ def shadowed(txn: Transaction, catalog: Catalog) -> Refused | None:
 def stale_name(names: Iterable[LookUp], catalog: Catalog) -> Refused | None:
     """A6 for names: the verdict on the first that means something else now."""
     for name in names:
-        if resolve(catalog, name) != name.oid:
+        if not still_means(catalog, name):
             if name.schema == WHOLE_CATALOG.schema:
                 return stale_refusal("the catalog was changed by a concurrent transaction")
             shown = f'schema "{name.schema}"' if name.name is None else f'relation "{name.name}"'
-            return stale_refusal(f"{shown} was created or dropped by a concurrent transaction")
+            done = "created or dropped" if name.version is None else "replaced or dropped"
+            return stale_refusal(f"{shown} was {done} by a concurrent transaction")
     return None
 
 
