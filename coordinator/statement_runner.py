@@ -44,6 +44,7 @@ from coordinator.requests import Identity, Request, ends_block, needs_catalog
 from coordinator.transaction import failed_transaction
 from coordinator.variable_table import product_version
 from sql.bind import BindContext
+from sql.bind_foreign_keys import connected
 from sql.catalog import SYSTEM_TIMELINE, Catalog, Table
 from sql.definition_statements import ChangeObjects, CreateObject, CreateSequence
 from sql.errors import SqlError, not_supported
@@ -291,8 +292,8 @@ class StatementRunner:
         match _run_by(self._bind(request.statement, snapshot.catalog, request.declared).bound):
             case Modify() | Compound() | Truncate() as bound:
                 tables = bound.tables if isinstance(bound, Truncate) else tables_of(bound)
-                touched = dict.fromkeys(tables)
-                return tuple(table for table in touched if not is_system(table))
+                touched = [table for table in dict.fromkeys(tables) if not is_system(table)]
+                return connected(snapshot.catalog, touched)
             case AlterTable() as alter:
                 return tuple(change.before for change in alter.tables)
             case _:

@@ -211,6 +211,21 @@ def children(catalog: Catalog, oid: int) -> list[tuple[Table, ForeignKey]]:
     ]
 
 
+def connected(catalog: Catalog, tables: Sequence[Table]) -> tuple[Table, ...]:
+    """These tables, and those that foreign keys look into or write to when these are written."""
+    found = {table.oid: table for table in tables}
+    waiting = [*tables]
+    while waiting:
+        for child, key in children(catalog, waiting.pop().oid):
+            acts = not {key.on_delete, key.on_update} <= {"no action", "restrict"}
+            if child.oid not in found and acts:
+                waiting.append(child)
+            found.setdefault(child.oid, child)
+    parents = {key.table for table in found.values() for key in table.foreign_keys}
+    found |= {table.oid: table for table in catalog.tables.values() if table.oid in parents}
+    return tuple(found.values())
+
+
 def dependents(catalog: Catalog, dropped: Collection[int]) -> list[tuple[Table, ForeignKey, Table]]:
     """Foreign keys of other tables that refer to these: child, key, parent."""
     by_oid = {table.oid: table for table in catalog.tables.values()}

@@ -49,8 +49,9 @@ def commit(core: CoreState, message: CommitTransaction, now: Timestamp) -> list[
     if len(core.groups) >= core.settings.queue_max:
         return [_too_many(message.request), *end(core, txn, now)]
     txn.committing = True
+    core.leases.settle(txn.id, txn.written_tables())
     core.groups.enqueue(Pending(message.request, txn, core.leases.ticket()))
-    return start_group(core, now)
+    return start_group(core, now) + grant_leases(core)
 
 
 def insert_rows(core: CoreState, message: InsertRows, now: Timestamp) -> list[Effect]:

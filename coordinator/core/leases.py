@@ -3,7 +3,8 @@
 INVARIANTS
   L1  a table has at most one holder; only the holder's commits may write it meanwhile.
   L2  leases are asked for all at once, before the snapshot, by statements that retry by themselves:
-      a holder waits for nobody, so there is no deadlock.
+      a holder waits for nobody, so there is no deadlock. Who turns out to write more than it holds
+      gives everything back before its commit waits.
   L3  one line for leases and commits, by ticket: a lease waits for commits that queued before it,
       a commit waits for leases that were asked for before it. Nobody starves.
 """
@@ -62,6 +63,12 @@ class WriteLeases:
             self._holders = {table: held for table, held in self._holders.items() if held != txn}
         if self._waiting:
             self._waiting = [waiting for waiting in self._waiting if waiting.txn != txn]
+
+    def settle(self, txn: TransactionId, tables: Iterable[int]) -> None:
+        """A transaction is to commit and writes these tables (L2)."""
+        held = {table for table, holder in self._holders.items() if holder == txn}
+        if held and not held.issuperset(tables):
+            self.release(txn)
 
     def blocks(self, txn: TransactionId, tables: Iterable[int], ticket: int) -> bool:
         """True if somebody else holds one of these tables (L1) or is ahead in the line (L3)."""

@@ -139,6 +139,39 @@ async def test_increments_of_one_row_all_finish() -> None:
         assert conflicts(stack.driver.core.validation) > 0
 
 
+@on_a_loop
+async def test_statements_that_cascade_all_finish() -> None:
+    """They write to more tables than they name, others name these: nobody waits for ever."""
+    texts = (
+        "delete from parent where id = 1",
+        "insert into parent values (1, 0) on conflict (id) do update set n = 7",
+        "update parent set n = (select count(*) from child)",
+        "update child set n = (select sum(n) from parent)",
+    )
+    async with running() as stack, connected(stack, 12) as connections:
+        for text in (
+            "create table parent (id int primary key, n int)",
+            "create table child (parent int references parent on delete cascade, n int)",
+            "insert into parent values (1, 0), (2, 0)",
+            "insert into child values (1, 0), (2, 0)",
+        ):
+            await connections[0].execute(text)
+
+        async def work(number: int, connection: Connection) -> None:
+            for text in texts * 3:
+                await connection.execute(text)
+                if text.startswith("delete"):
+                    with contextlib.suppress(psycopg.errors.ForeignKeyViolation):
+                        await connection.execute(f"insert into child values (1, {number})".encode())
+
+        async with asyncio.TaskGroup() as tasks:
+            for number, connection in enumerate(connections):
+                tasks.create_task(work(number, connection))
+        orphans = "select * from child where parent not in (select id from parent)"
+        assert await all_rows(connections[0], orphans) == []
+        assert conflicts(stack.driver.core.validation) > 0
+
+
 STORIES: dict[str, tuple[tuple[str, ...], tuple[str, ...], bool]] = {
     "different rows": (
         ("update t set n = 1 where id = 1",),
