@@ -1,6 +1,6 @@
 """Keys that a foreign key looked for, as a predicate that every commit is validated by."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compute.key_predicates import KeyPredicate
 from storage.batch import DataFile
@@ -28,8 +28,9 @@ class RequiredKeys:
 
     @property
     def points(self) -> Points | None:
-        """See ReadPredicate."""
-        return self.keys.points
+        """See ReadPredicate: a row may change as long as its key stays."""
+        points = self.keys.points
+        return None if points is None else replace(points, presence=True)
 
     def matches(self, rows: KnownRows) -> bool:
         """See ReadPredicate."""

@@ -116,11 +116,13 @@ class Points:
     """Rows that have one of `keys` in the columns `ordinals`; NULL is in no key.
 
     `only`: whoever asks for them asks for nothing else, so that every such row is meant.
+    `presence`: what matters is how many rows have a key, and not what else is in them.
     """
 
     ordinals: tuple[int, ...]
     keys: frozenset[tuple[Hashable, ...]]
     only: bool
+    presence: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,16 @@ INVARIANTS
   I1  every commit with ts > floor is in the log; of older ones nothing is known.
   I2  what a commit deleted is in its entry by value, or the entry says `unknown`.
   I3  an index holds, for every key in it, the newest commit that brought or took a row of that key;
-      entries that cannot be indexed are `coarse` and are looked at one by one.
+      an index of presence, the newest one after which more or fewer rows had it. Entries that
+      cannot be indexed are `coarse` and are looked at one by one.
   I4  bytes, rows looked at and indexes are bounded; beyond the bound the answer is UNSURE.
 
 Cuts do not matter here: a log is kept apart from the tail.
 """
 
 from bisect import bisect_right
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
@@ -124,7 +126,7 @@ class InterimLog:
         self._times: list[Timestamp] = []
         self._entries: list[Interim] = []
         self._coarse: list[tuple[Timestamp, Interim]] = []
-        self._indexes: dict[tuple[int, ...], _Index] = {}
+        self._indexes: dict[_Indexed, _Index] = {}
         self._bytes = 0
 
     @property
@@ -172,9 +174,9 @@ class InterimLog:
         # Stale keys do no harm (I3), but must not pile up. What was indexed once will be asked for
         # again, and is cheapest to index as it comes.
         rows = sum(entry.count for entry in self._entries)
-        for ordinals, index in self._indexes.items():
+        for what, index in self._indexes.items():
             if len(index) > 2 * rows + STALE_KEYS_MAX:
-                self._indexes[ordinals] = self._indexed(ordinals)
+                self._indexes[what] = self._indexed(*what)
 
     def look(self, predicate: ReadPredicate, after: Timestamp, budget: Budget) -> Verdict:
         """Whether a commit with ts > after holds a row that the predicate matches."""
@@ -183,7 +185,7 @@ class InterimLog:
         if not self._times or self._times[-1] <= after:
             return Verdict.CLEAR
         points = predicate.points
-        index = None if points is None else self._index(points.ordinals)
+        index = None if points is None else self._index(points.ordinals, points.presence)
         if points is None or index is None:
             first = bisect_right(self._times, after)
             return _look(self._entries[first:], predicate, budget)
@@ -199,14 +201,14 @@ class InterimLog:
         """The commits with ts > after, as far as they are known."""
         return self._entries[bisect_right(self._times, after) :]
 
-    def _index(self, ordinals: tuple[int, ...]) -> "_Index | None":
-        index = self._indexes.get(ordinals)
+    def _index(self, ordinals: tuple[int, ...], presence: bool) -> "_Index | None":
+        index = self._indexes.get((ordinals, presence))
         if index is None and len(self._indexes) < INDEXES_MAX:
-            index = self._indexes[ordinals] = self._indexed(ordinals)
+            index = self._indexes[ordinals, presence] = self._indexed(ordinals, presence)
         return index
 
-    def _indexed(self, ordinals: tuple[int, ...]) -> "_Index":
-        index = _Index(ordinals)
+    def _indexed(self, ordinals: tuple[int, ...], presence: bool) -> "_Index":
+        index = _Index(ordinals, presence)
         for ts, entry in zip(self._times, self._entries, strict=True):
             if not entry.coarse:
                 index.add(ts, entry)
@@ -229,11 +231,16 @@ def _look(entries: Iterable[Interim], predicate: ReadPredicate, budget: Budget) 
     return Verdict.CLEAR
 
 
+_Indexed = tuple[tuple[int, ...], bool]
+"""Ordinals, and whether it is an index of presence."""
+
+
 class _Index:
     """The newest commit of each key (I3)."""
 
-    def __init__(self, ordinals: tuple[int, ...]) -> None:
+    def __init__(self, ordinals: tuple[int, ...], presence: bool) -> None:
         self._ordinals = ordinals
+        self._presence = presence
         self._newest: dict[tuple[Hashable, ...], Timestamp] = {}
         self.missing: list[tuple[Timestamp, Interim]] = []
         """Commits with rows of which a key column is not known."""
@@ -247,10 +254,18 @@ class _Index:
             if not all(ordinal in rows.columns for ordinal in self._ordinals):
                 self.missing.append((ts, entry))
                 return
-        for rows in entry.rows:
-            columns = [rows.values(ordinal) for ordinal in self._ordinals]
-            for key in zip(*columns, strict=True):
-                self._newest[key] = ts
+        for key in self._net(entry) if self._presence else self._keys(entry.rows):
+            self._newest[key] = ts
+
+    def _keys(self, parts: Iterable[KnownRows]) -> Iterator[tuple[Hashable, ...]]:
+        for rows in parts:
+            yield from zip(*(rows.values(at) for at in self._ordinals), strict=True)
+
+    def _net(self, entry: Interim) -> Iterator[tuple[Hashable, ...]]:
+        """Keys that more or fewer rows have now."""
+        counts = Counter(self._keys(entry.came))
+        counts.subtract(self._keys(entry.went))
+        return (key for key, count in counts.items() if count)
 
     def newest(self, points: Points) -> Timestamp:
         """The newest commit that touched one of these keys; 0 if there is none."""

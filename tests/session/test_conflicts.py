@@ -93,6 +93,9 @@ async def prepared(
             "create table other (x int)",
             f"insert into t values {rows}",
             "insert into u values (1, 1), (2, 1)",
+            "create table parent (id int primary key, note text)",
+            "create table child (parent int references parent)",
+            "insert into parent values (1, 'a'), (2, 'b')",
         ):
             await connections[0].execute(text)
         if flushed:
@@ -258,6 +261,26 @@ STORIES: dict[str, tuple[tuple[str, ...], tuple[str, ...], bool]] = {
         ("insert into t values (1, 0, null)",),
         ("insert into t values (1, 0, null)",),
         True,
+    ),
+    "a row that a foreign key rests on, with another note": (
+        ("update parent set note = 'c' where id = 1",),
+        ("insert into child values (1)",),
+        True,
+    ),
+    "a row that a foreign key rests on, gone and back": (
+        ("delete from parent where id = 1", "insert into parent values (1, 'c')"),
+        ("insert into child values (1)",),
+        True,
+    ),
+    "a row that a foreign key rests on, gone": (
+        ("delete from parent where id = 1",),
+        ("insert into child values (1)",),
+        False,
+    ),
+    "a row that a foreign key rests on, with another key": (
+        ("update parent set id = 3 where id = 1",),
+        ("insert into child values (1)",),
+        False,
     ),
     "an error is a match": (
         ("insert into t values (400, 0, null)",),

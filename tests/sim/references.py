@@ -4,9 +4,10 @@
     keys         INSERT of a key if it is free: never two rows of one key
 
 A statement looks as the server's statements do, with their predicates (`Session.required`,
-`Session.claimed`); nobody reads anything else that a weak level would forgive. In `references` a
-row's position is its state: of a parent 1 if it is there, of a child the parent that it refers to;
-0 is neither, since histories of registers know no deletion.
+`Session.claimed`); nobody reads anything else that a weak level would forgive. In `references` the
+position is what constraints are about: of a parent its number, which is the key, of a child the
+number of the parent that it refers to. 0 is no parent, since histories of registers know no
+deletion.
 """
 
 from collections.abc import Sequence
@@ -31,7 +32,8 @@ class References(Usual):
 
         async def body(session: Session) -> tuple[Operation, ...]:
             for write in writes:
-                await session.insert(write.key, (int(write.key in self.PARENTS), write.value))
+                is_parent = write.key in self.PARENTS
+                await session.insert(write.key, (number_of(write.key) * is_parent, write.value))
             return tuple(writes)
 
         return (Plan(tuple(writes), body),)
@@ -43,7 +45,7 @@ class References(Usual):
             case 0:
                 return self.read_all()
             case 1 | 2:
-                return self._set(parent, 1)
+                return self._set(parent, number_of(parent))
             case 3 | 4:
                 return self._set(child, 0)
             case 5 | 6:
@@ -63,7 +65,7 @@ class References(Usual):
             session.expect(len(state) == len(keys), "foreign-key", f"rows are missing: {state}")
             for child in self.CHILDREN:
                 parent = state.get(child, 0)
-                there = not parent or state.get(f"e_{parent}") == 1
+                there = not parent or state.get(f"e_{parent}") == parent
                 session.expect(there, "foreign-key", f"{child} refers to parent {parent}: {state}")
             return tuple(told_of(session, *pair) for pair in zip(asked, found, strict=True))
 
@@ -75,10 +77,11 @@ class References(Usual):
 
         async def body(session: Session) -> tuple[Operation, ...]:
             (own,) = await session.rows(child)
-            (found,) = await session.required(0, parent)
-            if not any(row.position for row in found):
+            number = number_of(parent)
+            found = await session.required(number, *self.PARENTS)
+            if not any(row.position == number for rows in found for row in rows):
                 raise SqlError("23503", f"there is no {parent}")
-            await session.insert(child, (number_of(parent), write.value), instead_of=own)
+            await session.insert(child, (number, write.value), instead_of=own)
             return await _finished(session, write)
 
         return self._weak(write, body)
@@ -89,8 +92,9 @@ class References(Usual):
 
         async def body(session: Session) -> tuple[Operation, ...]:
             (own,) = await session.rows(parent)
-            children = await session.required(1, *self.CHILDREN, value=number_of(parent))
-            if any(row.position == number_of(parent) for rows in children for row in rows):
+            number = number_of(parent)
+            children = await session.required(number, *self.CHILDREN)
+            if any(row.position == number for rows in children for row in rows):
                 raise SqlError("23503", f"somebody refers to {parent}")
             await session.insert(parent, (0, write.value), instead_of=own)
             return await _finished(session, write)

@@ -204,25 +204,24 @@ class Session:
         self._steps += 1
         return await self._rows_at(self.snapshot, keys)
 
-    async def required(self, column: int, *keys: Key, value: int | None = None) -> list[list[Row]]:
-        """Rows of some keys of one table, as foreign keys look for them: those with `value` (if
-        None: the key) in a column are looked for again by the commit, at every level.
+    async def required(self, position: int, *keys: Key) -> list[list[Row]]:
+        """Rows of some keys of one table, as foreign keys look for them: whether there are some
+        with this position is looked at again by the commit, at every level.
         """
         self._steps += 1
-        wanted = [number_of(key) for key in keys] if value is None else [value]
-        predicate = RequiredKeys(self._keys(keys[0], column, wanted))
+        predicate = RequiredKeys(self._keys(keys[0], 1, position))
         return await self._rows_at(self.snapshot, keys, by=predicate)
 
     async def claimed(self, key: Key) -> bool:
         """Whether a key that is to be unique is taken; the commit looks again, at every level."""
         self._steps += 1
-        predicate = self._keys(key, 0, [number_of(key)])
+        predicate = self._keys(key, 0, number_of(key))
         (rows,) = await self._rows_at(self.snapshot, [key], by=predicate)
         return bool(rows)
 
-    def _keys(self, key: Key, column: int, values: Sequence[int]) -> KeyPredicate:
-        keys = frozenset((value,) for value in values)
-        return KeyPredicate(self.table(table_of(key)), TableKey("looked_for", (column,)), keys)
+    def _keys(self, key: Key, column: int, value: int) -> KeyPredicate:
+        constraint = TableKey("looked_for", (column,))
+        return KeyPredicate(self.table(table_of(key)), constraint, frozenset({(value,)}))
 
     async def look_back(self, ts: Timestamp, *keys: Key) -> None:
         """Read at another timestamp, as far as the tables were there; without own writes."""
