@@ -11,6 +11,7 @@ Part of the driver (`driver.py`), which runs these as tasks.
 """
 
 import logging
+import struct
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeVar
@@ -37,12 +38,25 @@ from storage.object_store import ObjectStore
 from storage.shard import Version
 from storage.stash import Put, Stash, Write
 from storage.txns import TxnsShard
-from storage.types import ShardId
+from storage.types import ShardId, Timestamp
 
 log = logging.getLogger("meridian.maintenance")
 
 OIDS: Final = "oids"
 NEXT_OID: Final = "next"
+
+COMPACTED: Final = struct.Struct(">QQ")
+"""What compacting the catalog leaves beside it: the next oid, and from when on the catalog is
+known; the second is missing in what older servers wrote."""
+
+
+def decode_compacted(content: bytes | None) -> tuple[int, Timestamp]:
+    """The next oid, and from when on the catalog is known; zeros if it was never compacted."""
+    if content is None:
+        return 0, Timestamp(0)
+    oid, beginning = COMPACTED.unpack(content.ljust(COMPACTED.size, b"\0"))
+    return oid, Timestamp(beginning)
+
 
 CHECKSUMS_MAX: Final = 32
 """Of one cut. Larger: more small files for tables that nobody else may read."""
@@ -171,8 +185,12 @@ class Maintaining:
         if not self.keeps_catalog:
             return ()
         records = await self.stash.scan(COLLECTION)
-        oid = Put(OIDS, NEXT_OID, effect.next_oid.to_bytes(8, "big"))
-        return [*compacted(records, effect.catalog_since), oid]
+        writes, beginning = compacted(records, effect.catalog_since)
+        if beginning is None:
+            before = await self.stash.read(OIDS, NEXT_OID)
+            _, beginning = decode_compacted(before)
+        left = COMPACTED.pack(effect.next_oid, beginning)
+        return [*writes, Put(OIDS, NEXT_OID, left)]
 
     async def remove_staged(self, staged: RemoveStaged) -> None:
         """Delete files that no commit names; what is left over is an orphan."""

@@ -29,7 +29,7 @@ from coordinator.core.state import FIRST_OID, Recovered
 from coordinator.driver import Driver, in_thread
 from coordinator.dropped_timelines import DroppedTimelines, dropped_timelines
 from coordinator.loading import Loading, ToLoad
-from coordinator.maintaining import NEXT_OID, OIDS, RunBlocking
+from coordinator.maintaining import NEXT_OID, OIDS, RunBlocking, decode_compacted
 from coordinator.timelines import Timelines
 from sql.catalog import SYSTEM_TIMELINE, Catalog, Table, Timeline
 from storage.batch import WriteBatch
@@ -195,11 +195,14 @@ async def _recover_timeline(
     known = {
         shard: entry for shard, entry in everything.items() if entry.table.timeline == timeline.name
     }
+    next_oid, beginning = decode_compacted(await ground.stash.read(OIDS, NEXT_OID))
+    beginning = beginning if catalog is None else Timestamp(0)
     holds = ReadHolds(
         versions.current,
         frontier=Timestamp(ceiling - 1),
         history_us=ground.settings.history_us,
         timeline=timeline.name,
+        beginning=beginning,
     )
     dropped = _dropped(known, found)
     kept = {s: entry for s, entry in known.items() if entry.dropped is None or s in found.shards}
@@ -223,7 +226,9 @@ async def _recover_timeline(
         applied=found.applied,
         catalog=versions,
         shards=shards,
-        next_oid=await _next_oid(ground, everything),
+        # One that no table has had, nor one that is forgotten.
+        next_oid=max([FIRST_OID, next_oid, *(e.table.oid + 1 for e in everything.values())]),
+        beginning=beginning,
         timeline=timeline,
         registered=frozenset(found.shards),
         dropped=dropped,
@@ -260,13 +265,6 @@ async def _first_timestamp(
     stored = await ground.stash.read(ORACLE, timeline.name)
     ceiling = now if stored is None else Timestamp(int.from_bytes(stored, "big"))
     return max(ceiling, upper)
-
-
-async def _next_oid(ground: Ground, known: Mapping[ShardId, KnownShard]) -> int:
-    """An oid that no table has had, nor one that is forgotten."""
-    stored = await ground.stash.read(OIDS, NEXT_OID)
-    least = FIRST_OID if stored is None else int.from_bytes(stored, "big")
-    return max([least, *(entry.table.oid + 1 for entry in known.values())])
 
 
 def _dropped(known: Mapping[ShardId, KnownShard], found: Found) -> dict[ShardId, Timestamp]:

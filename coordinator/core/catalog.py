@@ -288,16 +288,22 @@ def decode_changes(
     return sorted(by_ts.items())
 
 
-def compacted(records: Mapping[str, bytes], since: Timestamp) -> list[Write]:
-    """Replace all changes up to `since` by those that make the catalog of that time (K4)."""
+def compacted(
+    records: Mapping[str, bytes], since: Timestamp
+) -> tuple[list[Write], Timestamp | None]:
+    """Replace all changes up to `since` by those that make the catalog of that time (K4); and from
+    when on the catalog is known then, None if nothing is so old.
+    """
     old = {key: value for key, value in records.items() if _record_ts(key) <= since}
     history = decode_changes(old)
     if not history:
-        return []
+        return [], None
     catalog = VersionedCatalog(history).current
-    puts = encode_changes(history[-1][0], _making(catalog))
+    beginning = history[-1][0]
+    puts = encode_changes(beginning, _making(catalog))
     kept = {put.key for put in puts}
-    return [*(Delete(COLLECTION, key) for key in sorted(old) if key not in kept), *puts]
+    gone = [Delete(COLLECTION, key) for key in sorted(old) if key not in kept]
+    return [*gone, *puts], beginning
 
 
 def _making(catalog: Catalog) -> list[CatalogChange]:

@@ -10,6 +10,7 @@ INVARIANTS
   H1  since never passes the oldest hold, of any shard.
   H2  a hold is taken in the same step that chooses its timestamp, so the choice stays readable.
   H3  since only advances, also if a table's history is made longer.
+  H5  since is never below what the catalog knows, though a server before this one has kept less.
   H4  since never passes the present: it follows the clock, and a clock that was ahead for a while
       must not leave a timeline that nobody can read.
 
@@ -18,10 +19,13 @@ Not here: choosing timestamps (`timestamps.py`); what pruning means (`storage/sh
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from coordinator.core.messages import TransactionId
 from sql.catalog import Catalog, Table
 from storage.types import ShardId, Timestamp
+
+NIL: Final = Timestamp(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +40,22 @@ class ReadHolds:
     """All holds of a timeline, and the since of the timeline and of its shards.
 
     `frontier` is the present of the timeline: to it everything is committed and readable.
+    `beginning`: from when on the catalog is known (H5).
     """
 
     def __init__(
-        self, catalog: Catalog, *, frontier: Timestamp, history_us: int, timeline: str
+        self,
+        catalog: Catalog,
+        *,
+        frontier: Timestamp,
+        history_us: int,
+        timeline: str,
+        beginning: Timestamp = NIL,
     ) -> None:
         self._history_us = history_us
         self._timeline = timeline
-        self._since = Timestamp(0)
-        self._default_since = Timestamp(0)
+        self._since = beginning
+        self._default_since = beginning
         self._holds: dict[TransactionId, list[Timestamp]] = {}
         self._named: dict[str, Timestamp] = {}
         # Shards whose since is not the default: by their table's history, or because it was

@@ -18,7 +18,7 @@ from coordinator.core.messages import (
     TransactionId,
 )
 from coordinator.core.oracle import Oracle
-from coordinator.core.read_holds import ReadHolds
+from coordinator.core.read_holds import NIL, ReadHolds
 from coordinator.core.settings import CoreSettings
 from coordinator.core.snapshots import Snapshots
 from coordinator.core.transactions import Transaction
@@ -45,6 +45,8 @@ class Recovered:
     """Shards that the txns shard knows; None: all of `shards`."""
     dropped: Mapping[ShardId, Timestamp] = field(default_factory=dict[ShardId, Timestamp])
     """Shards that have no table any more, since when, until they are forgotten."""
+    beginning: Timestamp = NIL
+    """From when on the catalog is known."""
 
 
 class CoreState:
@@ -76,6 +78,7 @@ class CoreState:
             frontier=self.oracle.read_ts(),
             history_us=settings.history_us,
             timeline=recovered.timeline.name,
+            beginning=recovered.beginning,
         )
         known = recovered.registered
         self.registered = set(recovered.shards if known is None else known)

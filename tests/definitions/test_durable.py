@@ -84,7 +84,7 @@ def test_comments_survive_also_in_a_compacted_history() -> None:
         one.execute("comment on database meridian is 'of all'")
     stash = stash.crash()
     records = asyncio.run(stash.scan("catalog"))
-    short = compacted(records, Timestamp(1 << 62))
+    short, _ = compacted(records, Timestamp(1 << 62))
     kept = {write.key: write.value for write in short if isinstance(write, Put)}
     assert len(kept) < len(records)
     ((_, changes),) = decode_changes(kept)

@@ -73,6 +73,7 @@ def test_the_faults_are_real(total: Sum, fault: str) -> None:
         (9353, "definitions", "crashes"),
         (9590, "skew", "successions"),
         (17109, "lines", "successions"),
+        (28184, "definitions", "mixed"),
     ],
 )
 def test_seeds_that_found_a_bug(seed: int, workload: str, weather: str) -> None:
