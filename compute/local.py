@@ -1,20 +1,24 @@
 """The local engine: DuckDB in this process, for what fits one machine, at milliseconds.
 
-    run ─▶ a thread: relations, statement, first batch ─▶ batches, one at a time, as they are wanted
+    run ─▶ a thread: relations, statement ─┬─▶ few rows, if the last run gave few: as they are
+                                           └─▶ Arrow batches, one at a time, as they are wanted
 
 INVARIANTS
   P1  nothing blocks the event loop: DuckDB is called in threads of the engine.
   P2  a run has a connection of its own; no more than two batches wait here, and no more than
       DuckDB's streaming buffer there, for a slow consumer.
   P3  when a run's iterator is closed, its query is interrupted and its connection is gone.
+  P4  what was fetched as Python values and turns out to be more than few rows, or none that Python
+      has, is given up and run again, as a stream: nobody has seen any of it.
 """
 
 import asyncio
 import contextlib
 import shutil
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping, Set
+from collections.abc import AsyncIterator, Callable, Set
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import duckdb
@@ -26,8 +30,9 @@ from compute.executor import BATCH_ROWS_MAX, EngineUnavailable, Run
 from compute.local_database import LocalSettings, open_database
 from compute.local_errors import FAILURES, Interrupted, translated
 from compute.local_functions import LocalFunctions
-from compute.local_relations import Argument, Bound, LocalRelations
-from compute.local_statements import LocalStatements
+from compute.local_relations import Bound, LocalRelations
+from compute.local_rows import few_rows
+from compute.local_statements import FEW_ROWS, LocalStatements
 from compute.scan import RowReader
 from sql.emit.ctes import with_relations
 from sql.emit.scope import too_complex
@@ -44,6 +49,20 @@ _INTERRUPT_SECONDS: Final = 0.05
 """Between two interrupts of a query that has not noticed the first."""
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A statement and its arguments by name."""
+
+    text: str
+    arguments: dict[str, object]
+
+    def stream(self, connection: duckdb.DuckDBPyConnection) -> pa.RecordBatchReader:
+        """Its rows, as they are computed."""
+        # The public way, `sql(..)`, binds every statement twice.
+        result = connection._submit(self.text, self.arguments or None, "stream", BATCH_ROWS_MAX)
+        return result.arrow_reader()
+
+
 class LocalExecutor:
     """An `Executor`; see the module."""
 
@@ -57,7 +76,7 @@ class LocalExecutor:
         workers = max(4, 2 * settings.threads)
         self._workers = ThreadPoolExecutor(workers, "local-query")
         self._interrupters = ThreadPoolExecutor(_INTERRUPTERS, "local-interrupt")
-        self._statements = LocalStatements()
+        self.statements = LocalStatements()
         self._queries: set[_Query] = set()
         self._closed = False
 
@@ -108,26 +127,37 @@ class LocalExecutor:
         """A connection for one run."""
         return self._database.cursor()
 
-    def start(
-        self, connection: duckdb.DuckDBPyConnection, run: Run, bound: Bound
-    ) -> pa.RecordBatchReader:
-        """The statement of a run, at its first rows."""
-        identified = self._statements.identified(run.plan)
+    def prepare(self, connection: duckdb.DuckDBPyConnection, run: Run, bound: Bound) -> Prepared:
+        """The statement of a run, with everything that it names."""
+        identified = self.statements.identified(run.plan)
         names = {
             relation: self._relations.relation(
                 connection, view, bound, identity=relation in identified
             )
             for relation, view in run.inputs.items()
         }
-        query = self._statements.emitted(run.plan, names, run.parameters)
+        query = self.statements.emitted(run.plan, names, run.parameters)
         self._functions.register(query.calls)
         text = query.text
         if bound.relations:
             text = with_relations(text, bound.relations)
-        arguments: Mapping[str, Argument] = {**query.arguments, **bound.arguments}
-        # The public way, `sql(..)`, binds every statement twice.
-        result = connection._submit(text, dict(arguments) or None, "stream", BATCH_ROWS_MAX)
-        return result.arrow_reader()
+        return Prepared(text, {**query.arguments, **bound.arguments})
+
+    def few_rows(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        plan: Plan,
+        prepared: Prepared,
+        schema: pa.Schema,
+    ) -> pa.RecordBatch | None:
+        """The whole answer, if it is few rows of values that Python has."""
+        statement = self.statements.parsed(connection, prepared.text)
+        connection.execute(statement, prepared.arguments or None)
+        batch = few_rows(connection.fetchmany(FEW_ROWS + 1), schema)
+        if batch is None:
+            connection.abort()
+            self.statements.has_given(plan, FEW_ROWS + 1)
+        return batch
 
     def release(self, query: "_Query", bound: Bound) -> None:
         """A run has ended."""
@@ -175,6 +205,7 @@ class _Query:
         self._job: Future[pa.RecordBatch | None] | None = None
         self._cancelled = False
         self._ended = False
+        self._given = 0
 
     async def next_batch(self) -> pa.RecordBatch | None:
         """The next rows, None at the end."""
@@ -232,10 +263,12 @@ class _Query:
             raise found from error
 
     def _read(self) -> pa.RecordBatch | None:
-        if self._connection is None:
-            self._connection = self._engine.connect()
         if self._reader is None:
-            self._reader = self._engine.start(self._connection, self._run, self._bound)
+            whole = self._begin()
+            if whole is not None:
+                self._given = whole.num_rows
+                self._end()
+                return whole
         if self._cancelled:
             raise EngineUnavailable("the query was cancelled")
         batch, self._ahead = self._ahead or self._read_rows(), None
@@ -243,9 +276,26 @@ class _Query:
             # Most likely the last one: looking now saves another turn through the threads.
             self._ahead = self._read_rows()
         if self._ahead is None and (batch is None or batch.num_rows < BATCH_ROWS_MAX):
-            self._ended = True
-            self._let_go()
+            self._end()
         return None if batch is None else shaped(batch, self._schema)
+
+    def _begin(self) -> pa.RecordBatch | None:
+        """Start the statement; its whole answer, if that can be had at once."""
+        engine, statements = self._engine, self._engine.statements
+        self._connection = engine.connect()
+        prepared = engine.prepare(self._connection, self._run, self._bound)
+        if statements.gives_few(self._run.plan):
+            whole = engine.few_rows(self._connection, self._run.plan, prepared, self._schema)
+            if whole is not None:
+                return whole
+        self._reader = prepared.stream(self._connection)
+        return None
+
+    def _end(self) -> None:
+        """All rows are read."""
+        self._ended = True
+        self._engine.statements.has_given(self._run.plan, self._given)
+        self._let_go()
 
     def _read_rows(self) -> pa.RecordBatch | None:
         assert self._reader is not None, "the statement has begun"
@@ -255,6 +305,7 @@ class _Query:
             except StopIteration:
                 return None
             if batch.num_rows:
+                self._given += batch.num_rows
                 return batch
 
 

@@ -15,7 +15,7 @@ from sql.emit.duckdb_aggregates import aggregate, order_by
 from sql.emit.duckdb_arrays import key
 from sql.emit.duckdb_expressions import expression
 from sql.emit.duckdb_sets import set_scan
-from sql.emit.duckdb_types import ENGINE, array, error, literal
+from sql.emit.duckdb_types import ENGINE, argument, array, error, literal
 from sql.emit.duckdb_windows import window
 from sql.emit.scope import Dialect
 from sql.emit.selects import EmittedQuery, emit_plan
@@ -29,8 +29,7 @@ def emit(
     """The plan as one statement. `relations`: the name in FROM of each input; `parameters`: $1
     first.
 
-    Parameters are part of the text, so a statement may be cached by (plan, relations, parameters)
-    only.
+    A statement may be cached by its plan and relations: `emitted_again` tells for which parameters.
     """
     query = emit_plan(plan, relations, parameters, _DUCKDB)
     # A template may have left a string out that it had asked for; DuckDB refuses to be given it.
@@ -38,6 +37,29 @@ def emit(
         name: value for name, value in query.arguments.items() if _DUCKDB.string(name) in query.text
     }
     return replace(query, arguments=used)
+
+
+def emitted_again(query: EmittedQuery, parameters: Sequence[Value]) -> EmittedQuery | None:
+    """What `emit` would answer for other parameters; None if that is another text."""
+    arguments = dict(query.arguments)
+    for number, (given, value) in enumerate(zip(query.parameters, parameters, strict=True), 1):
+        name = f"q{number}"
+        if type(value) is not given.kind:
+            return None
+        # As text: 1.0 and 1.00 are equal as values.
+        if given.written is not None and repr(value) != repr(given.written[0]):
+            return None
+        if given.type is not None and name in arguments:
+            found = argument(value, given.type, name)
+            assert found is not None, "values of a class are bound alike"
+            arguments[name] = found[1]
+    return replace(query, arguments=arguments)
+
+
+def without_values(query: EmittedQuery) -> EmittedQuery:
+    """To be kept for `emitted_again`: values of parameters may be large."""
+    kept = {name: "" if name[0] == "q" else value for name, value in query.arguments.items()}
+    return replace(query, arguments=kept)
 
 
 def _values(rows: Sequence[str], alias: str, columns: Sequence[str]) -> str:
@@ -51,6 +73,7 @@ _DUCKDB: Final = Dialect(
     literal=literal,
     array=array,
     string=lambda name: f"cast(${name} as varchar)",
+    argument=argument,
     expression=expression,
     aggregate=aggregate,
     window=window,

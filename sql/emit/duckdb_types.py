@@ -2,7 +2,7 @@
 
 INVARIANTS
   L1  a literal's text is made of digits, letters of ours and signs; a string never becomes text:
-      it is bound as an argument.
+      it is bound as an argument, as are the values of parameters.
   L2  a literal has exactly the DuckDB type of its SqlType, by an explicit cast.
   L3  an interval is a struct of months, days and micros, as it is stored: DuckDB's own interval
       overflows on its way through Arrow. An instant is the engine's TIMESTAMPTZ, and the engine's
@@ -68,11 +68,33 @@ def literal(value: Value, type_: SqlType) -> str:
             raise AssertionError("L1: a string is bound, not written")
 
 
-def _as(value: int, name: str) -> str:
+def argument(value: Value, type_: SqlType, reference: str) -> tuple[str, str] | None:
+    """The expression that `literal` would write with the value in an argument instead, and the
+    argument; None for a value that is written. The text depends on the value's class alone.
+    """
+    name = duckdb_type(type_)
+    match value:
+        case bool():
+            return f"cast({reference} as boolean)", "true" if value else "false"
+        case int():
+            return _integer(reference, type_, name), str(value)
+        case float():
+            return f"cast({reference} as {name})", repr(value)
+        case Decimal():
+            return f"cast({reference} as {name})", f"{value:f}"
+        case bytes():
+            return f"from_hex({reference})", value.hex()
+        case str():
+            return reference, value
+        case _:
+            return None
+
+
+def _as(value: int | str, name: str) -> str:
     return f"cast({value} as {name})"
 
 
-def _integer(value: int, type_: SqlType, name: str) -> str:
+def _integer(value: int | str, type_: SqlType, name: str) -> str:
     match type_.name:
         case "date":
             return f"(date '1970-01-01' + {_as(value, 'integer')})"

@@ -2,8 +2,8 @@
 expressions.
 
 INVARIANTS
-  M1  generated names are unique in the statement: `t1`, `t2` for relations, `a1`, `a2` for strings;
-      the column with id n is always called `c<n>`.
+  M1  generated names are unique in the statement: `t1`, `t2` for relations, `a1`, `a2` for strings,
+      `q1`, `q2` for parameters; the column with id n is always called `c<n>`.
   M2  nesting and text are bounded (54001), because an engine's own parser ends in a stack
       overflow.
   M3  a function that is computed outside of the engine is named after its row and the types of
@@ -63,7 +63,8 @@ class Dialect:
     """How one engine writes what the modules of this package have in common.
 
     `array`: an array of elements that are texts already. `quote` stands around names.
-    `string`: a bound string, by its argument's name. `values`: rows,
+    `string`: a bound string, by its argument's name. `argument`: the value of a parameter bound to
+    such a reference, as text around it and the argument; None: it is written. `values`: rows,
     an alias and its columns as a relation. `key`: what the engine has to compare so
     that values of a type compare as PostgreSQL's; the text itself for most, None if there is
     nothing. `error`: an expression that fails, by SQLSTATE and
@@ -79,6 +80,7 @@ class Dialect:
     literal: Callable[[Value, SqlType], str]
     array: Callable[[Sequence[str], SqlType], str]
     string: Callable[[str], str]
+    argument: Callable[[Value, SqlType, str], tuple[str, str] | None]
     expression: Callable[[Expr, "Scope"], str]
     aggregate: Callable[[Aggregate, "Scope"], str]
     window: Callable[[WindowCall, "Scope"], str]
@@ -103,6 +105,17 @@ class Dialect:
 OutsideCall: TypeAlias = Call | Aggregate
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A parameter of an emission: the class of its value, and in a tuple of one the value itself if
+    the text depends on it. `type`: None if it was not met.
+    """
+
+    kind: type[object]
+    type: SqlType | None
+    written: tuple[Value] | None
+
+
 @dataclass(slots=True)
 class Statement:
     """The state of one emission (M1)."""
@@ -120,6 +133,12 @@ class Statement:
         default_factory=dict[CteId, tuple[str, Sequence[str]]]
     )
     """The name of each and what its columns are called."""
+    bound: dict[str, str] = field(default_factory=dict[str, str])
+    """Values of parameters that are arguments, `q<n>` for the parameter n."""
+    types: dict[int, SqlType] = field(default_factory=dict[int, SqlType])
+    """Types of the parameters that were met."""
+    written: set[int] = field(default_factory=set[int])
+    """Parameters whose values were looked at."""
     names: int = 0
     depth: int = 0
 
@@ -156,12 +175,32 @@ class Statement:
             return self.dialect.array([self.constant(item, element) for item in value], type_)
         return self.dialect.literal(value, type_)
 
+    def parameter(self, param: Param) -> str:
+        """A parameter as SQL text: an argument if it can be one."""
+        value, name = self.parameters[param.index - 1], f"q{param.index}"
+        self.types[param.index] = param.type
+        found = self.dialect.argument(value, param.type, self.dialect.string(name))
+        if found is None:
+            self.written.add(param.index)
+            return self.constant(value, param.type)
+        text, self.bound[name] = found
+        return text
+
+    @property
+    def given(self) -> tuple[Given, ...]:
+        """All parameters, $1 first."""
+        return tuple(
+            Given(type(value), self.types.get(index), (value,) if index in self.written else None)
+            for index, value in enumerate(self.parameters, 1)
+        )
+
     def known(self, expr: Expr) -> tuple[Value] | None:
         """The value of a constant or parameter, in a tuple of one; None for anything else."""
         match expr:
             case Const():
                 return (expr.value,)
             case Param():
+                self.written.add(expr.index)
                 return (self.parameters[expr.index - 1],)
             case Call() if expr.function.id in _WIDENING:
                 return self.known(expr.args[0])

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from sql.emit.ctes import CTES_BEGIN, cte_scan, recursive, with_query
 from sql.emit.groups import distinct_groups, group_by
 from sql.emit.limits import count, distinct_on, limit_by_number, ranked_input
-from sql.emit.scope import DEPTH_MAX, Dialect, OutsideCall, Scope, Statement, too_complex
+from sql.emit.scope import DEPTH_MAX, Dialect, Given, OutsideCall, Scope, Statement, too_complex
 from sql.emit.select_parts import (
     Names,
     Select,
@@ -78,7 +78,7 @@ class EmittedQuery:
     """A statement and its arguments by name; all of them are strings.
 
     `calls`: the functions that are computed outside of the engine, by their names in the text;
-    `row_by_row`: one of them is called for every row.
+    `row_by_row`: one of them is called for every row. `parameters`: what it was emitted for.
     """
 
     text: str
@@ -86,6 +86,7 @@ class EmittedQuery:
     columns: tuple[PlanColumn, ...]
     calls: Mapping[str, OutsideCall] = field(default_factory=dict[str, OutsideCall])
     row_by_row: bool = False
+    parameters: tuple[Given, ...] = ()
 
 
 def emit_plan(
@@ -96,8 +97,7 @@ def emit_plan(
 ) -> EmittedQuery:
     """The plan as one statement. `relations`: the name of each input; `parameters`: $1 first.
 
-    Parameters are part of the text, so a statement may be cached by (plan, relations, parameters)
-    only.
+    Parameters may be part of the text (`EmittedQuery.parameters`).
     """
     check_depth(plan)
     statement = Statement(dialect, relations, parameters)
@@ -105,8 +105,10 @@ def emit_plan(
     text = render(_select(plan, _scope(statement, {})), columns)
     if statement.ctes:
         text = f"{CTES_BEGIN}{', '.join(statement.ctes)} {text}"
-    arguments = {name: value for value, name in statement.strings.items()}
-    return EmittedQuery(text, arguments, columns, statement.calls, statement.row_by_row)
+    arguments = {name: value for value, name in statement.strings.items()} | statement.bound
+    return EmittedQuery(
+        text, arguments, columns, statement.calls, statement.row_by_row, statement.given
+    )
 
 
 # --- one SELECT --------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ _SPARK: Final = Dialect(
     literal=literal,
     array=array,
     string=lambda name: f"cast(:{name} as string)",
+    argument=lambda _value, _type, _reference: None,
     expression=expression,
     aggregate=aggregate,
     window=window,

@@ -78,7 +78,7 @@ def _expression(expr: Expr, scope: Scope) -> str:
         case Const():
             return scope.statement.constant(expr.value, expr.type)
         case Param():
-            return scope.statement.constant(scope.statement.parameters[expr.index - 1], expr.type)
+            return scope.statement.parameter(expr)
         case ColumnRef():
             return scope.columns[expr.id]
         case Call():

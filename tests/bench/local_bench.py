@@ -1,6 +1,7 @@
 """Small queries on the local engine, beside Spark: `python -m tests.bench.local_bench`.
 
     point, aggregate, join, top 10   over 1,000 rows, through the server, by pgbench
+    key                              the point by primary key: no engine is asked
     fresh                            the same point, a new row before each: a read after a commit
     duckdb                           the point in DuckDB alone, in this process: the floor
 
@@ -22,6 +23,7 @@ from tests.servers import Meridian, meridian
 ROWS = 1_000
 QUERIES = {
     "point": "select id, name, v from t where id = :n",
+    "key": "select id, name, v from k where id = :n",
     "aggregate": "select count(*), sum(v) from t where id > :n",
     "join": "select count(*), sum(a.v) from t a join t b on a.id = b.id where a.id > :n",
     "top 10": "select id, name from t where id > :n order by v desc limit 10",
@@ -55,8 +57,10 @@ def main() -> None:
 def _prepare(dsn: str) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("create table t (id int8, name text, v float8)")
-        with connection.cursor() as cursor, cursor.copy("copy t from stdin") as copy:
-            copy.write("".join(f"{n}\tname {n}\t{n}.5\n" for n in range(ROWS)).encode())
+        connection.execute("create table k (id int8 primary key, name text, v float8)")
+        for table in ("t", "k"):
+            with connection.cursor() as cursor, cursor.copy(f"copy {table} from stdin") as copy:
+                copy.write("".join(f"{n}\tname {n}\t{n}.5\n" for n in range(ROWS)).encode())
 
 
 def _cpu_seconds(pid: int) -> float:

@@ -63,6 +63,36 @@ def reads(dsn: str, size: Size) -> Figures:
         }
 
 
+def small_reads(dsn: str, size: Size) -> Figures:
+    """Small SELECTs of 1,000 rows, warm, on the local engine where there is one."""
+    with _connect(dsn) as connection:
+        _drop(connection, "bench_small")
+        connection.execute("CREATE TABLE bench_small (id bigint PRIMARY KEY, name text, v float8)")
+        with connection.cursor() as cursor, cursor.copy("COPY bench_small FROM STDIN") as copy:
+            copy.write("".join(f"{n}\tname {n}\t{n}.5\n" for n in range(1_000)).encode())
+        is_ours = "Meridian" in connection.execute("SELECT version()").fetchall()[0][0]
+    queries = {
+        "by key": "SELECT id, name, v FROM bench_small WHERE id = :n",
+        "by another column": "SELECT id, name, v FROM bench_small WHERE v = :n + 0.5::float8",
+        "aggregate": "SELECT count(*), sum(v) FROM bench_small WHERE id > :n",
+    }
+    figures: dict[str, float] = {}
+    for name, query in queries.items():
+        for clients in (1, 16):
+            run = run_script(
+                dsn,
+                f"\\set n random(0, 999)\n{query};\n",
+                clients=clients,
+                protocol="prepared",
+                seconds=size.seconds,
+                options="-c engine=local" if is_ours else "",
+            )
+            what = f"small SELECT, {name}, {clients} clients"
+            figures[f"{what}: queries/s"] = run.per_second
+            figures[f"{what}: p50 ms"] = run.p50_ms
+    return figures
+
+
 def copy(dsn: str, size: Size) -> Figures:
     """COPY FROM of six columns, one transaction."""
     with _connect(dsn) as connection:
@@ -106,7 +136,8 @@ def many_tables(dsn: str, size: Size) -> Figures:
         began = time.perf_counter()
         for number in range(size.tables):
             _create_ledger(connection, f"bench_table_{number}")
-            connection.execute(f"INSERT INTO bench_table_{number} VALUES (1, 1, 1, 'a row')")
+            text = f"INSERT INTO bench_table_{number} VALUES (1, 1, 1, 'a row')"
+            connection.execute(text.encode())
         seconds = time.perf_counter() - began
     script = INSERT.format(table="bench_table_0")
     run = run_script(dsn, script, clients=1, protocol="prepared", seconds=size.seconds)
@@ -119,6 +150,7 @@ def many_tables(dsn: str, size: Size) -> Figures:
 WORKLOADS: Mapping[str, Callable[[str, Size], Figures]] = {
     "commits": commits,
     "reads": reads,
+    "small": small_reads,
     "copy": copy,
     "age": after_commits,
     "tables": many_tables,
@@ -137,17 +169,17 @@ def _connect(dsn: str) -> psycopg.Connection:
 
 def _drop(connection: psycopg.Connection, table: str) -> None:
     connection.execute("SET client_min_messages = warning")
-    connection.execute(f"DROP TABLE IF EXISTS {table}")
+    connection.execute(f"DROP TABLE IF EXISTS {table}".encode())
 
 
 def _create_ledger(connection: psycopg.Connection, table: str) -> None:
     _drop(connection, table)
     columns = "id bigint NOT NULL, client integer, amount numeric(12, 2), note text"
-    connection.execute(f"CREATE TABLE {table} ({columns})")
+    connection.execute(f"CREATE TABLE {table} ({columns})".encode())
 
 
 def _ask(connection: psycopg.Connection, query: str) -> Callable[[], object]:
-    return lambda: connection.execute(query).fetchall()
+    return lambda: connection.execute(query.encode()).fetchall()
 
 
 def _p50(action: Callable[[], object], times: int) -> float:

@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,14 +43,16 @@ class Engine:
         inputs: Mapping[RelationId, ShardView] = {} if view is None else {T: view}
         return asyncio.run(rows_of(self.executor.run(Run(plan, inputs, parameters))))
 
-    def values(self, plan: Plan, view: ShardView | None = None) -> list[tuple[Value, ...]]:
+    def values(
+        self, plan: Plan, view: ShardView | None = None, parameters: Sequence[Value] = ()
+    ) -> list[tuple[Value, ...]]:
         """All rows, as our values."""
         inputs: Mapping[RelationId, ShardView] = {} if view is None else {T: view}
 
         async def read() -> list[tuple[Value, ...]]:
             found: list[tuple[Value, ...]] = []
             types = [column.type for column in output_columns(plan)]
-            async for batch in self.executor.run(Run(plan, inputs)):
+            async for batch in self.executor.run(Run(plan, inputs, parameters)):
                 columns = [
                     to_values(pa.chunked_array([column]), type_)
                     for column, type_ in zip(batch.columns, types, strict=True)
@@ -62,7 +64,7 @@ class Engine:
 
 
 @contextmanager
-def opened(directory: Path, **settings: Any) -> Iterator[Engine]:
+def opened(directory: Path, **settings: Any) -> Generator[Engine]:
     """An engine that is closed at the end."""
     warehouse = directory / "ware house [1]*"
     warehouse.mkdir()
