@@ -4,8 +4,9 @@ import pyarrow as pa
 
 from compute.arrow import table_schema
 from coordinator.core.catalog import VersionedCatalog
+from coordinator.core.completions import CutFlushed
 from coordinator.core.core import Core
-from coordinator.core.effects import Reply
+from coordinator.core.effects import FlushCut, Reply, Tidy
 from coordinator.core.messages import (
     Begin,
     ConnectionId,
@@ -14,6 +15,7 @@ from coordinator.core.messages import (
     RequestId,
     Scan,
     TakeSnapshot,
+    Tick,
     TransactionId,
     Views,
 )
@@ -21,6 +23,7 @@ from coordinator.core.settings import CoreSettings
 from coordinator.core.state import Recovered
 from sql.catalog import Column, Table
 from sql.types import INT8
+from storage.batch import WriteBatch
 from storage.live_files import FileMap
 from storage.shard import ShardState, Version
 from storage.types import Epoch, ShardId, Timestamp
@@ -42,6 +45,26 @@ def test_it_is_readable_from_what_is_left_of_its_log() -> None:
     assert refused.sqlstate == "72000"
     assert refused.detail is not None
     assert "90000" in refused.detail
+
+
+def test_rows_older_than_their_table_are_not_tidied_before_they_are_flushed() -> None:
+    """A compacted catalog makes a table look younger than it is; its flush fails, others do not."""
+    shard, oldest = ShardId(TABLE.shard), Timestamp(20_000)
+    rows = pa.table({"value": [1]}, schema=SCHEMA)
+    state = ShardState(shard, SCHEMA, Timestamp(50_000)).committed(oldest, WriteBatch(rows))
+    catalog = VersionedCatalog([(Timestamp(50_000), [PutTable(TABLE)])])
+    recovered = Recovered(Epoch(1), Timestamp(100_000), Timestamp(0), catalog, {shard: state})
+    settings = CoreSettings(cut_age_us=1)
+    core = Core(recovered, settings, lambda _table: SCHEMA, Timestamp(100_000))
+    flush = next(
+        effect
+        for now in range(100_000, 10_000_000, 100_000)
+        for effect in core.step(Tick(), Timestamp(now))
+        if isinstance(effect, FlushCut)
+    )
+    flushed = CutFlushed(flush.cut, {}, failed={shard: "no space"})
+    (tidy,) = [e for e in core.step(flushed, flush.cut) if isinstance(e, Tidy)]
+    assert tidy.cut < oldest
 
 
 def read_at(core: Core, number: int, ts: int) -> object:
