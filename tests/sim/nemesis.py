@@ -139,7 +139,8 @@ class Nemesis:
         await self._wait(20)
         await self._succeed()
         newest = self._world.servers[-1]
-        while not newest.is_up and not newest.over.done():
+        # It may be the paused one itself, if there are enough of them already.
+        while not (newest.is_up or newest.over.done() or newest.process.paused):
             await self._wait(20)
         await self._wait(250)
 
