@@ -6,6 +6,7 @@ from typing import Final
 
 from compute.reference_strings import quote_ident
 from sql.bind import bind_with_context
+from sql.bind_checks import not_null_name
 from sql.bind_views import view_rows
 from sql.binding import BindContext
 from sql.catalog import Check, Column, ForeignKey, Key, Table
@@ -24,11 +25,6 @@ def check_numbers(table: Table, check: Check) -> tuple[int, ...]:
     }
     names = column_names(expression_of(check.expression))
     return tuple(sorted(numbers[name] for name in names if name in numbers))
-
-
-def not_null_name(table: Table, column: Column) -> str:
-    """What PostgreSQL calls the constraint."""
-    return f"{table.name}_{column.name}_not_null"
 
 
 def column_number(column: Column, place: int) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from coordinator.comment_rows import COMMENT_ROWS
+from coordinator.dependency_rows import pg_depend
 from coordinator.information_schema_rows import INFORMATION_SCHEMA_ROWS, Named
 from coordinator.name_catalog_rows import NAME_ROWS
 from coordinator.relation_rows import Row, view_of
@@ -27,7 +28,14 @@ from sql.types import Value
 from storage.batch import ShardView
 
 _ROWS: Final[Mapping[str, Mapping[str, Callable[[BindContext], Iterator[Named]]]]] = {
-    PG_CATALOG: {**SERVER_ROWS, **TYPE_ROWS, **TABLE_ROWS, **NAME_ROWS, **COMMENT_ROWS},
+    PG_CATALOG: {
+        **SERVER_ROWS,
+        **TYPE_ROWS,
+        **TABLE_ROWS,
+        **NAME_ROWS,
+        **COMMENT_ROWS,
+        "pg_depend": pg_depend,
+    },
     INFORMATION_SCHEMA: INFORMATION_SCHEMA_ROWS,
 }
 

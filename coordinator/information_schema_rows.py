@@ -12,10 +12,10 @@ from coordinator.catalog_objects import (
     default_of,
     is_user_view,
     key_numbers,
-    not_null_name,
     referenced_key,
     views,
 )
+from sql.bind_checks import not_null_name
 from sql.binding import BindContext
 from sql.catalog import Column, ForeignKey, Key, Table
 from sql.enum_types import enum_of, is_enum

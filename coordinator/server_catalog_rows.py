@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from coordinator.information_schema_rows import Named
-from coordinator.type_catalog_rows import opclass_oid
 from sql.binding import BindContext
+from sql.catalog_objects import TEXT_CLASSES
 from sql.catalog_oids import OWNER, derived_oid, schema_oid
 from sql.system_catalogs import (
     PG_CATALOG,
 )
-from sql.types import CATEGORIES, OIDS, SqlType
+from sql.types import CATEGORIES, OIDS
 
 HEAP: Final = 2
 BTREE: Final = 403
@@ -25,26 +25,22 @@ _TABLESPACE: Final = 1663
 
 
 def _pg_opclass(_context: BindContext) -> Iterator[Named]:
-    for name, oid in OIDS.items():
-        if CATEGORIES.get(name, "A") not in ("P", "X", "A"):
-            yield {
-                "oid": opclass_oid(SqlType(name)),
-                "opcmethod": BTREE,
-                "opcname": f"{name}_ops",
-                "opcnamespace": schema_oid(PG_CATALOG),
-                "opcowner": OWNER,
-                "opcintype": oid,
-                "opcdefault": True,
-            }
-    yield {
-        "oid": derived_oid("opclass", "enum"),
-        "opcmethod": BTREE,
-        "opcname": "enum_ops",
-        "opcnamespace": schema_oid(PG_CATALOG),
-        "opcowner": OWNER,
-        "opcintype": _ANYENUM,
-        "opcdefault": True,
-    }
+    own = {f"{name}_ops": oid for name, oid in OIDS.items() if _has_order(name)}
+    own |= {"enum_ops": _ANYENUM} | dict.fromkeys(TEXT_CLASSES, OIDS["text"])
+    for name, oid in own.items():
+        yield {
+            "oid": derived_oid("opclass", name),
+            "opcmethod": BTREE,
+            "opcname": name,
+            "opcnamespace": schema_oid(PG_CATALOG),
+            "opcowner": OWNER,
+            "opcintype": oid,
+            "opcdefault": name not in TEXT_CLASSES,
+        }
+
+
+def _has_order(name: str) -> bool:
+    return CATEGORIES.get(name, "A") not in ("P", "X", "A")
 
 
 def _pg_am(_context: BindContext) -> Iterator[Named]:

@@ -16,7 +16,6 @@ from coordinator.catalog_objects import (
     index_definition,
     is_user_view,
     key_numbers,
-    not_null_name,
     other_index,
     referenced_key,
     views,
@@ -24,6 +23,7 @@ from coordinator.catalog_objects import (
 from coordinator.information_schema_rows import Named
 from coordinator.server_catalog_rows import BTREE, HEAP, METHODS
 from coordinator.type_catalog_rows import collation_of, opclass_oid, stored_as
+from sql.bind_checks import not_null_name
 from sql.binding import BindContext
 from sql.catalog import Catalog, Key, Table
 from sql.catalog_objects import IndexDefinition, SequenceDefinition
@@ -266,7 +266,7 @@ def _pg_index(context: BindContext) -> Iterator[Named]:
                 "indislive": True,
                 "indkey": key_numbers(table, key),
                 "indcollation": tuple(map(collation_of, types)),
-                "indclass": tuple(opclass_oid(type_) for type_ in types),
+                "indclass": tuple(map(opclass_oid, types)),
                 "indoption": (0,) * count,
             }
 
@@ -276,9 +276,10 @@ def _plain_index(table: Table, index: IndexDefinition) -> Named:
     numbers = {quote_ident(c.name): column_number(c, at) for at, c in enumerate(table.columns, 1)}
     types = {quote_ident(c.name): c.type for c in table.columns}
     found = [types.get(element) for element in index.elements]
+    options = index.options or ("",) * len(index.elements)
     flags = [
         ("DESC" in option) + 2 * ("FIRST" in option or ("DESC" in option and "LAST" not in option))
-        for option in index.options or ("",) * len(index.elements)
+        for option in options
     ]
     count = len(index.elements)
     return {
@@ -292,7 +293,7 @@ def _plain_index(table: Table, index: IndexDefinition) -> Named:
         "indislive": True,
         "indkey": tuple(numbers.get(name, 0) for name in (*index.elements, *index.include)),
         "indcollation": tuple(0 if type_ is None else collation_of(type_) for type_ in found),
-        "indclass": tuple(0 if type_ is None else opclass_oid(type_) for type_ in found),
+        "indclass": tuple(map(opclass_oid, found, options)),
         "indoption": tuple(flags),
         "indexprs": None
         if None not in found

@@ -10,7 +10,7 @@ from typing import Final
 from compute.reference_strings import quote_ident
 from coordinator.information_schema_rows import Named
 from sql.binding import BindContext
-from sql.catalog_objects import EnumDefinition
+from sql.catalog_objects import TEXT_CLASSES, EnumDefinition
 from sql.catalog_oids import OWNER, derived_oid, schema_oid
 from sql.enum_types import is_enum
 from sql.system_catalogs import PG_CATALOG
@@ -49,9 +49,15 @@ def collation_of(type_: SqlType) -> int:
     return _DEFAULT_COLLATION if name in ("text", "varchar", "bpchar") else 0
 
 
-def opclass_oid(type_: SqlType) -> int:
-    """The oid of the operator class that an index of this type has."""
-    return derived_oid("opclass", "enum" if is_enum(type_.name) else type_.name)
+def opclass_oid(type_: SqlType | None, option: str = "") -> int:
+    """The oid of the operator class that a column of an index has; `option`: what follows it there.
+    0 if its type is not known.
+    """
+    named = next((word for word in option.split() if word in TEXT_CLASSES), None)
+    if named is None and type_ is not None:
+        name = "enum" if is_enum(type_.name) else type_.name
+        named = "text_ops" if name == "varchar" else f"{name}_ops"
+    return 0 if named is None else derived_oid("opclass", named)
 
 
 # --- types by name -----------------------------------------------------------------------------

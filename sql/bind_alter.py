@@ -8,7 +8,7 @@ from dataclasses import replace
 from pglast.enums import ObjectType
 
 from sql.bind_alter_columns import alter_columns, check_column_name
-from sql.bind_checks import constraint_names
+from sql.bind_checks import constraint_names, with_not_null_names
 from sql.bind_comments import constraint_renamed, schema_renamed
 from sql.bind_definitions import check_schema_name
 from sql.bind_enums import move_type, rename_type
@@ -170,7 +170,7 @@ def _rename_column(binding: Binding, node: Node) -> AlterTable:
     check_column_name(new)
     if new in places:
         raise SqlError("42701", f'column "{new}" of relation "{table.name}" already exists')
-    after = with_name(table, places[old], new)
+    after = with_name(with_not_null_names(table), places[old], new)
     indexes = [*binding.context.catalog.indexes(table.oid)]
     renamed = [(index, index_with_name(index, old, new)) for index in indexes]
     return AlterTable(
@@ -188,6 +188,7 @@ def _rename_constraint(binding: Binding, node: Node) -> AlterTable:
     if old not in names:
         message = f'constraint "{old}" for table "{table.name}" does not exist'
         raise SqlError("42704", message)
+    named_ = with_not_null_names(table)
     if any(key.name == old for key in table.keys):
         if look_up(binding, new, schema=table.schema) is not None or new in names:
             raise duplicate_table(new)
@@ -196,6 +197,10 @@ def _rename_constraint(binding: Binding, node: Node) -> AlterTable:
         raise SqlError("42710", message)
     after = replace(
         table,
+        columns=tuple(
+            replace(column, not_null_name=new) if named.not_null_name == old else column
+            for column, named in zip(table.columns, named_.columns, strict=True)
+        ),
         keys=tuple(replace(k, name=new) if k.name == old else k for k in table.keys),
         checks=tuple(replace(c, name=new) if c.name == old else c for c in table.checks),
         foreign_keys=tuple(
@@ -223,7 +228,7 @@ def _altered(binding: Binding, node: Node) -> Table | None:
 
 def _redefined(table: Table, *, name: str | None = None, schema: str | None = None) -> Redefinition:
     after = replace(
-        table,
+        table if name is None else with_not_null_names(table),
         name=table.name if name is None else name,
         schema=table.schema if schema is None else schema,
         version=table.version + 1,

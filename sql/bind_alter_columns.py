@@ -22,7 +22,7 @@ from pglast.enums import AlterTableType, ConstrType, DropBehavior
 from sql.altering import Altering
 from sql.bind_alter_references import check_referred
 from sql.bind_alter_types import alter_type
-from sql.bind_checks import CheckNode, bind_checks, constraint_names
+from sql.bind_checks import CheckNode, bind_checks, constraint_names, not_null_name
 from sql.bind_columns import Parts, column_default, column_of
 from sql.bind_definitions import history_option
 from sql.bind_foreign_keys import ForeignNode, bind_foreign_keys, foreign_validation
@@ -266,11 +266,30 @@ def _set_not_null(work: Altering, command: Node) -> None:
         work.required.append(command.name)
 
 
+def _name_not_null(work: Altering, name: str, given: str | None) -> None:
+    """ADD CONSTRAINT given NOT NULL name."""
+    if given is None:
+        return
+    column, table = work.column(name), work.table
+    if column.not_null:
+        known = not_null_name(table, column)
+        if given == known:
+            return
+        shown = f'"{given}" on column "{name}" of table "{table.name}"'
+        message = f"cannot create not-null constraint {shown}"
+        detail = f'A not-null constraint named "{known}" already exists for this column.'
+        raise SqlError("55000", message, detail=detail)
+    if given in constraint_names(table):
+        message = f'constraint "{given}" for relation "{table.name}" already exists'
+        raise SqlError("42710", message)
+    work.define(name, lambda c: replace(c, not_null_name=given))
+
+
 def _drop_not_null(work: Altering, command: Node) -> None:
     ordinal = work.ordinal(command.name)
     if any(key.primary and ordinal in key.columns for key in work.table.keys):
         raise SqlError("42P16", f'column "{command.name}" is in a primary key')
-    work.define(command.name, lambda column: replace(column, not_null=False))
+    work.define(command.name, lambda c: replace(c, not_null=False, not_null_name=""))
 
 
 # --- constraints -------------------------------------------------------------------------------
@@ -286,6 +305,7 @@ def _add_constraint(work: Altering, command: Node) -> None:
         case ConstrType.CONSTR_NOTNULL:
             (name,) = [key.sval for key in node.keys]
             work.ordinal(name)
+            _name_not_null(work, name, node.conname)
             _set_not_null(work, replace_name(command, name))
         case ConstrType.CONSTR_FOREIGN:
             work.foreign.append(ForeignNode(node))
@@ -333,8 +353,7 @@ def _drop_constraint(work: Altering, command: Node) -> None:
         work.table = replace(table, keys=keys, checks=checks, foreign_keys=foreign)
         return
     for column in table.columns:
-        # The name that PostgreSQL gives to a NOT NULL.
-        if column.not_null and name == f"{table.name}_{column.name}_not_null":
+        if column.not_null and name == not_null_name(table, column):
             _drop_not_null(work, replace_name(command, column.name))
             return
     message = f'constraint "{name}" of relation "{table.name}" does not exist'

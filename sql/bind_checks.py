@@ -5,11 +5,11 @@ INVARIANTS
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sql.bind_keys import joined_name
 from sql.binding import Binding
-from sql.catalog import Catalog, Check, Table
+from sql.catalog import Catalog, Check, Column, Table
 from sql.column_expressions import bound_check, check_scope, column_names, text_of
 from sql.errors import SqlError, not_supported
 from sql.syntax import Node, at
@@ -29,6 +29,21 @@ def constraint_names(table: Table) -> Iterator[str]:
     yield from (key.name for key in table.keys)
     yield from (check.name for check in table.checks)
     yield from (key.name for key in table.foreign_keys)
+    yield from (not_null_name(table, column) for column in table.columns if column.not_null)
+
+
+def not_null_name(table: Table, column: Column) -> str:
+    """What a column's NOT NULL is called: it keeps its name when table or column get others."""
+    return column.not_null_name or joined_name(table.name, column.name, "not_null")
+
+
+def with_not_null_names(table: Table) -> Table:
+    """The table, about to be called otherwise."""
+    named = tuple(
+        replace(column, not_null_name=not_null_name(table, column)) if column.not_null else column
+        for column in table.columns
+    )
+    return replace(table, columns=named)
 
 
 def bind_checks(binding: Binding, table: Table, nodes: Sequence[CheckNode]) -> tuple[Check, ...]:

@@ -110,6 +110,12 @@ def _constraint(
             if making.not_null is not None and making.not_null is not wanted:
                 raise _conflicting(node, found, place)
             making.not_null = wanted
+            if constraint.conname:
+                known = making.column.not_null_name
+                if known and known != constraint.conname:
+                    names = f'"{known}" and "{constraint.conname}"'
+                    raise SqlError("42601", f"conflicting not-null constraint names {names}")
+                making.column = replace(making.column, not_null_name=constraint.conname)
         case ConstrType.CONSTR_DEFAULT:
             _once(making, node, found, place)
             making.column = column_default(binding, making.column, constraint.raw_expr)

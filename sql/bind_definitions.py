@@ -86,6 +86,7 @@ def create_table(
         # Neither Parquet nor Arrow's stream can say how many rows of nothing there are.
         raise not_supported("a table without columns", at(relation.location))
     _check_names(columns)
+    _check_not_null_names(relation.relname, columns)
     bound, found = bind_keys(binding.context.catalog, schema, relation.relname, columns, parts.keys)
     bare = Table(0, schema, relation.relname, "", bound, keys=found)
     bare = replace(bare, columns=with_generated(binding, bare, parts.generated))
@@ -202,6 +203,14 @@ def _check_names(columns: Sequence[Column]) -> None:
             message = f'column name "{column.name}" conflicts with a system column name'
             raise SqlError("42701", message)
         seen.add(column.name)
+
+
+def _check_not_null_names(table: str, columns: Sequence[Column]) -> None:
+    given = [column.not_null_name for column in columns if column.not_null_name]
+    for place, name in enumerate(given):
+        if name in given[:place]:
+            message = f'constraint "{name}" for relation "{table}" already exists'
+            raise SqlError("42710", message)
 
 
 def create_schema(binding: Binding, node: Node) -> CreateSchema:

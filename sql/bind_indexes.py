@@ -4,7 +4,7 @@ A unique index over columns is a key like any other. Every other index is a defi
 checked and shown, and no row is found by it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -15,7 +15,7 @@ from sql.bind_from import find_table
 from sql.bind_keys import KeyNode, bind_keys, joined_name, relation_names
 from sql.binding import Binding
 from sql.catalog import Table
-from sql.catalog_objects import IndexDefinition
+from sql.catalog_objects import TEXT_CLASSES, IndexDefinition
 from sql.column_expressions import check_scope, refuse_subqueries, text_of
 from sql.definition_statements import ChangeObjects, CreateObject, Redefinition
 from sql.errors import SqlError, duplicate_table, not_supported
@@ -23,6 +23,7 @@ from sql.look_up import refuse_system_change, relation_exists
 from sql.statements import AlterTable
 from sql.syntax import Node, at, column_name, strings
 from sql.table_changes import unqualified
+from sql.types import OIDS, SqlType, display
 from sql.validations import validations
 
 _METHODS: Final = frozenset({"btree", "hash"})
@@ -50,7 +51,9 @@ def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
             raise duplicate_table(name)
         return CreateObject(IndexDefinition(0, table.schema, name, table.oid), "CREATE INDEX", True)
     texts, options = _elements(binding, table, node.indexParams)
-    predicate = "" if node.whereClause is None else _expression(binding, table, node.whereClause)
+    predicate = ""
+    if node.whereClause is not None:
+        predicate, _ = _expression(binding, table, node.whereClause)
     included, _ = _elements(binding, table, node.indexIncludingParams or ())
     if node.unique:
         return _unique(binding, table, node, name)
@@ -81,18 +84,21 @@ def _elements(
     texts: list[str] = []
     options: list[str] = []
     for element in elements:
-        if element.opclass or element.opclassopts:
-            raise not_supported("an operator class", at(element.location))
+        if element.opclassopts:
+            raise not_supported("an operator class with options")
         if element.collation:
-            raise not_supported("COLLATE", at(element.location))
+            raise not_supported("COLLATE in an index")
         if element.name is not None:
-            if table.column(element.name) is None:
+            column = table.column(element.name)
+            if column is None:
                 message = f'column "{element.name}" does not exist'
                 raise SqlError("42703", message)
+            type_ = column.type
             texts.append(text_of(binding, ast.ColumnRef(fields=(ast.String(sval=element.name),))))
         else:
-            texts.append(_expression(binding, table, element.expr))
-        words = []
+            text, type_ = _expression(binding, table, element.expr)
+            texts.append(text)
+        words = [*_operator_class(element, type_)]
         if element.ordering == SortByDir.SORTBY_DESC:
             words.append("DESC")
         if element.nulls_ordering == SortByNulls.SORTBY_NULLS_FIRST:
@@ -103,18 +109,37 @@ def _elements(
     return tuple(texts), tuple(options)
 
 
-def _expression(binding: Binding, table: Table, node: Node) -> str:
+def _operator_class(element: Node, type_: SqlType) -> Iterator[str]:
+    """The operator class, if it is not the type's own. Strings are ordered by bytes anyway."""
+    if not element.opclass:
+        return
+    name = strings(element.opclass)[-1]
+    is_text = type_.name in ("text", "varchar")
+    if is_text and name in TEXT_CLASSES:
+        yield name
+    elif name != ("text_ops" if is_text else f"{type_.name}_ops"):
+        if name in TEXT_CLASSES or any(name == f"{other}_ops" for other in OIDS):
+            shown = display(type_)
+            message = f'operator class "{name}" does not accept data type {shown}'
+            raise SqlError("42804", message)
+        message = f'operator class "{name}" does not exist for access method "btree"'
+        raise SqlError("42704", message)
+
+
+def _expression(binding: Binding, table: Table, node: Node) -> tuple[str, SqlType]:
     refuse_subqueries(node, "index expression")
     _, scope = check_scope(binding, table)
     scope.clause = "index expressions"
-    binding.expression(scope, node)
-    return unqualified(text_of(binding, node))
+    bound = binding.expression(scope, node)
+    return unqualified(text_of(binding, node)), bound.type
 
 
 def _unique(binding: Binding, table: Table, node: Node, name: str) -> AlterTable:
     """A key, validated as ADD CONSTRAINT .. UNIQUE is."""
     if node.whereClause is not None or any(e.name is None for e in node.indexParams):
         raise not_supported("a unique index that is partial or over expressions")
+    if any(element.opclass for element in node.indexParams):
+        raise not_supported("a unique index with an operator class")
     constraint = ast.Constraint(
         conname=name,
         contype=ConstrType.CONSTR_UNIQUE,

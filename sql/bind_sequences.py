@@ -17,7 +17,7 @@ from pglast import ast
 from sql.binding import SUPPLIED_BASE, Binding, Supplied
 from sql.catalog_objects import INT_BOUNDS, SequenceDefinition
 from sql.errors import SqlError, not_supported
-from sql.look_up import look_up_sequence
+from sql.look_up import look_up, look_up_sequence
 from sql.names import type_of
 from sql.plan import Expr, Param
 from sql.scope import Scope
@@ -55,9 +55,13 @@ def supplied(binding: Binding, name: str, sequence: SequenceDefinition | None) -
 
 
 def named_sequence(binding: Binding, node: Node, function: str) -> SequenceDefinition:
-    """The sequence that a constant names, as a cast to regclass would find it."""
+    """The sequence that a constant names, as a cast to regclass would find it, or
+    pg_get_serial_sequence() of constants.
+    """
     while is_a(node, ast.TypeCast):
         node = node.arg
+    if is_a(node, ast.FuncCall) and strings(node.funcname)[-1] == "pg_get_serial_sequence":
+        return _serial_sequence(binding, node, function)
     if not is_a(node, ast.A_Const) or not is_a(node.val, ast.String):
         raise not_supported(f"{function}() of anything but a name", position(node))
     names = _identifiers(node.val.sval)
@@ -67,6 +71,28 @@ def named_sequence(binding: Binding, node: Node, function: str) -> SequenceDefin
         shown = ".".join(names)
         raise SqlError("42P01", f'relation "{shown}" does not exist', position(node))
     return found
+
+
+def _serial_sequence(binding: Binding, node: Node, function: str) -> SequenceDefinition:
+    """The sequence that belongs to a column."""
+    args: Sequence[Node] = node.args or ()
+    if len(args) != 2 or not all(is_a(a, ast.A_Const) and is_a(a.val, ast.String) for a in args):
+        raise not_supported(f"{function}() of anything but a name", position(node))
+    names = _identifiers(args[0].val.sval)
+    table = look_up(binding, names[-1], schema=names[-2] if len(names) > 1 else None)
+    if table is None:
+        raise SqlError("42P01", f'relation "{".".join(names)}" does not exist')
+    wanted = args[1].val.sval
+    column = table.column(wanted)
+    if column is None:
+        message = f'column "{wanted}" of relation "{table.name}" does not exist'
+        raise SqlError("42703", message)
+    for owned in binding.context.catalog.sequences():
+        if owned.owner == table.oid and owned.owner_field == column.field:
+            found = look_up_sequence(binding, owned.name, schema=owned.schema)
+            assert found is not None, "a sequence of the catalog is found by its name"
+            return found
+    raise not_supported(f"{function}() of a column without a sequence", position(node))
 
 
 def _identifiers(text: str) -> list[str]:
@@ -185,8 +211,6 @@ def _owned(binding: Binding, sequence: SequenceDefinition, option: Node) -> Sequ
     if len(names) < 2:
         hint = "Specify OWNED BY table.column or OWNED BY NONE."
         raise SqlError("42601", "invalid OWNED BY option", hint=hint)
-    from sql.look_up import look_up
-
     schema = names[-3] if len(names) > 2 else None
     table = look_up(binding, names[-2], schema=schema)
     if table is None:

@@ -47,11 +47,18 @@ class Column:
     """`always` or `by default`, if it is GENERATED AS IDENTITY."""
     generated: str | None = None
     """The text of GENERATED ALWAYS AS (..) STORED."""
+    not_null_name: str = ""
+    """Of its NOT NULL, if that is not what table and column are called (`bind_checks.py`)."""
 
     @property
     def field(self) -> str:
         """The name of its field in files and batches."""
         return self.stored or self.name
+
+
+def _without_names(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    """Without the names of their NOT NULLs."""
+    return tuple(replace(column, not_null_name="") for column in columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +180,9 @@ class Table:
             name=self.name,
             version=self.version,
             history_us=self.history_us,
+            columns=_without_names(other.columns),
         )
-        return known == self
+        return known == replace(self, columns=_without_names(self.columns))
 
     def column(self, name: str) -> Column | None:
         """The column of that name, or None."""

@@ -53,12 +53,16 @@ class SequenceDefinition:
         return f"{self.schema}.{self.name}"
 
 
+TEXT_CLASSES: Final = ("varchar_ops", "text_pattern_ops", "varchar_pattern_ops")
+"""Operator classes of strings that an index may name beside their own."""
+
+
 @dataclass(frozen=True, slots=True)
 class IndexDefinition:
     """CREATE INDEX: a definition that is kept and shown; rows are found without it.
 
     `elements`: the texts of columns and expressions, each with what followed it in `options`
-    (`DESC`, `NULLS FIRST`). `predicate`: of WHERE, or empty.
+    (`varchar_pattern_ops`, `DESC`, `NULLS FIRST`). `predicate`: of WHERE, or empty.
     """
 
     kind: ClassVar[str] = "index"

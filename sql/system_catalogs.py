@@ -33,8 +33,8 @@ FILLED: Final = frozenset(
         f"{PG_CATALOG}.{name}"
         for name in (
             "pg_am", "pg_attrdef", "pg_attribute", "pg_class", "pg_collation", "pg_constraint",
-            "pg_database", "pg_description", "pg_enum", "pg_index", "pg_indexes", "pg_namespace",
-            "pg_opclass", "pg_rewrite", "pg_roles", "pg_sequence", "pg_settings",
+            "pg_database", "pg_depend", "pg_description", "pg_enum", "pg_index", "pg_indexes",
+            "pg_namespace", "pg_opclass", "pg_rewrite", "pg_roles", "pg_sequence", "pg_settings",
             "pg_shdescription", "pg_tables", "pg_tablespace", "pg_type", "pg_user", "pg_views",
         )
     }

@@ -206,6 +206,7 @@ def _encode_column(column: Column) -> dict[str, Json]:
         "sequence": column.sequence,
         "identity": column.identity,
         "generated": column.generated,
+        "not_null_name": column.not_null_name,
     }
 
 
@@ -225,6 +226,7 @@ def _decode_column(record: Mapping[str, Json]) -> Column:
         sequence=_integer(record.get("sequence", 0)),
         identity=_text(record.get("identity", "")),
         generated=_optional_text(record.get("generated")),
+        not_null_name=_text(record.get("not_null_name", "")),
     )
 
 
