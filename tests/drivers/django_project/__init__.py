@@ -1,0 +1,1 @@
+"""A Django project, played by `tests/drivers/test_django.py`."""

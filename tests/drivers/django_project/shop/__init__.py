@@ -1,0 +1,1 @@
+"""An application with what applications use most."""

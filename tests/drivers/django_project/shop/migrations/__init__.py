@@ -1,0 +1,1 @@
+"""The way of its tables, step by step."""
