@@ -94,7 +94,7 @@ def _compiled(prepared: Prepared, in_process: InProcess) -> _Insert | None:
     table, source = modify.table, modify.source
     if modify.tables or modify.returning is not None:
         return None
-    if table.keys or table.checks or table.foreign_keys:
+    if table.keys or table.checks or table.foreign_keys or table.on_commit:
         return None
     if prepared.supplied or prepared.filled or any(c.generated for c in table.columns):
         return None

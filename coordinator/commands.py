@@ -171,6 +171,9 @@ class Commands:
                 await self.portals.close_all()
                 self._variables.reset("all")
                 self._transaction.sequences.discard()
+                await self._runner.drop_temporary()
+            case "temp" | "temporary":
+                await self._runner.drop_temporary()
             case "sequences":
                 self._transaction.sequences.discard()
             case "deallocate all":
@@ -184,7 +187,7 @@ class Commands:
                 if not await self.portals.close(discard.name or ""):
                     raise wrong.undefined_cursor(discard.name or "")
             case _:
-                pass  # plans, temp, unlisten: nothing is kept of them
+                pass  # plans, unlisten: nothing is kept of them
 
     async def end_implicit(self) -> None:
         """Sync, the end of a string: commit what no block holds (C1)."""

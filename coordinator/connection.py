@@ -38,6 +38,7 @@ from coordinator.session import Session
 from coordinator.transaction import SessionTransaction
 from coordinator.variables import Variables
 from sql.errors import SqlError
+from sql.temporary import PREFIX
 
 log = logging.getLogger("meridian.connection")
 
@@ -280,7 +281,8 @@ class Connection(asyncio.Protocol):
         services = self._server.services
         owner = ConnectionId(pid)
         transaction = SessionTransaction(services.coordination, services.clock, owner, variables)
-        identity = Identity(user, database, pid, self._server.started_at, self._ports())
+        temporary = f"{PREFIX}{pid}_{services.clock.now():x}"
+        identity = Identity(user, database, pid, self._server.started_at, self._ports(), temporary)
         self._session = Session(services, self, transaction, variables, identity)
         self._server.enter(pid, secret, self)
         try:

@@ -72,7 +72,7 @@ class CopyStream(Protocol):
 
 async def execute_copy_in(execution: Execution, copy: CopyIn, stream: CopyStream) -> Done:
     """Take the client's rows and buffer them into the transaction (M2)."""
-    execution.transaction.check_writable("COPY FROM")
+    execution.transaction.check_writable("COPY FROM", [copy.table])
     sink = RowSink.of(execution, copy.table)
     try:
         reader = await _receive(execution, copy, stream, sink)

@@ -46,6 +46,7 @@ from sql.statements import (
     DropTable,
     DropTimeline,
 )
+from sql.temporary import is_temporary
 
 Definition: TypeAlias = (
     CreateTable | DropTable | CreateSchema | DropSchema | AlterTable | CreateTimeline
@@ -62,7 +63,7 @@ async def execute_definition(execution: Execution, statement: Definition, tag: s
     """Buffer the DDL; it is part of the commit like any write."""
     execution.transaction.check_writable(tag)
     _check_unused(execution, statement)
-    changes = await _changes(execution, statement)
+    changes = _with_schema(execution, await _changes(execution, statement))
     if changes:
         _buffer(execution, changes)
     return Done(tag)
@@ -80,6 +81,17 @@ def _check_unused(execution: Execution, statement: Definition) -> None:
             check_unused(execution, [] if table is None else [table], "CREATE INDEX")
         case _:
             pass
+
+
+def _with_schema(execution: Execution, changes: list[CatalogChange]) -> list[CatalogChange]:
+    """The first temporary relation of a session brings their schema along."""
+    there = execution.catalog().schemas
+    for change in changes:
+        if isinstance(change, PutTable | PutObject):
+            made = change.table if isinstance(change, PutTable) else change.object
+            if is_temporary(made.schema) and made.schema not in there:
+                return [PutSchema(made.schema), *changes]
+    return changes
 
 
 def _buffer(execution: Execution, changes: list[CatalogChange]) -> None:
@@ -114,6 +126,8 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
             _skipping(execution, "42P07", f'relation "{thing.name}" already exists')
             return []
         case CreateObject(object=thing):
+            for text in statement.notices:
+                execution.notice(SqlError("00000", text), Severity.NOTICE)
             oid, _ = await execution.services.coordination.new_table_id()
             if isinstance(thing, EnumDefinition):
                 array, _ = await execution.services.coordination.new_table_id()
@@ -159,6 +173,7 @@ async def _created_table(execution: Execution, statement: CreateTable) -> list[C
         history_us=statement.history_us,
         keys=statement.keys,
         checks=statement.checks,
+        on_commit=statement.on_commit,
     )
     own = tuple(replace(key, table=key.table or oid) for key in statement.foreign_keys)
     table = replace(table, foreign_keys=own)

@@ -26,7 +26,7 @@ from sql.statements import Compound, Modify, Part, Query
 
 async def execute_modify(execution: Execution, modify: Modify, tag: str) -> Outcome:
     """Run the statement and buffer what it writes into the transaction."""
-    execution.transaction.check_writable(modify.kind.value.upper())
+    execution.transaction.check_writable(modify.kind.value.upper(), [modify.table])
     work = StatementWork(execution)
     try:
         await work.look_at(readings(modify))
@@ -42,7 +42,8 @@ async def execute_compound(execution: Execution, compound: Compound, tag: str) -
     """The same for a statement of several parts, all of which see the tables as they were."""
     main = compound.main
     verb = "SELECT" if isinstance(main, Query) else main.kind.value.upper()
-    execution.transaction.check_writable(verb)
+    tables = [modify.table for modify in compound.modifications]
+    execution.transaction.check_writable(verb, tables)
     work = StatementWork(execution)
     try:
         await work.look_at(

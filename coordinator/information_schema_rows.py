@@ -21,6 +21,7 @@ from sql.catalog import Column, ForeignKey, Key, Table
 from sql.enum_types import enum_of, is_enum
 from sql.system_catalogs import CATALOG_SCHEMAS, is_view, system_catalogs
 from sql.system_relations import SYSTEM_RELATIONS, SYSTEM_SCHEMA
+from sql.temporary import is_temporary
 from sql.types import SqlType, Value, display
 
 Named: TypeAlias = Mapping[str, Value]
@@ -61,10 +62,16 @@ def _tables(context: BindContext) -> Iterator[Named]:
             "table_catalog": context.database,
             "table_schema": table.schema,
             "table_name": table.name,
-            "table_type": "BASE TABLE" if _is_base(table) else "VIEW",
+            "table_type": _table_type(table),
             "is_insertable_into": _yes(table.schema not in CATALOG_SCHEMAS and _is_base(table)),
             "is_typed": "NO",
         }
+
+
+def _table_type(table: Table) -> str:
+    if not _is_base(table):
+        return "VIEW"
+    return "LOCAL TEMPORARY" if is_temporary(table.schema) else "BASE TABLE"
 
 
 def _columns(context: BindContext) -> Iterator[Named]:

@@ -23,6 +23,8 @@ class Identity:
     pid: int
     started_at: int = 0
     ports: tuple[int | None, int | None] = (None, None)
+    temporary: str = ""
+    """The schema of its temporary relations."""
 
 
 @dataclass(frozen=True, slots=True)

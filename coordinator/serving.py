@@ -43,6 +43,7 @@ from coordinator.plan_cache import PlanCache
 from coordinator.server import Server
 from coordinator.spooling import ParquetSpooler
 from coordinator.startup import recover_timelines
+from coordinator.temporary import drop_leftovers
 from coordinator.timelines import Timelines
 from sql.catalog import Table
 from storage.clock import SystemClock
@@ -167,6 +168,7 @@ async def _run(server: Server, services: Services, timelines: Timelines, port: i
         async with asyncio.TaskGroup() as group:
             driving = group.create_task(timelines.run())
             _tune_collector()
+            await drop_leftovers(timelines)
             await server.accept(group, services)
             _say_ready(server.settings.host, port)
             if isinstance(services.engine, LateEngine):

@@ -91,6 +91,7 @@ class Session:
         self._commands = Commands(
             services, client, transaction, variables, runner, self._restart_clock
         )
+        self._runner = runner
         self._skipping = False
         self._task: asyncio.Task[None] | None = None
         self._interruptible = False
@@ -157,6 +158,7 @@ class Session:
             self._transaction_timer.cancel()
         await self._commands.portals.close_all()
         self._transaction.rollback()
+        await self._runner.drop_temporary()
 
     async def _next(self) -> FrontendMessage:
         self._waiting = True

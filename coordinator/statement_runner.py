@@ -14,13 +14,14 @@ INVARIANTS
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, assert_never
 
 from coordinator.as_of import as_of_timestamp, tables_elsewhere
 from coordinator.blind_insert import insert_alone
 from coordinator.coordination import RequestRefused
-from coordinator.core.messages import RefusedReason, Snapshot
+from coordinator.core.messages import ConnectionId, RefusedReason, Snapshot
 from coordinator.deferred_checks import check_deferred, execute_set_constraints
 from coordinator.execute_copy import CopyStream, execute_copy_in, execute_copy_out
 from coordinator.execute_create_as import execute_create_as
@@ -41,6 +42,7 @@ from coordinator.execute_truncate import execute_truncate
 from coordinator.execution import Done, Execution, Outcome
 from coordinator.named_statements import Invocation, argument_query, values_wanted
 from coordinator.requests import Identity, Request, ends_block, needs_catalog
+from coordinator.temporary import discard, drop_with_session, ended_by_commit
 from coordinator.transaction import failed_transaction
 from coordinator.variable_table import product_version
 from sql.bind import BindContext
@@ -84,6 +86,7 @@ from sql.statements import (
     Truncate,
 )
 from sql.system_relations import is_system
+from sql.temporary import ALIAS, localized, mentions
 from sql.types import SqlType, Value
 from storage.types import Timestamp
 
@@ -141,18 +144,33 @@ class StatementRunner:
     ) -> Prepared:
         # The transaction has begun now, whether or not anybody asks when.
         self._transaction.now()
+        shared = not self._transaction.changed_catalog
+        if mentions(statement.text):
+            own = self._identity.temporary
+            statement, shared = replace(statement, node=localized(statement.node, own)), False
         return self._services.plans.bind(
             statement,
             lambda: self._context(catalog, fixed=fixed, ts=ts),
             declared,
-            setting=(self._variables.binding_key, catalog.version, fixed),
-            shared=not self._transaction.changed_catalog,
+            setting=self._setting(catalog, fixed=fixed),
+            shared=shared,
         )
 
+    def _setting(self, catalog: Catalog, *, fixed: bool) -> tuple[object, ...]:
+        """What a plan depends on besides the statement."""
+        own = self._identity.temporary
+        key = self._variables.binding_key, catalog.version, fixed
+        return (*key, own) if own in catalog.schemas else key
+
     def _context(self, catalog: Catalog, *, fixed: bool = True, ts: int = 0) -> BindContext:
+        own, path = self._identity.temporary, self._variables.search_path
+        first = ALIAS not in path and own in catalog.schemas
+        path = (own, *path) if first else tuple([own if name == ALIAS else name for name in path])
         return BindContext(
             catalog=catalog,
-            search_path=self._variables.search_path,
+            search_path=path,
+            temporary=own,
+            temporary_first=first,
             now=self._transaction.now(),
             timezone=self._variables.timezone,
             styles=self._variables.styles,
@@ -261,7 +279,7 @@ class StatementRunner:
         if type(request.statement.node).__name__ != "InsertStmt":
             return None
         catalog = self._services.coordination.newest_catalog
-        setting = (self._variables.binding_key, catalog.version, True)
+        setting = self._setting(catalog, fixed=True)
         known = self._services.plans.known(request.statement, request.declared, setting=setting)
         return None if known is None else await insert_alone(execution, known)
 
@@ -451,6 +469,16 @@ class StatementRunner:
         snapshot = await self._transaction.snapshot()
         execution.bind_context = partial(self._context, snapshot.catalog, ts=snapshot.ts)
         await check_deferred(execution, self._transaction.deferral.waiting)
+        if changes := ended_by_commit(snapshot.catalog, self._identity.temporary):
+            self._services.coordination.change_catalog(self._transaction.id, changes)
+
+    async def drop_temporary(self) -> None:
+        """What the session has made for itself goes: as part of its block, or at once."""
+        coordination, own = self._services.coordination, self._identity.temporary
+        if self._transaction.in_block:
+            await discard(self._transaction, coordination, own)
+        else:
+            await drop_with_session(coordination, ConnectionId(self._identity.pid), own)
 
     def execution(self, parameters: tuple[Value, ...]) -> Execution:
         """An execution with these parameter values."""

@@ -35,6 +35,7 @@ from sql.system_catalogs import (
     system_catalogs,
 )
 from sql.system_relations import SYSTEM_RELATIONS, SYSTEM_SCHEMA
+from sql.temporary import is_temporary
 from sql.types import OIDS, Value
 
 
@@ -117,7 +118,7 @@ def _class_row(schema: str) -> dict[str, Value]:
     return {
         "relnamespace": schema_oid(schema),
         "relowner": OWNER,
-        "relpersistence": "p",
+        "relpersistence": "t" if is_temporary(schema) else "p",
         "relispopulated": True,
         "reltuples": -1.0,
     }

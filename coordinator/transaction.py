@@ -34,6 +34,7 @@ from coordinator.variables import Modes, Variables
 from sql.catalog import SYSTEM_TIMELINE, Table
 from sql.errors import SqlError
 from sql.statements import TransactionControl
+from sql.temporary import is_temporary
 from storage.clock import Clock
 from storage.types import Timestamp
 
@@ -310,9 +311,9 @@ class SessionTransaction:
                 pass
         self._variables.set(name, after, local=True)
 
-    def check_writable(self, command: str) -> None:
-        """Raises 25006 in a read-only transaction."""
-        if self.read_only:
+    def check_writable(self, command: str, tables: Sequence[Table] = ()) -> None:
+        """Raises 25006 in a read-only transaction, unless all that is written is temporary."""
+        if self.read_only and not (tables and all(is_temporary(t.schema) for t in tables)):
             raise read_only_transaction(command)
 
     def fail(self) -> None:
@@ -418,8 +419,8 @@ class SessionTransaction:
         return True
 
     async def _settle(self) -> None:
-        """Raises what a deferred constraint says; then everything is dropped (X7)."""
-        if not self.deferral.waiting:
+        """Do what COMMIT does; if a deferred constraint objects, everything is dropped (X7)."""
+        if not self.deferral.waiting and not self._changed_catalog:
             return
         assert self.settle is not None, "X7: who writes has a session"
         self.begin_statement()

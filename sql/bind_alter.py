@@ -31,6 +31,7 @@ from sql.look_up import (
 from sql.statements import AlterTable
 from sql.syntax import Node, strings
 from sql.table_changes import index_with_name, with_name
+from sql.temporary import is_temporary
 
 
 def rename(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
@@ -74,7 +75,7 @@ def _rename_table(binding: Binding, node: Node) -> AlterTable:
 
 def _rename_schema(binding: Binding, node: Node) -> AlterTable:
     old, new = node.subname, node.newname
-    if old in SYSTEM_SCHEMAS:
+    if old in SYSTEM_SCHEMAS or is_temporary(old):
         raise SqlError("42501", f"permission denied for schema {old}")
     if not schema_exists(binding, old):
         raise undefined_schema(old)
@@ -114,6 +115,9 @@ def set_schema(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     schema: str = node.newschema
     if schema in SYSTEM_SCHEMAS:
         raise SqlError("42501", f"permission denied for schema {schema}")
+    if is_temporary(schema) or is_temporary(table.schema):
+        message = "cannot move objects into or out of temporary schemas"
+        raise SqlError("0A000", message)
     if not schema_exists(binding, schema):
         raise undefined_schema(schema)
     if schema == table.schema:

@@ -43,6 +43,7 @@ from sql.look_up import (
 from sql.sequence_users import cascaded_uses, told_uses, uses_elsewhere, without_defaults
 from sql.statements import CreateSchema, CreateTable, DropSchema, DropTable
 from sql.syntax import Node, at, is_a, strings
+from sql.temporary import is_temporary
 
 COLUMNS_MAX: Final = 1600
 """PostgreSQL's limit; a larger one would make rows that its clients cannot describe."""
@@ -67,6 +68,7 @@ def create_table(
     _refuse_table_forms(node)
     history_us = history_option(node.options or ())
     schema = creation_schema(binding, relation)
+    on_commit = _on_commit(binding, node, schema)
     exists = relation_exists(binding, schema, relation.relname)
     if exists and not node.if_not_exists:
         raise duplicate_table(relation.relname)
@@ -90,7 +92,8 @@ def create_table(
     bound, found = bind_keys(binding.context.catalog, schema, relation.relname, columns, parts.keys)
     bare = Table(0, schema, relation.relname, "", bound, keys=found)
     bare = replace(bare, columns=with_generated(binding, bare, parts.generated))
-    checked = replace(bare, checks=bind_checks(binding, bare, parts.checks), timeline=timeline)
+    checked = replace(bare, checks=bind_checks(binding, bare, parts.checks))
+    checked = replace(checked, timeline=timeline, on_commit=on_commit)
     whole, indexes, comments = with_copied(binding, checked, copied)
     foreign, parents = bind_foreign_keys(binding, whole, parts.foreign)
     places = {column.name: place for place, column in enumerate(bare.columns)}
@@ -108,6 +111,7 @@ def create_table(
         parents,
         indexes,
         comments,
+        on_commit,
     )
 
 
@@ -127,17 +131,12 @@ def _table_constraint(element: Node, parts: Parts) -> None:
 def _refuse_table_forms(node: Node) -> None:
     place = at(node.relation.location)
     refused = (
-        (node.relation.relpersistence == "t", "a temporary table"),
         (node.relation.relpersistence == "u", "UNLOGGED"),
         (node.inhRelations and not node.partbound, "INHERITS"),
         (node.partspec or node.partbound, "partitioning"),
         (node.ofTypename, "CREATE TABLE OF"),
         (node.tablespacename, "TABLESPACE"),
         (node.accessMethod, "USING in CREATE TABLE"),
-        (
-            node.oncommit not in (None, OnCommitAction.ONCOMMIT_NOOP),
-            "ON COMMIT",
-        ),
     )
     for used, what in refused:
         if used:
@@ -178,11 +177,19 @@ def creation_schema(binding: Binding, relation: Node) -> str:
     context, place = binding.context, at(relation.location)
     check_database(binding, relation)
     schema: str | None = relation.schemaname
+    temporary = relation.relpersistence == "t"
     if schema is None:
-        for name in context.search_path:
-            if schema_exists(binding, name):
+        if temporary:
+            return temporary_schema(binding)
+        for name in context.creation_path:
+            if name == context.temporary or schema_exists(binding, name):
                 return name
         raise SqlError("3F000", "no schema has been selected to create in", place)
+    if schema == context.temporary:
+        return temporary_schema(binding)
+    if temporary:
+        message = "cannot create temporary relation in non-temporary schema"
+        raise SqlError("42P16", message, place)
     if schema in SYSTEM_SCHEMAS:
         message = f'permission denied to create "{schema}.{relation.relname}"'
         detail = "System catalog modifications are currently disallowed."
@@ -190,6 +197,30 @@ def creation_schema(binding: Binding, relation: Node) -> str:
     if not schema_exists(binding, schema):
         raise undefined_schema(schema, place)
     return schema
+
+
+def temporary_schema(binding: Binding) -> str:
+    """The schema of what the session makes for itself; it may not be there yet."""
+    if not binding.context.temporary:
+        raise not_supported("a temporary relation without a session")
+    # T3: it is another one in every session.
+    binding.uses_session = True
+    return binding.context.temporary
+
+
+_ON_COMMIT: Final = {
+    OnCommitAction.ONCOMMIT_DELETE_ROWS: "delete",
+    OnCommitAction.ONCOMMIT_DROP: "drop",
+}
+
+
+def _on_commit(binding: Binding, node: Node, schema: str) -> str:
+    """ON COMMIT, of temporary tables only."""
+    if node.oncommit in (None, OnCommitAction.ONCOMMIT_NOOP):
+        return ""
+    if schema != binding.context.temporary:
+        raise SqlError("42P16", "ON COMMIT can only be used on temporary tables")
+    return _ON_COMMIT.get(node.oncommit, "")
 
 
 def _check_names(columns: Sequence[Column]) -> None:
@@ -341,6 +372,8 @@ def _drop_schemas(binding: Binding, node: Node) -> DropSchema:
     tables: list[Table] = []
     for item in node.objects:
         name = item.sval
+        if is_temporary(name):
+            raise SqlError("42501", f"permission denied for schema {name}")
         if name in SYSTEM_SCHEMAS:
             message = f"cannot drop schema {name} because it is required by the database system"
             raise SqlError("2BP01", message)

@@ -167,7 +167,7 @@ def _value_function(binding: Binding, _scope: Scope, node: Node) -> Expr:
         case SQLValueFunctionOp.SVFOP_CURRENT_CATALOG:
             return Const(context.database, NAME)
         case SQLValueFunctionOp.SVFOP_CURRENT_SCHEMA:
-            return Const(context.catalog.creation_schema(context.search_path), NAME)
+            return Const(context.catalog.creation_schema(context.creation_path), NAME)
         case _:
             raise unsupported(value_function_name(node).upper(), node)
 

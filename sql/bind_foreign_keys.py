@@ -37,6 +37,7 @@ from sql.plan import (
     Test,
 )
 from sql.syntax import Node, at, strings
+from sql.temporary import is_temporary
 from sql.traverse import pruned
 from sql.types import BOOL, INT8, SqlType, display
 
@@ -85,6 +86,18 @@ def _parent(binding: Binding, table: Table, node: Node) -> Table:
         raise SqlError("42P01", f'relation "{shown}" does not exist')
     if not itself:
         refuse_system_change(found)
+    if is_temporary(found.schema) != is_temporary(table.schema):
+        which = "temporary" if is_temporary(table.schema) else "permanent"
+        message = f"constraints on {which} tables may reference only {which} tables"
+        raise SqlError("42P16", message)
+    if found.on_commit != table.on_commit:
+        # PostgreSQL finds out when it commits.
+        message = "unsupported ON COMMIT and foreign key combination"
+        detail = (
+            f'Table "{table.name}" references "{found.name}", '
+            "but they do not have the same ON COMMIT setting."
+        )
+        raise SqlError("0A000", message, detail=detail)
     if found.timeline != table.timeline:
         raise not_supported("a foreign key between timelines", at(node.location))
     return found

@@ -36,6 +36,7 @@ from sql.bind_sets import returns_set, set_call
 from sql.bind_system import system_call
 from sql.bind_windows import window_call
 from sql.binding import BindContext, Binding
+from sql.catalog_oids import schema_oid
 from sql.coerce import implicit, to_boolean, zone_arguments
 from sql.comparability import check_equality
 from sql.errors import SqlError, grouping_error, not_supported, undefined_function, undefined_schema
@@ -199,7 +200,7 @@ _SESSION: Final[dict[str, Callable[[BindContext], Expr]]] = {
     "version": lambda context: Const(context.version, TEXT),
     "current_database": lambda context: Const(context.database, NAME),
     "current_schema": lambda context: Const(
-        context.catalog.creation_schema(context.search_path), NAME
+        context.catalog.creation_schema(context.creation_path), NAME
     ),
     "pg_backend_pid": lambda context: Const(context.backend_pid, INT4),
     "meridian_now": lambda context: Const(context.logical_now, INT8),
@@ -211,7 +212,9 @@ _SESSION: Final[dict[str, Callable[[BindContext], Expr]]] = {
     "system_user": lambda _: Const(None, TEXT),
     "pg_jit_available": lambda _: Const(False, BOOL),
     "pg_is_in_recovery": lambda _: Const(False, BOOL),
-    "pg_my_temp_schema": lambda _: Const(0, OID),
+    "pg_my_temp_schema": lambda context: Const(
+        schema_oid(context.temporary) if context.temporary in context.catalog.schemas else 0, OID
+    ),
     "getdatabaseencoding": lambda _: Const("UTF8", NAME),
     "pg_client_encoding": lambda _: Const("UTF8", NAME),
     # asyncpg calls it on every reset.

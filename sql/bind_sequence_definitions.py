@@ -24,8 +24,6 @@ from sql.traverse import pruned
 def create_sequence(binding: Binding, node: Node) -> CreateSequence:
     """CREATE SEQUENCE [IF NOT EXISTS]."""
     relation = node.sequence
-    if relation.relpersistence == "t":
-        raise not_supported("a temporary sequence", at(relation.location))
     if relation.relpersistence == "u":
         raise not_supported("UNLOGGED", at(relation.location))
     schema = creation_schema(binding, relation)

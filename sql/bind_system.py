@@ -34,9 +34,10 @@ def _schemas(binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node]) -> 
     if first.value is None:
         return Const(None, _NAMES)
     context = binding.context
-    schemas = [name for name in context.search_path if name in context.catalog.schemas]
+    path = context.search_path if first.value else context.creation_path
+    schemas = [name for name in path if name in context.catalog.schemas]
     if first.value and "pg_catalog" not in schemas:
-        schemas.insert(0, "pg_catalog")
+        schemas.insert(int(context.temporary_first), "pg_catalog")
     return Const(tuple(dict.fromkeys(schemas)), _NAMES)
 
 

@@ -17,7 +17,7 @@ from pglast import ast, parser
 from pglast.enums import DropBehavior, ViewCheckOption
 from pglast.stream import RawStream
 
-from sql.bind_definitions import creation_schema
+from sql.bind_definitions import creation_schema, temporary_schema
 from sql.binding import Binding
 from sql.catalog import Catalog, LookUp, Table
 from sql.catalog_objects import ViewDefinition
@@ -28,6 +28,7 @@ from sql.look_up import refuse_type_name, relation_exists
 from sql.plan import ColumnRef, Expr, Plan, PlanColumn, RelationId
 from sql.scope import Item
 from sql.syntax import Node, at, is_a, strings
+from sql.temporary import is_temporary
 from sql.traverse import pruned, scans
 from sql.types import display
 
@@ -90,7 +91,7 @@ def create_view(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
     relation = node.view
     place = at(relation.location)
     for used, what in (
-        (relation.relpersistence != "p", "a temporary view"),
+        (relation.relpersistence == "u", "UNLOGGED"),
         (node.withCheckOption != ViewCheckOption.NO_CHECK_OPTION, "WITH CHECK OPTION"),
         (node.options, "WITH in CREATE VIEW"),
     ):
@@ -100,11 +101,11 @@ def create_view(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
         if is_a(part, ast.ParamRef):
             message = f"there is no parameter ${part.number}"
             raise SqlError("42P02", message, at(part.location))
-    schema = creation_schema(binding, relation)
     binding.recorded = {}
     result = binding.bind_query(binding, node.query, None)
     result.settle(binding)
     recorded, binding.recorded = binding.recorded, None
+    schema, notices = _schema(binding, relation, {oid for oid, _, _ in recorded.values()})
     names = _names(node, [column.name for column in result.columns])
     made = ViewDefinition(
         0,
@@ -118,7 +119,7 @@ def create_view(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
     known = binding.context.catalog.relation(schema, relation.relname)
     if not relation_exists(binding, schema, relation.relname):
         refuse_type_name(binding, schema, relation.relname)
-        return CreateObject(made, "CREATE VIEW")
+        return CreateObject(made, "CREATE VIEW", notices=notices)
     if not node.replace:
         raise duplicate_table(relation.relname)
     if not isinstance(known, ViewDefinition):
@@ -131,7 +132,21 @@ def create_view(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
         message = f'infinite recursion detected in rules for relation "{known.name}"'
         raise SqlError("42P17", message)
     made = replace(made, oid=known.oid, version=known.version + 1)
-    return ChangeObjects("CREATE VIEW", objects=(made,))
+    told = tuple(("00000", text, None) for text in notices)
+    return ChangeObjects("CREATE VIEW", objects=(made,), notices=told)
+
+
+def _schema(binding: Binding, relation: Node, used: set[int]) -> tuple[str, tuple[str, ...]]:
+    """Where the view comes to be: what shows something temporary is so itself, with a notice."""
+    context = binding.context
+    own = {table.oid for table in context.catalog.tables.values() if is_temporary(table.schema)}
+    own |= {view.oid for view in context.catalog.views() if is_temporary(view.schema)}
+    if relation.relpersistence == "t" or own.isdisjoint(used):
+        return creation_schema(binding, relation), ()
+    notice = f'view "{relation.relname}" will be a temporary view'
+    if relation.schemaname not in (None, context.temporary):
+        raise SqlError("42P16", "cannot create temporary relation in non-temporary schema")
+    return temporary_schema(binding), (notice,)
 
 
 def _text(binding: Binding, query: Node) -> str:

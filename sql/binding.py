@@ -60,6 +60,15 @@ class BindContext:
     started_at: int = 0
     ports: tuple[int | None, int | None] = (None, None)
     exported: str | None = ""
+    temporary: str = ""
+    """The schema of the session's temporary relations, whether it is there or not."""
+    temporary_first: bool = False
+    """It stands at the beginning of `search_path` without being named there."""
+
+    @property
+    def creation_path(self) -> Sequence[str]:
+        """Where what is not temporary may be made."""
+        return self.search_path[1:] if self.temporary_first else self.search_path
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,6 +150,8 @@ class Table:
     numbers: int = 0
     """The largest number that a column has had; 0: as many as there are columns."""
     foreign_keys: tuple[ForeignKey, ...] = ()
+    on_commit: str = ""
+    """Of a temporary table: `delete`, if its rows, or `drop`, if the table goes with COMMIT."""
 
     def number_of(self, ordinal: int) -> int:
         """A column's number, which it keeps for ever."""

@@ -38,6 +38,7 @@ class CreateObject:
     object: CatalogObject
     tag: str
     exists: bool = False
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

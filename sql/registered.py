@@ -22,6 +22,7 @@ from sql.plan import Const
 from sql.syntax import Node, is_a
 from sql.system_catalogs import CATALOG_SCHEMAS
 from sql.system_relations import SYSTEM_SCHEMA
+from sql.temporary import ALIAS
 from sql.types import NAMES_BY_OID, SqlType, display
 
 _OID_MAX: Final = (1 << 32) - 1
@@ -77,6 +78,8 @@ def _relation(binding: Binding, text: str, place: int | None) -> int:
     if len(parts) == 3:
         raise not_supported("a name with a database", place)
     schema = parts[0] if len(parts) == 2 else None
+    if schema == ALIAS:
+        schema = binding.context.temporary
     table = look_up(binding, parts[-1], schema=schema, decides=True)
     if table is not None:
         return table.oid

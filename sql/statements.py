@@ -199,6 +199,7 @@ class CreateTable:
     indexes: tuple[IndexDefinition, ...] = ()
     comments: tuple[Comment, ...] = ()
     """Of the table, whose oid is 0 in them, and of the indexes: -1, -2 .."""
+    on_commit: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,7 @@ def _encode_table(table: Table) -> dict[str, Json]:
         "checks": [{"name": check.name, "expression": check.expression} for check in table.checks],
         "numbers": table.numbers,
         "foreign_keys": [_encode_foreign(key) for key in table.foreign_keys],
+        "on_commit": table.on_commit,
     }
 
 
@@ -143,6 +144,7 @@ def _decode_table(record: Mapping[str, Json]) -> Table:
         checks=tuple(_decode_check(check) for check in checks),
         numbers=_integer(record.get("numbers", 0)),
         foreign_keys=tuple(_decode_foreign(key) for key in foreign),
+        on_commit=_text(record.get("on_commit", "")),
     )
 
 

@@ -320,9 +320,16 @@ class Transaction:
         }
 
     def final_writes(self) -> dict[ShardId, WriteBatch]:
-        """What commits: no empty batches, nothing for tables the transaction dropped itself."""
+        """What commits: no empty batches, nothing for tables that the transaction dropped itself,
+        or that ON COMMIT DELETE ROWS empties.
+        """
         final = {shard: final_batch(own.merged()) for shard, own in self.writes.items()}
-        final = {shard: batch for shard, batch in final.items() if not is_empty(batch)}
+        passing = {ShardId(t.shard) for t in self.tables.values() if t.on_commit == "delete"}
+        final = {
+            shard: batch
+            for shard, batch in final.items()
+            if not is_empty(batch) and shard not in passing
+        }
         if not self.changes:
             return final
         catalog = self.snapshot.catalog if self.snapshot is not None else _NO_CATALOG

@@ -19,7 +19,7 @@ from tests.session.stack import serving
 
 DIRECTORY = Path(__file__).parent / "testdata"
 SCRIPTS = sorted(path.stem for path in DIRECTORY.glob("*.sql"))
-_MOVING = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+")
+_MOVING = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+|pg_temp_\d+(_[0-9a-f]+)?")
 
 
 def statements(name: str) -> tuple[list[str], list[str]]:

@@ -28,6 +28,7 @@ from coordinator.in_process import ReferenceInProcess
 from coordinator.plan_cache import PlanCache
 from coordinator.server import Server
 from coordinator.startup import recover_timelines
+from coordinator.temporary import drop_leftovers
 from sql.catalog import Table
 from storage.batch import DataFile
 from storage.clock import SystemClock
@@ -126,6 +127,7 @@ async def running(
     port = await server.bind()
     async with asyncio.TaskGroup() as group:
         driving = group.create_task(timelines.run())
+        await drop_leftovers(timelines)
         await server.accept(group, services)
         try:
             yield Stack(port, server, timelines.system, services, group)

@@ -1,0 +1,133 @@
+"""The end of temporary relations (`sql/temporary.py`): at COMMIT, with the session, after a crash.
+
+    ON COMMIT DELETE ROWS   what is written is not committed (`core/transactions.py` final_writes)
+    ON COMMIT DROP          dropped in the transaction that made it
+    end of the session      a transaction of its own drops its schema with all that is in it
+    crash, kill -9          the next start does so, before anybody is served
+
+INVARIANTS
+  E1  when a server accepts its first connection no temporary relation exists.
+  E2  what other relations keep of a dropped one goes, too: the default that was nextval() of a
+      temporary sequence.
+"""
+
+import asyncio
+import logging
+from collections.abc import Collection
+from typing import Final
+
+from coordinator.coordination import Coordination, RequestRefused
+from coordinator.core.messages import (
+    CatalogChange,
+    ConnectionId,
+    PutTable,
+    RefusedReason,
+    RemoveObject,
+    RemoveSchema,
+    RemoveTable,
+)
+from coordinator.transaction import SessionTransaction
+from sql.bind_views import views_over
+from sql.catalog import Catalog, Table
+from sql.catalog_objects import CatalogObject, IndexDefinition, SequenceDefinition
+from sql.errors import SqlError
+from sql.sequence_users import without_defaults
+from sql.temporary import is_temporary
+
+log = logging.getLogger("meridian.temporary")
+
+ATTEMPTS_MAX: Final = 10
+"""Somebody may change a table whose default goes, too."""
+
+LEAVING_S: Final = 10
+"""How long the end of a session waits for its relations to be dropped; the next start does what was
+not to be."""
+
+_SERVER: Final = ConnectionId(0)
+"""The owner of what no session does."""
+
+
+async def drop_with_session(coordination: Coordination, owner: ConnectionId, schema: str) -> None:
+    """A session is over."""
+    if schema not in coordination.newest_catalog.schemas:
+        return
+    try:
+        async with asyncio.timeout(LEAVING_S):
+            await _drop(coordination, owner, {schema})
+    except (SqlError, TimeoutError) as error:
+        log.warning("temporary relations of %s stay until the next start: %s", schema, error)
+
+
+async def drop_leftovers(coordination: Coordination) -> None:
+    """A server begins (E1). Raises RequestRefused."""
+    left = {name for name in coordination.newest_catalog.schemas if is_temporary(name)}
+    if left:
+        log.info("dropping temporary relations of %s sessions", len(left))
+        await _drop(coordination, _SERVER, left)
+
+
+async def _drop(coordination: Coordination, owner: ConnectionId, schemas: Collection[str]) -> None:
+    for attempt in range(1, ATTEMPTS_MAX + 1):
+        txn = coordination.begin(owner)
+        try:
+            catalog = (await coordination.snapshot(txn)).catalog
+            changes = dropping(catalog, schemas)
+            if changes:
+                coordination.change_catalog(txn, changes)
+            await coordination.commit(txn)
+        except RequestRefused as refused:
+            again = refused.reason in (RefusedReason.CONFLICT, RefusedReason.STALE)
+            if not again or attempt == ATTEMPTS_MAX:
+                raise
+        except BaseException:
+            coordination.abort(txn)
+            raise
+        else:
+            return
+
+
+def dropping(catalog: Catalog, schemas: Collection[str]) -> list[CatalogChange]:
+    """What drops these schemas and all that is in them."""
+    tables = [table for table in catalog.tables.values() if table.schema in schemas]
+    things = [thing for thing in catalog.objects.values() if thing.schema in schemas]
+    there = sorted(catalog.schemas.intersection(schemas))
+    return [*_removing(catalog, tables, things), *(RemoveSchema(name) for name in there)]
+
+
+async def discard(transaction: SessionTransaction, coordination: Coordination, schema: str) -> None:
+    """DISCARD TEMP, in the transaction."""
+    catalog = (await transaction.snapshot()).catalog
+    changes = dropping(catalog, {schema})
+    if changes:
+        transaction.changed_catalog = transaction.wrote = True
+        coordination.change_catalog(transaction.id, changes)
+
+
+def ended_by_commit(catalog: Catalog, schema: str) -> list[CatalogChange]:
+    """What ON COMMIT DROP drops of a session's tables, and what goes with them."""
+    tables = [
+        table
+        for table in catalog.tables.values()
+        if table.schema == schema and table.on_commit == "drop"
+    ]
+    oids = {table.oid for table in tables}
+    things = [
+        thing
+        for thing in catalog.objects.values()
+        if (isinstance(thing, SequenceDefinition) and thing.owner in oids)
+        or (isinstance(thing, IndexDefinition) and thing.table in oids)
+    ]
+    return _removing(catalog, tables, [*things, *views_over(catalog, oids)])
+
+
+def _removing(
+    catalog: Catalog, tables: Collection[Table], things: Collection[CatalogObject]
+) -> list[CatalogChange]:
+    gone = {table.oid for table in tables}
+    sequences = {thing.oid for thing in things if isinstance(thing, SequenceDefinition)}
+    changed = without_defaults(catalog, sequences)
+    return [
+        *(PutTable(change.after) for change in changed if change.before.oid not in gone),
+        *(RemoveObject(thing) for thing in things),
+        *(RemoveTable(table) for table in tables),
+    ]
