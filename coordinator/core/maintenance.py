@@ -112,6 +112,10 @@ class Maintenance:
         self._left: dict[RequestId, int] = {}
         self._suspects: dict[ShardId, _Suspects] = {}
         self._vacuumed: dict[ShardId, Timestamp] = {}
+        self._taken_over = {
+            shard: state.versions[-1].number if state.versions else -1
+            for shard, state in shards.items()
+        }
         # Shards whose table is gone, since when; and those that are being forgotten.
         self._dropped: dict[ShardId, Timestamp] = dict(dropped)
         self._forgetting: frozenset[ShardId] = frozenset()
@@ -315,6 +319,7 @@ class Maintenance:
             ticks_per_ms=state.ticks_per_ms,
             in_use=names_in_use(state, rewritten, staged),
             suspects=self._suspected(job.shard),
+            taken_over=self._taken_over.get(job.shard),
         )
         return VacuumShard(vacuuming)
 
@@ -365,7 +370,7 @@ class Maintenance:
         for shard in over:
             self._shards.pop(shard, None)
             self._cutting.dirty_since.pop(shard, None)
-            for known in (self._rewritten, self._suspects, self._vacuumed):
+            for known in (self._rewritten, self._suspects, self._vacuumed, self._taken_over):
                 known.pop(shard, None)
         return [ForgetShards(self._forgetting, since, self._next_oid())]
 

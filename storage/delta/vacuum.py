@@ -12,7 +12,8 @@ INVARIANTS
       foreign readers (`delta.deletedFileRetentionDuration`); log entries likewise.
   Y2  an orphan goes only if no flush can come back to it: a flush names its data file after its
       last commit and its vectors after its version, and both only ascend.
-      A compaction's file is an orphan only if another version follows the one it was made from.
+      A compaction's file may wait for any version after the one it was made from, also on the way
+      of a coordinator that was deposed: it is an orphan only if that has nothing to bring any more.
   Y3  what somebody else has put here is not ours to delete: only names of our own patterns go.
   Y4  files and log entries go only up to a version with a checkpoint that has just been read as a
       whole, the log first: a restart begins there and misses nothing. A crash at any point leaves a
@@ -167,8 +168,7 @@ def _abandoned(name: str, vacuuming: Vacuuming) -> bool:
         return version <= vacuuming.number
     rewritten = _REWRITTEN.fullmatch(name)
     if rewritten is not None:
-        # A deposed coordinator may still bring it, as the version after the one it was made from.
-        return int(rewritten[1]) < vacuuming.cut
+        return vacuuming.is_alone and int(rewritten[1]) < vacuuming.cut
     return _STAGED.fullmatch(name) is not None
 
 

@@ -25,6 +25,13 @@ class Vacuuming:
     in_use: frozenset[str]
     suspects: frozenset[str]
     """Orphans that may go, if they still are."""
+    taken_over: int | None = None
+    """The newest version when this coordinator took over; None: the table is younger than that."""
+
+    @property
+    def is_alone(self) -> bool:
+        """No coordinator before this one can bring a version any more: its number is taken."""
+        return self.taken_over is None or self.number > self.taken_over
 
 
 def names_in_use(

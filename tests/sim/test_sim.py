@@ -74,6 +74,8 @@ def test_the_faults_are_real(total: Sum, fault: str) -> None:
         (9590, "skew", "successions"),
         (17109, "lines", "successions"),
         (28184, "definitions", "mixed"),
+        (32527, "alterations", "successions"),
+        (33819, "holds", "successions"),
     ],
 )
 def test_seeds_that_found_a_bug(seed: int, workload: str, weather: str) -> None:
