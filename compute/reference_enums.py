@@ -5,7 +5,7 @@ from typing import Final
 from compute.reference_numbers import Function, Maker
 from sql.enum_types import enum_of
 from sql.errors import SqlError
-from sql.plan import Call
+from sql.plan import Call, Const
 from sql.types import Value
 
 
@@ -40,7 +40,29 @@ def whole(call: Call) -> Function:
     return lambda _value: labels
 
 
+def checked(call: Call) -> Function:
+    """A value of a domain."""
+    texts = [arg.value for arg in call.args[2:] if isinstance(arg, Const)]
+    sqlstate, message, schema, datatype, constraint = (
+        text if isinstance(text, str) else None for text in texts
+    )
+
+    def run(value: Value, verdict: Value, *_: Value) -> Value:
+        if verdict is False:
+            raise SqlError(
+                sqlstate or "23514",
+                message or "",
+                schema=schema,
+                datatype=datatype,
+                constraint=constraint,
+            )
+        return value
+
+    return run
+
+
 ENUM_MAKERS: Final[dict[str, Maker]] = {
+    "checked(any,bool,text,text,text,text,text)": checked,
     "enum_first(anyenum)": bound,
     "enum_last(anyenum)": bound,
     "enum_range(anyenum)": whole,

@@ -46,6 +46,8 @@ def default_text(column: Column) -> str | None:
     """The default as an expression; None without."""
     if column.generated is not None:
         return column.generated
+    if column.default_of_domain:
+        return None
     if column.expression is not None:
         return column.expression
     if not column.has_default or column.default is None:

@@ -102,6 +102,8 @@ async def validate(execution: Execution, table: Table, validations: Sequence[Val
 
 
 def _violation(table: Table, validation: Validation, rows: pa.RecordBatch) -> SqlError:
+    if validation.error is not None:
+        return validation.error
     return SqlError(
         validation.sqlstate,
         validation.message,

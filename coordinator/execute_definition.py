@@ -237,11 +237,13 @@ async def _objects(execution: Execution, statement: ChangeObjects) -> list[Catal
     for thing in statement.objects:
         changes.append(PutObject(await _begun(execution, thing, statement.fresh)))
     changes += [PutComment(comment) for comment in statement.comments]
-    if not batches:
+    if not batches and not statement.validations:
         return changes
     _buffer(execution, changes)
     for table, batch in batches:
         await write_rows(execution, table, batch)
+    for table, validation in statement.validations:
+        await validate(execution, table, [validation])
     return []
 
 

@@ -89,12 +89,53 @@ def _columns(context: BindContext) -> Iterator[Named]:
                 "data_type": _data_type(column.type),
                 "udt_catalog": context.database,
                 **_underlying(column.type),
+                **_domain_of(context, column),
                 "dtd_identifier": str(column_number(column, place)),
                 "is_self_referencing": "NO",
                 **_identity(context, column),
                 "is_generated": "NEVER" if column.generated is None else "ALWAYS",
                 "generation_expression": column.generated,
                 "is_updatable": _yes(is_user),
+            }
+
+
+def _domain_of(context: BindContext, column: Column) -> dict[str, Value]:
+    if column.domain is None:
+        return {}
+    return {
+        "domain_catalog": context.database,
+        "domain_schema": column.domain.schema,
+        "domain_name": column.domain.name,
+    }
+
+
+def _domains(context: BindContext) -> Iterator[Named]:
+    for domain in context.catalog.domains():
+        yield _measures(domain.type) | {
+            "domain_catalog": context.database,
+            "domain_schema": domain.schema,
+            "domain_name": domain.name,
+            "data_type": display(domain.type.bare()),
+            "domain_default": domain.default or None,
+            "udt_catalog": context.database,
+            **_underlying(domain.type),
+            "dtd_identifier": "1",
+        }
+
+
+def _domain_constraints(context: BindContext) -> Iterator[Named]:
+    for domain in context.catalog.domains():
+        names = [f"{domain.name}_not_null"] if domain.not_null else []
+        for name in [*names, *(name for name, _ in domain.checks)]:
+            yield {
+                "constraint_catalog": context.database,
+                "constraint_schema": domain.schema,
+                "constraint_name": name,
+                "domain_catalog": context.database,
+                "domain_schema": domain.schema,
+                "domain_name": domain.name,
+                "is_deferrable": "NO",
+                "initially_deferred": "NO",
             }
 
 
@@ -274,6 +315,8 @@ def _views(context: BindContext) -> Iterator[Named]:
 
 INFORMATION_SCHEMA_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
     "columns": _columns,
+    "domain_constraints": _domain_constraints,
+    "domains": _domains,
     "key_column_usage": _key_column_usage,
     "referential_constraints": _referential_constraints,
     "schemata": _schemata,

@@ -12,7 +12,7 @@ from coordinator.catalog_objects import (
 )
 from coordinator.information_schema_rows import Named
 from coordinator.table_catalog_rows import all_tables, users_tables
-from coordinator.type_catalog_rows import all_types
+from coordinator.type_catalog_rows import all_types, domain_definitions
 from sql.binding import BindContext
 from sql.catalog_oids import OWNER, index_oid, schema_oid
 from sql.system_catalogs import (
@@ -27,15 +27,17 @@ def _definitions(context: BindContext) -> Iterator[Named]:
     for table in users_tables(context.catalog):
         for oid, part, text in definitions(context, table):
             yield {"oid": oid, "part": part, "definition": text}
+    for oid, text in domain_definitions(context):
+        yield {"oid": oid, "part": 0, "definition": text}
     for view in context.catalog.views():
         yield {"oid": view.oid, "part": 0, "definition": f" {view.text};"}
 
 
 def _type_names(context: BindContext) -> Iterator[Named]:
     for named in all_types(context):
-        is_array = named.type.element is not None
+        is_array = named.domain is None and named.type.element is not None
         yield {
-            "oid": named.type.oid,
+            "oid": named.oid,
             "name": named.shown,
             "base": named.name.removeprefix("_") if is_array else named.name,
             "plain": named.shown.removesuffix("[]"),
@@ -48,7 +50,7 @@ def _visible(context: BindContext) -> Iterator[Named]:
     for oid, _, _, visible in _relation_names(context):
         yield {"oid": oid, "visible": visible}
     for named in all_types(context):
-        yield {"oid": named.type.oid, "visible": named.visible}
+        yield {"oid": named.oid, "visible": named.visible}
 
 
 def _relation_names(context: BindContext) -> Iterator[tuple[int, str, str, bool]]:
@@ -94,10 +96,11 @@ def registered_names(context: BindContext) -> Iterator[tuple[str, int, str, str]
     for named in all_types(context):
         other = named.name
         if named.schema != PG_CATALOG:
-            suffix = "[]" if named.type.element is not None else ""
+            is_array = named.domain is None and named.type.element is not None
+            suffix = "[]" if is_array else ""
             plain = quote_ident(named.name.removeprefix("_") if suffix else named.name)
             other = f"{quote_ident(named.schema)}.{plain}{suffix}"
-        yield "type", named.type.oid, named.shown, other
+        yield "type", named.oid, named.shown, other
     for schema in (*CATALOG_SCHEMAS, SYSTEM_SCHEMA, *context.catalog.schemas):
         text = quote_ident(schema)
         yield "namespace", schema_oid(schema), text, text

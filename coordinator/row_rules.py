@@ -4,8 +4,8 @@
 
 INVARIANTS
   L1  no row reaches a transaction that breaks a rule of the table as the statement was bound.
-  L2  the error names the first row that breaks a rule; of its rules first NOT NULL, by the order of
-      columns, then CHECK, by name.
+  L2  the error names the first row that breaks a rule; of its rules first the domains of its
+      columns, then NOT NULL, by the order of columns, then CHECK, by name.
   L3  much work is done by an engine; the loop is not held up for longer than `PIECE_ROWS`.
 """
 
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from pyroaring import BitMap64
 
 from compute.executor import Executor, Run
+from coordinator.domain_rules import DomainRules, Found
 from coordinator.execution import Execution
 from coordinator.row_text import failing_row
 from sql.bind import bind_with_context
@@ -69,6 +70,7 @@ class RowRules:
 
     def __init__(self, execution: Execution, table: Table, *, checked: bool = True) -> None:
         self._checked = checked
+        self._domains = DomainRules(table)
         self._filled = execution.filled.get(table.oid, {})
         self._generated: Plan | None = None
         self._makes_own = any(column.generated is not None for column in table.columns)
@@ -121,6 +123,23 @@ class RowRules:
         """Raises 23502 or 23514 for the first row that breaks a rule (L2)."""
         if not self._checked:
             return
+        broken: Found | None = None
+        if self._domains.exist:
+            broken = await self._domains.first(batch, self._bind, self._run_pieces)
+            batch = batch if broken is None else batch.slice(0, broken[0])
+        await self._check_rows(batch)
+        if broken is not None:
+            raise broken[1]
+
+    async def _run_pieces(self, plan: Plan, batch: pa.RecordBatch) -> pa.Table:
+        """The plan over all rows, without holding up the loop (L3)."""
+        pieces: list[pa.Table] = []
+        for start in range(0, batch.num_rows, PIECE_ROWS):
+            pieces.append(await self._run(plan, batch.slice(start, PIECE_ROWS)))
+            await asyncio.sleep(0)
+        return pa.concat_tables(pieces)
+
+    async def _check_rows(self, batch: pa.RecordBatch) -> None:
         first: int | None = None
         for ordinal in self._required:
             column = batch.column(ordinal)

@@ -22,7 +22,12 @@ from coordinator.catalog_objects import (
 )
 from coordinator.information_schema_rows import Named
 from coordinator.server_catalog_rows import BTREE, HEAP, METHODS
-from coordinator.type_catalog_rows import collation_of, opclass_oid, stored_as
+from coordinator.type_catalog_rows import (
+    collation_of,
+    domain_constraints,
+    opclass_oid,
+    stored_as,
+)
 from sql.bind_checks import not_null_name
 from sql.binding import BindContext
 from sql.catalog import Catalog, Key, Table
@@ -130,9 +135,9 @@ def _pg_attribute(context: BindContext) -> Iterator[Named]:
             yield {f"att{end}": value for end, value in stored_as(column.type).items()} | {
                 "attrelid": table.oid,
                 "attname": column.name,
-                "atttypid": column.type.oid,
+                "atttypid": column.type.oid if column.domain is None else column.domain.oid,
                 "attnum": column_number(column, place),
-                "atttypmod": column.type.typmod,
+                "atttypmod": column.type.typmod if column.domain is None else -1,
                 "attndims": int(column.type.element is not None),
                 "attnotnull": column.not_null,
                 "atthasdef": default_of(context, column) is not None,
@@ -198,6 +203,8 @@ def _pg_constraint(context: BindContext) -> Iterator[Named]:
             "confmatchtype": " ",
         }
         yield from (common | row for row in _constraints(context, table))
+    for domain in context.catalog.domains():
+        yield from domain_constraints(domain)
 
 
 def _constraints(context: BindContext, table: Table) -> Iterator[dict[str, Value]]:

@@ -3,6 +3,7 @@
 A row names the columns it has (W2 of `catalog_rows.py`).
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +11,7 @@ from typing import Final
 from compute.reference_strings import quote_ident
 from coordinator.information_schema_rows import Named
 from sql.binding import BindContext
-from sql.catalog_objects import TEXT_CLASSES, EnumDefinition
+from sql.catalog_objects import TEXT_CLASSES, DomainDefinition, EnumDefinition, UserType
 from sql.catalog_oids import OWNER, derived_oid, schema_oid
 from sql.enum_types import is_enum
 from sql.system_catalogs import PG_CATALOG
@@ -72,20 +73,33 @@ class NamedType:
     name: str
     shown: str
     visible: bool = True
+    domain: DomainDefinition | None = None
+
+    @property
+    def oid(self) -> int:
+        """pg_type.oid."""
+        return self.type.oid if self.domain is None else self.domain.oid
 
 
 def own_types(context: BindContext) -> Iterator[NamedType]:
-    """Types that users have made, and the arrays of them."""
-    path = [name for name in context.search_path if name in context.catalog.schemas]
+    """Types that users have made, and the arrays of enums."""
     for found in context.catalog.enums():
-        first = next((s for s in path if context.catalog.type_named(s, found.name)), None)
-        visible = first == found.schema
-        shown = quote_ident(found.name)
-        if not visible:
-            shown = f"{quote_ident(found.schema)}.{shown}"
+        shown, visible = _shown(context, found)
         yield NamedType(found.type, found.schema, found.name, shown, visible)
         array, name = array_of(found.type), f"_{found.name}"
         yield NamedType(array, found.schema, name, f"{shown}[]", visible)
+    for domain in context.catalog.domains():
+        shown, visible = _shown(context, domain)
+        yield NamedType(domain.type, domain.schema, domain.name, shown, visible, domain)
+
+
+def _shown(context: BindContext, found: UserType) -> tuple[str, bool]:
+    """As format_type() writes it, and whether the name alone finds it."""
+    catalog = context.catalog
+    path = [name for name in context.search_path if name in catalog.schemas]
+    visible = found.schema == next((s for s in path if catalog.type_named(s, found.name)), None)
+    name = quote_ident(found.name)
+    return (name if visible else f"{quote_ident(found.schema)}.{name}"), visible
 
 
 def all_types(context: BindContext) -> Iterator[NamedType]:
@@ -109,6 +123,9 @@ def _pg_type(context: BindContext) -> Iterator[Named]:
         }
         assert oid == named.type.oid, "a type has one oid"
     for named in own_types(context):
+        if named.domain is not None:
+            yield _domain_row(named, named.domain)
+            continue
         element_type = named.type.element
         family = "enum" if element_type is None else "array"
         yield _type_row(named, "e" if element_type is None else "b") | {
@@ -119,6 +136,53 @@ def _pg_type(context: BindContext) -> Iterator[Named]:
             "typreceive": f"{family}_recv",
             "typsend": f"{family}_send",
         }
+
+
+def _domain_row(named: NamedType, domain: DomainDefinition) -> Named:
+    return _type_row(named, "d") | {
+        "oid": domain.oid,
+        "typbasetype": domain.type.oid,
+        "typtypmod": domain.type.typmod,
+        "typnotnull": domain.not_null,
+        "typdefault": domain.default or None,
+        "typinput": "domain_in",
+        "typoutput": f"{domain.type.name}out",
+        "typreceive": "domain_recv",
+    }
+
+
+def domain_constraints(domain: DomainDefinition) -> Iterator[Named]:
+    """The rows of pg_constraint."""
+    rules = [(f"{domain.name}_not_null", "n", "")] if domain.not_null else []
+    for name, kind, text in [*rules, *((name, "c", text) for name, text in domain.checks)]:
+        yield {
+            "oid": domain_constraint_oid(domain, name),
+            "conname": name,
+            "contype": kind,
+            "contypid": domain.oid,
+            "connamespace": schema_oid(domain.schema),
+            "convalidated": True,
+            "conenforced": True,
+            "conislocal": True,
+            "confupdtype": " ",
+            "confdeltype": " ",
+            "confmatchtype": " ",
+            "conbin": text or None,
+        }
+
+
+def domain_constraint_oid(domain: DomainDefinition, name: str) -> int:
+    """The oid of a domain's constraint."""
+    return derived_oid("constraint", domain.oid, name)
+
+
+def domain_definitions(context: BindContext) -> Iterator[tuple[int, str]]:
+    """What pg_get_constraintdef() answers."""
+    for domain in context.catalog.domains():
+        yield domain_constraint_oid(domain, f"{domain.name}_not_null"), "NOT NULL"
+        for name, text in domain.checks:
+            shown = re.sub(r"\bvalue\b", "VALUE", text)
+            yield domain_constraint_oid(domain, name), f"CHECK (({shown}))"
 
 
 def _type_row(named: NamedType, kind: str) -> dict[str, Value]:

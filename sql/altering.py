@@ -27,6 +27,8 @@ class Altering:
     rewrites: bool = False
     required: list[str] = field(default_factory=list[str])
     checks: list[str] = field(default_factory=list[str])
+    domains: list[str] = field(default_factory=list[str])
+    """Columns that have become of a domain."""
     keys: list[KeyNode] = field(default_factory=list[KeyNode])
     foreign: list[ForeignNode] = field(default_factory=list[ForeignNode])
     looked: list[Validation] = field(default_factory=list[Validation])

@@ -20,6 +20,7 @@ from sql.bind_copy import copy
 from sql.bind_create_as import create_table_as, select_into
 from sql.bind_deferral import set_constraints
 from sql.bind_definitions import create_schema, create_table, drop
+from sql.bind_domains import alter_domain, create_domain
 from sql.bind_enums import alter_enum, create_enum
 from sql.bind_expressions import expression
 from sql.bind_indexes import create_index
@@ -289,8 +290,6 @@ def _refused_execute(_binding: Binding, _node: Node) -> Bound:
 
 _STATEMENTS: Final[dict[type, str]] = {
     ast.CreateFunctionStmt: "CREATE FUNCTION",
-    ast.CreateDomainStmt: "CREATE DOMAIN",
-    ast.AlterDomainStmt: "ALTER DOMAIN",
     ast.CompositeTypeStmt: "a composite type",
     ast.CreateRangeStmt: "a range type",
     ast.CreateTrigStmt: "CREATE TRIGGER",
@@ -340,6 +339,8 @@ _BINDERS: Final[dict[type, Binder]] = {
     ast.IndexStmt: create_index,
     ast.ViewStmt: create_view,
     ast.CreateEnumStmt: create_enum,
+    ast.CreateDomainStmt: create_domain,
+    ast.AlterDomainStmt: alter_domain,
     ast.AlterEnumStmt: alter_enum,
     ast.AlterSeqStmt: alter_sequence,
     ast.DropStmt: drop,

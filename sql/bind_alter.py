@@ -11,9 +11,10 @@ from sql.bind_alter_columns import alter_columns, check_column_name
 from sql.bind_checks import constraint_names, with_not_null_names
 from sql.bind_comments import constraint_renamed, schema_renamed
 from sql.bind_definitions import check_schema_name
-from sql.bind_enums import move_type, rename_type
+from sql.bind_domains import rename_constraint
 from sql.bind_from import find_view
 from sql.bind_sequence_definitions import renamed_sequence
+from sql.bind_user_types import move_type, rename_type
 from sql.binding import Binding
 from sql.catalog import Table
 from sql.catalog_objects import TYPE, CatalogObject
@@ -57,6 +58,11 @@ def rename(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
             return _rename_constraint(binding, node)
         case ObjectType.OBJECT_TYPE:
             return rename_type(binding, strings(node.object), node.newname)
+        case ObjectType.OBJECT_DOMAIN:
+            changed = rename_type(binding, strings(node.object), node.newname)
+            return replace(changed, tag="ALTER DOMAIN")
+        case ObjectType.OBJECT_DOMCONSTRAINT:
+            return rename_constraint(binding, node)
         case kind:
             what = kind.name.removeprefix("OBJECT_").replace("_", " ")
             raise not_supported(f"RENAME of {what}", None)
@@ -104,8 +110,10 @@ def _moved(thing: CatalogObject, schema: str) -> CatalogObject:
 
 def set_schema(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     """ALTER TABLE and ALTER TYPE .. SET SCHEMA."""
-    if node.objectType == ObjectType.OBJECT_TYPE:
-        return move_type(binding, strings(node.object), node.newschema)
+    if node.objectType in (ObjectType.OBJECT_TYPE, ObjectType.OBJECT_DOMAIN):
+        is_domain = node.objectType == ObjectType.OBJECT_DOMAIN
+        changed = move_type(binding, strings(node.object), node.newschema)
+        return replace(changed, tag="ALTER DOMAIN") if is_domain else changed
     if node.objectType != ObjectType.OBJECT_TABLE:
         what = node.objectType.name.removeprefix("OBJECT_").replace("_", " ")
         raise not_supported(f"SET SCHEMA of {what}", None)

@@ -25,6 +25,7 @@ from sql.bind_alter_types import alter_type
 from sql.bind_checks import CheckNode, bind_checks, constraint_names, not_null_name
 from sql.bind_columns import Parts, column_default, column_of
 from sql.bind_definitions import history_option
+from sql.bind_domains import column_validations
 from sql.bind_foreign_keys import ForeignNode, bind_foreign_keys, foreign_validation
 from sql.bind_from import scan
 from sql.bind_generated import with_generated
@@ -34,6 +35,7 @@ from sql.binding import Binding
 from sql.catalog import Column, Key, Table
 from sql.column_expressions import row_default
 from sql.definition_statements import Redefinition
+from sql.domains import with_default
 from sql.errors import SqlError, not_supported
 from sql.plan import ColumnRef, Const, Expr, Plan, PlanColumn, Project
 from sql.sequence_users import told_uses, uses_elsewhere
@@ -82,6 +84,8 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
         for key, node in zip(foreign, work.foreign, strict=True)
         if not node.node.skip_validation
     )
+    for name in work.domains:
+        work.looked += column_validations(binding, after, work.ordinal(name))
     return AlterTable(
         (Redefinition(table, after),),
         notices=tuple(work.notices),
@@ -143,6 +147,8 @@ def _add_column(work: Altering, command: Node) -> None:
         work.rewrites = True
     if column.not_null:
         work.required.append(column.name)
+    if column.domain is not None:
+        work.domains.append(column.name)
     work.keys += parts.keys
     work.new_checks += parts.checks
     work.foreign += parts.foreign
@@ -257,6 +263,8 @@ def _set_default(work: Altering, command: Node) -> None:
     bare = replace(column, has_default=False, default=None, expression=None, sequence=0)
     if command.def_ is not None:
         bare = column_default(work.binding, bare, command.def_)
+    else:
+        bare = with_default(work.binding, replace(bare, default_of_domain=False))
     work.define(command.name, lambda _: bare)
 
 

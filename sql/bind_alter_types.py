@@ -5,11 +5,12 @@ from dataclasses import replace
 from sql.altering import Altering
 from sql.bind_columns import refuse_type
 from sql.bind_from import table_item
-from sql.bind_types import type_named
+from sql.bind_types import declared
 from sql.catalog import Column
 from sql.catalog_objects import INT_BOUNDS
 from sql.coerce import ASSIGNMENT, coerce, stored
 from sql.column_expressions import bound_check, bound_default, check_scope, expression_of
+from sql.domains import with_default
 from sql.errors import SqlError, mismatch, not_supported
 from sql.plan import Const, Expr
 from sql.scope import Scope
@@ -31,12 +32,17 @@ def alter_type(work: Altering, command: Node) -> None:
             raise SqlError("0A000", message, detail=detail)
     if node.collClause is not None:
         raise not_supported("COLLATE", at(node.collClause.location))
-    type_ = type_named(work.binding, node.typeName)
+    type_, domain = declared(work.binding, node.typeName)
     refuse_type(node, type_)
     if column.identity or column.generated is not None or column.sequence:
         _refuse_typed(column, type_, node)
     value = _converted(work, column, type_, node.raw_default, ordinal)
-    altered = _with_default_of(work, column, type_)
+    if column.default_of_domain:
+        column = replace(column, has_default=False, default=None, expression=None)
+    altered = replace(_with_default_of(work, column, type_), domain=domain, default_of_domain=False)
+    altered = with_default(work.binding, altered)
+    if domain is not None:
+        work.domains.append(column.name)
     if node.raw_default is None and _keeps_values(column.type, type_):
         work.table = with_definition(work.table, ordinal, altered)
     else:

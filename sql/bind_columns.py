@@ -14,11 +14,12 @@ from sql.bind_deferral import When, timed
 from sql.bind_foreign_keys import ForeignNode
 from sql.bind_keys import KEY_KINDS, KeyNode, joined_name, relation_names
 from sql.bind_sequences import plain_nextval, sequence_of
-from sql.bind_types import type_named
+from sql.bind_types import declared
 from sql.binding import Binding
 from sql.catalog import Column
 from sql.catalog_objects import INT_BOUNDS, SequenceDefinition
 from sql.column_expressions import defined_default
+from sql.domains import with_default
 from sql.errors import SqlError, not_supported
 from sql.syntax import Node, at, strings
 from sql.types import INT2, INT4, INT8, REGISTERED, SqlType
@@ -61,12 +62,12 @@ class _Making:
 def column_of(binding: Binding, node: Node, found: Parts) -> Column:
     """A column; what stands at it is added to `found`."""
     serial = _serial(node.typeName)
-    type_ = type_named(binding, node.typeName) if serial is None else serial
+    type_, domain = declared(binding, node.typeName) if serial is None else (serial, None)
     refuse_type(node, type_)
     for used, what in ((node.compression, "COMPRESSION"), (node.storage_name, "STORAGE")):
         if used:
             raise not_supported(what, at(node.location))
-    making = _Making(Column(node.colname, type_))
+    making = _Making(Column(node.colname, type_, domain=domain))
     if serial is not None:
         if node.typeName.arrayBounds:
             message = "array of serial is not implemented"
@@ -78,7 +79,8 @@ def column_of(binding: Binding, node: Node, found: Parts) -> Column:
     key = any(key.primary and key.column == node.colname for key in found.keys)
     if making.not_null is False and (key or making.column.identity):
         raise _conflicting(node, found, at(_last_null(node).location))
-    return replace(making.column, not_null=bool(making.not_null))
+    column = replace(making.column, not_null=bool(making.not_null))
+    return column if column.name in found.generated else with_default(binding, column)
 
 
 def _serial(type_name: Node) -> SqlType | None:
@@ -209,6 +211,7 @@ def sequence_name(binding: Binding, found: Parts, column: str) -> str:
 def column_default(binding: Binding, column: Column, node: Node) -> Column:
     """The column with this DEFAULT."""
     bare = replace(column, has_default=False, default=None, expression=None, sequence=0)
+    bare = replace(bare, default_of_domain=False)
     sequence = plain_nextval(binding, node)
     if sequence is not None and column.type.name in INT_BOUNDS:
         return replace(bare, has_default=True, sequence=sequence.oid)

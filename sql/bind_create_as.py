@@ -10,9 +10,10 @@ from sql.bind_queries import SelectResult, bind_query
 from sql.bind_returning import tables_read
 from sql.binding import Binding
 from sql.catalog import Column
+from sql.catalog_objects import Domain
 from sql.coerce import stored
 from sql.errors import SqlError, not_supported
-from sql.plan import ColumnRef, Plan, Project
+from sql.plan import ColumnRef, Plan, PlanColumn, Project
 from sql.statements import CreateTableAs
 from sql.syntax import Node, at, is_a, strings
 from sql.traverse import pruned
@@ -52,7 +53,7 @@ def _copied(node: Node, **changed: Node) -> Node:
 def _create(binding: Binding, into: Node, query: Node, *, exists_ok: bool) -> CreateTableAs:
     result = bind_query(binding, query, None)
     result.settle(binding)
-    columns = _columns(result, into)
+    columns = _columns(binding, result, into)
     definition = ast.CreateStmt(
         relation=into.rel,
         tableElts=(),
@@ -72,15 +73,21 @@ def _create(binding: Binding, into: Node, query: Node, *, exists_ok: bool) -> Cr
     return CreateTableAs(created, source, tables_read(binding, source), not into.skipData)
 
 
-def _columns(result: SelectResult, into: Node) -> list[Column]:
+def _columns(binding: Binding, result: SelectResult, into: Node) -> list[Column]:
     names = strings(into.colNames)
     if len(names) > len(result.columns):
         raise SqlError("42601", "too many column names were specified")
     kept = [column.name for column in result.columns[len(names) :]]
     return [
-        Column(name, _stored_type(name, column.type))
+        Column(name, _stored_type(name, column.type), domain=_domain(binding, column))
         for name, column in zip([*names, *kept], result.columns, strict=True)
     ]
+
+
+def _domain(binding: Binding, column: PlanColumn) -> Domain | None:
+    """The domain of a column that is selected as it stands; its values keep its rules."""
+    origin = binding.origin(column.id)
+    return None if origin is None else origin.domain
 
 
 def _stored_type(name: str, type_: SqlType) -> SqlType:

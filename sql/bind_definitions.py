@@ -22,6 +22,7 @@ from sql.binding import Binding
 from sql.catalog import SYSTEM_TIMELINE, Column, ForeignKey, Table
 from sql.catalog_objects import (
     CatalogObject,
+    DomainDefinition,
     EnumDefinition,
     IndexDefinition,
     SequenceDefinition,
@@ -285,8 +286,8 @@ def drop(binding: Binding, node: Node) -> DropTable | DropSchema | ChangeObjects
             from sql.bind_indexes import drop_indexes
 
             return drop_indexes(binding, node)
-        case ObjectType.OBJECT_TYPE:
-            from sql.bind_enums import drop_types
+        case ObjectType.OBJECT_TYPE | ObjectType.OBJECT_DOMAIN:
+            from sql.bind_user_types import drop_types
 
             return drop_types(binding, node)
         case ObjectType.OBJECT_SEQUENCE:
@@ -422,5 +423,5 @@ def _stands_alone(thing: CatalogObject, tables: Collection[int]) -> bool:
             return owner not in tables
         case IndexDefinition(table=table):
             return table not in tables
-        case ViewDefinition() | EnumDefinition():
+        case ViewDefinition() | EnumDefinition() | DomainDefinition():
             return True

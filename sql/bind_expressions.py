@@ -20,7 +20,7 @@ from sql.bind_functions import function_call
 from sql.bind_grouping_sets import grouping_call
 from sql.bind_operators import case_condition, joined, operator_expression
 from sql.bind_subqueries import negated_subquery, subquery
-from sql.bind_types import type_named
+from sql.bind_types import declared
 from sql.binding import Binding
 from sql.coerce import (
     EXPLICIT,
@@ -192,7 +192,15 @@ def _cast(binding: Binding, scope: Scope, node: Node) -> Expr:
     interval = interval_constant(node.arg, node.typeName)
     if interval is not None:
         return interval
-    target = type_named(binding, node.typeName)
+    target, domain = declared(binding, node.typeName)
+    if domain is not None:
+        from sql.domains import checked_value
+
+        return checked_value(binding, _cast_to(binding, scope, node, target), domain)
+    return _cast_to(binding, scope, node, target)
+
+
+def _cast_to(binding: Binding, scope: Scope, node: Node, target: SqlType) -> Expr:
     built = cast_constructor(binding, scope, node.arg, target)
     if built is not None:
         return built

@@ -27,6 +27,7 @@ from sql.binding import Binding
 from sql.catalog import Check, Column, Key, Table
 from sql.catalog_objects import Comment, IndexDefinition, Subject, ViewDefinition
 from sql.column_expressions import expression_of
+from sql.domains import with_default
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.look_up import SYSTEM_SCHEMAS, kind_of, named_relation, schema_exists
 from sql.syntax import Node, at
@@ -121,7 +122,9 @@ def _view_columns(binding: Binding, view: ViewDefinition) -> list[Column]:
 
 
 def _column(binding: Binding, column: Column, options: int, parts: Parts) -> Column:
-    made = Column(column.name, column.type, column.not_null)
+    made = Column(column.name, column.type, column.not_null, domain=column.domain)
+    if column.default_of_domain:
+        return with_default(binding, made)
     if column.generated is not None:
         if _has(options, TableLikeOption.CREATE_TABLE_LIKE_GENERATED):
             parts.generated[column.name] = expression_of(column.generated)

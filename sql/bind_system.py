@@ -5,7 +5,7 @@ from typing import Final
 
 from sql.binding import Binding
 from sql.errors import not_supported
-from sql.plan import Const, Expr
+from sql.plan import Call, ColumnRef, Const, Expr
 from sql.syntax import Node, position
 from sql.types import OIDS, SqlType
 
@@ -20,8 +20,21 @@ def system_call(
     return None if found is None else found(binding, exprs, nodes)
 
 
-def _typeof(_binding: Binding, exprs: Sequence[Expr], _nodes: Sequence[Node]) -> Expr:
-    return Const(exprs[0].type.oid, SqlType("regtype"))
+def _typeof(binding: Binding, exprs: Sequence[Expr], _nodes: Sequence[Node]) -> Expr:
+    oid = _domain_of(binding, exprs[0])
+    return Const(exprs[0].type.oid if oid is None else oid, SqlType("regtype"))
+
+
+def _domain_of(binding: Binding, expr: Expr) -> int | None:
+    """The oid of the domain of a plain column, or of what was just cast to one with rules."""
+    if isinstance(expr, ColumnRef):
+        column = binding.origin(expr.id)
+        return None if column is None or column.domain is None else column.domain.oid
+    if isinstance(expr, Call) and expr.function.name == "checked":
+        schema, name = (str(arg.value) for arg in expr.args[4:6] if isinstance(arg, Const))
+        found = binding.context.catalog.type_named(schema, name)
+        return None if found is None else found.oid
+    return None
 
 
 def _schemas(binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node]) -> Expr:

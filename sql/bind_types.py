@@ -12,18 +12,33 @@ from typing import Final, cast
 
 from sql.binding import BindContext, Binding
 from sql.catalog import Catalog
-from sql.catalog_objects import EnumDefinition
+from sql.catalog_objects import Domain, DomainDefinition, UserType
 from sql.enum_types import enum_of, is_enum
-from sql.errors import SqlError, undefined_schema
+from sql.errors import SqlError, not_supported, undefined_schema
 from sql.look_up import look_up_type
 from sql.names import is_builtin, type_of
 from sql.syntax import Node, at, strings
 from sql.types import SqlType, array_of
 
 
+def declared(binding: Binding, node: Node) -> tuple[SqlType, Domain | None]:
+    """The type that a TypeName gives to values, and the domain that they are of, if it is one."""
+    found = user_type(binding, node)
+    if not isinstance(found, DomainDefinition):
+        return type_named(binding, node), None
+    if node.typmods:
+        message = f'type modifier is not allowed for type "{found.name}"'
+        raise SqlError("42601", message, at(node.location))
+    if node.arrayBounds:
+        raise not_supported("an array of a domain", at(node.location))
+    return found.type, found.domain
+
+
 def type_named(binding: Binding, node: Node) -> SqlType:
     """The type that a TypeName means (N1). Raises 42704, 42601, 22023, 3F000, 0A000."""
     found = user_type(binding, node)
+    if isinstance(found, DomainDefinition):
+        raise not_supported("a domain here", at(node.location))
     if found is None:
         return type_of(node)
     if node.typmods:
@@ -32,7 +47,7 @@ def type_named(binding: Binding, node: Node) -> SqlType:
     return array_of(found.type) if node.arrayBounds else found.type
 
 
-def user_type(binding: Binding, node: Node) -> EnumDefinition | None:
+def user_type(binding: Binding, node: Node) -> UserType | None:
     """What users have made under this name; None if it is PostgreSQL's, or nobody's."""
     *qualifier, name = strings(node.names)
     if node.setof or node.pct_type or not name:
@@ -116,4 +131,7 @@ def _with_oid(catalog: Catalog, oid: int) -> SqlType:
     for found in catalog.enums():
         if oid in (found.oid, found.array):
             return found.type if oid == found.oid else array_of(found.type)
+    for domain in catalog.domains():
+        if oid == domain.oid:
+            return domain.type
     raise SqlError("42704", f"type with OID {oid} does not exist")

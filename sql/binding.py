@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from sql.catalog import Catalog, LookUp, Table
+from sql.catalog import Catalog, Column, LookUp, Table
 from sql.catalog_objects import SequenceDefinition
 from sql.errors import SqlError
 from sql.plan import ColumnId, ColumnRef, CteId, Expr, Param, PlanColumn
@@ -153,6 +153,12 @@ class Binding:
         ref = ColumnRef(column.id, column.type)
         self.places[id(ref)] = (ref, place)
         return ref
+
+    def origin(self, id_: ColumnId) -> Column | None:
+        """The column of a table that this is, if it is one as it stands."""
+        oid, number = self.origins.get(id_, (0, 0))
+        table = self.context.catalog.by_oid(oid) if oid else None
+        return None if table is None else table.columns[table.ordinal_of(number)]
 
     def place(self, expr: Expr) -> int | None:
         """Where the expression was written, as a position."""

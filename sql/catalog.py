@@ -12,10 +12,13 @@ from sql.catalog_objects import (
     RELATION,
     TYPE,
     CatalogObject,
+    Domain,
+    DomainDefinition,
     EnumDefinition,
     IndexDefinition,
     SequenceDefinition,
     Subject,
+    UserType,
     ViewDefinition,
 )
 from sql.types import SqlType, Value
@@ -49,6 +52,11 @@ class Column:
     """The text of GENERATED ALWAYS AS (..) STORED."""
     not_null_name: str = ""
     """Of its NOT NULL, if that is not what table and column are called (`bind_checks.py`)."""
+
+    domain: Domain | None = None
+    """The domain that it is of; `type` is that of its values."""
+    default_of_domain: bool = False
+    """Its default is its domain's: it has none of its own."""
 
     @property
     def field(self) -> str:
@@ -224,10 +232,14 @@ class Catalog:
         """All enums."""
         return (o for o in self.objects.values() if isinstance(o, EnumDefinition))
 
-    def type_named(self, schema: str, name: str) -> EnumDefinition | None:
+    def domains(self) -> Iterator[DomainDefinition]:
+        """All domains."""
+        return (o for o in self.objects.values() if isinstance(o, DomainDefinition))
+
+    def type_named(self, schema: str, name: str) -> UserType | None:
         """A type that users have made, by its name."""
         found = self.objects.get((TYPE, schema, name)) if self.objects else None
-        return found if isinstance(found, EnumDefinition) else None
+        return found if isinstance(found, EnumDefinition | DomainDefinition) else None
 
     def indexes(self, oid: int) -> Iterator[IndexDefinition]:
         """The indexes of a table that are no constraints."""
@@ -271,7 +283,7 @@ class LookUp:
     version: int | None = None
 
 
-def state_of(found: EnumDefinition | None) -> int | None:
+def state_of(found: UserType | None) -> int | None:
     """What a look-up of a type's name rests on."""
     return None if found is None else found.oid + (found.version << 32)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias
 
 from sql.enum_types import EnumType
-from sql.types import SqlType
+from sql.types import SqlType, user_type_name
 
 RELATION: Final = "relation"
 TYPE: Final = "type"
@@ -159,7 +159,59 @@ class EnumDefinition:
         return SqlType(enum.type_name)
 
 
-CatalogObject: TypeAlias = SequenceDefinition | IndexDefinition | ViewDefinition | EnumDefinition
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """What a column of a domain must know: its rules. `checks`: names and texts over VALUE;
+    `default`: the text of DEFAULT, or empty.
+    """
+
+    oid: int
+    schema: str
+    name: str
+    not_null: bool = False
+    checks: tuple[tuple[str, str], ...] = ()
+    default: str = ""
+
+    @property
+    def shown(self) -> str:
+        """As messages name it."""
+        return user_type_name(self.schema, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class DomainDefinition:
+    """CREATE DOMAIN. `base`: the fields of the SqlType that its values are of."""
+
+    kind: ClassVar[str] = "domain"
+    space: ClassVar[str] = TYPE
+
+    oid: int
+    schema: str
+    name: str
+    base: tuple[str, int, int | None, int | None, bool] = ("text", -1, None, None, False)
+    not_null: bool = False
+    checks: tuple[tuple[str, str], ...] = ()
+    default: str = ""
+    version: int = 0
+
+    @property
+    def qualified(self) -> str:
+        """Schema and name, for messages."""
+        return f"{self.schema}.{self.name}"
+
+    @property
+    def type(self) -> SqlType:
+        """The type of its values."""
+        return SqlType(*self.base)
+
+    @property
+    def domain(self) -> Domain:
+        """What columns of it have now."""
+        return Domain(self.oid, self.schema, self.name, self.not_null, self.checks, self.default)
+
+
+UserType: TypeAlias = EnumDefinition | DomainDefinition
+CatalogObject: TypeAlias = SequenceDefinition | IndexDefinition | ViewDefinition | UserType
 
 
 def relations_below(thing: CatalogObject) -> tuple[int, ...]:
@@ -178,6 +230,7 @@ KINDS: Final[dict[str, type[CatalogObject]]] = {
     IndexDefinition.kind: IndexDefinition,
     ViewDefinition.kind: ViewDefinition,
     EnumDefinition.kind: EnumDefinition,
+    DomainDefinition.kind: DomainDefinition,
 }
 
 

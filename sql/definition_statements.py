@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from sql.catalog import Key, Table
 from sql.catalog_objects import CatalogObject, Comment, SequenceDefinition
+from sql.errors import SqlError
 from sql.plan import Plan
 
 
@@ -56,6 +57,8 @@ class ChangeObjects:
     notices: tuple[tuple[str, str, str | None], ...] = ()
     comments: tuple[Comment, ...] = ()
     rewritings: tuple[Rewriting, ...] = ()
+    validations: "tuple[tuple[Table, Validation], ...]" = ()
+    """What must be true of rows, each with its table as it is then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,5 +74,7 @@ class Validation:
     column: str | None = None
     constraint: str | None = None
     key: Key | None = None
+    error: SqlError | None = None
+    """What it raises, if that is not of the table."""
     foreign: tuple[tuple[int, ...], Table] | None = None
     """Of a foreign key: its columns, and the table that they refer to."""

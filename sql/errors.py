@@ -21,6 +21,7 @@ class SqlError(Exception):
     column: str | None = None
     constraint: str | None = None
     context: str | None = None
+    datatype: str | None = None
 
     def __post_init__(self) -> None:
         Exception.__init__(self, self.message)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pglast import ast
 
 from sql.catalog import Catalog, Table
-from sql.catalog_objects import EnumDefinition, IndexDefinition, ViewDefinition
+from sql.catalog_objects import DomainDefinition, IndexDefinition, UserType, ViewDefinition
 from sql.column_expressions import expression_of, parts
 from sql.syntax import Node, is_a, strings
 
@@ -26,6 +26,10 @@ def kept_texts(catalog: Catalog) -> Iterator[tuple[str, Node]]:
             case IndexDefinition():
                 for text in (*thing.elements, *([thing.predicate] if thing.predicate else ())):
                     yield f"index {thing.name}", expression_of(text)
+            case DomainDefinition():
+                for text in (*(check for _, check in thing.checks), thing.default):
+                    if text:
+                        yield f"domain {thing.name}", expression_of(text)
             case _:
                 pass
 
@@ -42,7 +46,7 @@ def _texts_of(table: Table) -> Iterator[tuple[str, Node]]:
         yield where, expression_of(check.expression)
 
 
-def naming(catalog: Catalog, found: EnumDefinition) -> list[str]:
+def naming(catalog: Catalog, found: UserType) -> list[str]:
     """What has a kept text that names this type (N2)."""
     return [
         where

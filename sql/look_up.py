@@ -19,8 +19,8 @@ from sql.catalog import WHOLE_CATALOG, Catalog, Key, LookUp, Table, state_of
 from sql.catalog_objects import (
     TYPE,
     CatalogObject,
-    EnumDefinition,
     SequenceDefinition,
+    UserType,
     ViewDefinition,
 )
 from sql.errors import SqlError
@@ -112,7 +112,7 @@ def relation_exists(binding: Binding, schema: str, name: str) -> bool:
     return oid is not None
 
 
-def look_up_type(binding: Binding, name: str, *, schema: str | None) -> EnumDefinition | None:
+def look_up_type(binding: Binding, name: str, *, schema: str | None) -> UserType | None:
     """The type of that name that users have made, or None; the statement rests on the answer."""
     for candidate in binding.context.search_path if schema is None else (schema,):
         found = binding.context.catalog.type_named(candidate, name)

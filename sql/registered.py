@@ -12,9 +12,10 @@ from typing import Final
 
 from pglast import ast, parser
 
-from sql.bind_types import type_named
+from sql.bind_types import type_named, user_type
 from sql.binding import Binding
 from sql.catalog import WHOLE_CATALOG, Table
+from sql.catalog_objects import DomainDefinition
 from sql.catalog_oids import OWNER, index_oid, schema_oid
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.look_up import look_up, schema_exists
@@ -119,6 +120,9 @@ def _type(binding: Binding, text: str, place: int | None) -> int:
     # Its place would be that within the literal.
     cast.typeName.location = -1
     try:
+        found = user_type(binding, cast.typeName)
+        if isinstance(found, DomainDefinition) and not cast.typeName.arrayBounds:
+            return found.oid
         return type_named(binding, cast.typeName).oid
     except SqlError as error:
         raise error.at(place) from None

@@ -41,7 +41,8 @@ FILLED: Final = frozenset(
     | {
         f"{INFORMATION_SCHEMA}.{name}"
         for name in (
-            "columns", "key_column_usage", "referential_constraints", "schemata", "sequences",
+            "columns", "domain_constraints", "domains", "key_column_usage",
+            "referential_constraints", "schemata", "sequences",
             "table_constraints", "tables", "views",
         )
     }

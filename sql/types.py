@@ -219,7 +219,7 @@ def display(type_: SqlType) -> str:
     if (element := type_.element) is not None:
         return f"{display(element)}[]"
     if is_enum(type_.name):
-        return _user_name(enum_of(type_.name).schema, enum_of(type_.name).name)
+        return user_type_name(enum_of(type_.name).schema, enum_of(type_.name).name)
     name = DISPLAY_NAMES.get(type_.name, type_.name)
     if type_.length is not None:
         return f"{name}({type_.length})"
@@ -228,7 +228,7 @@ def display(type_: SqlType) -> str:
     return name
 
 
-def _user_name(schema: str, name: str) -> str:
+def user_type_name(schema: str, name: str) -> str:
     """As format_type() has it for who has the usual search path."""
     return quoted_name(name) if schema == "public" else f"{quoted_name(schema)}.{quoted_name(name)}"
 

@@ -64,6 +64,11 @@ def _not_null(binding: Binding, table: Table, name: str) -> Validation:
     return Validation(_first(_one(binding, plan)), "23502", message, column=name)
 
 
+def first_row(binding: Binding, plan: Plan) -> Plan:
+    """Whether there are such rows: one of them, if so."""
+    return _first(_one(binding, plan))
+
+
 def _one(binding: Binding, plan: Plan) -> Plan:
     return Project(plan, (binding.new_column("one", INT4),), (Const(1, INT4),))
 

@@ -9,8 +9,8 @@ INVARIANTS
       changes nothing. Oids and shards are never used twice.
   K3  the stash holds the changes themselves; replaying them in key order gives the versions again.
   K4  of what is older than since, the stash holds no more than makes the catalog of that time.
-  K5  a column's type is defined: an enum as it is defined now. Whoever changes or drops it changes
-      all columns of it in the same step; what was bound to another definition is stale.
+  K5  a column's type is defined: an enum or domain as it is defined now. Whoever changes or drops
+      it changes all columns of it in the same step; what was bound to another one is stale.
 """
 
 import bisect
@@ -40,6 +40,7 @@ from sql.catalog_objects import (
     TYPE,
     CatalogObject,
     Comment,
+    DomainDefinition,
     EnumDefinition,
     ViewDefinition,
 )
@@ -123,11 +124,14 @@ def _check_references(
 ) -> None:
     """Whatever is referred to is there (K5)."""
     types = {thing.type.name for thing in objects.values() if isinstance(thing, EnumDefinition)}
+    domains = {thing.domain for thing in objects.values() if isinstance(thing, DomainDefinition)}
     for table in tables.values():
         for column in table.columns:
             name = column.type.name.removeprefix("_")
             if is_enum(name) and name not in types:
                 raise Stale(f'type "{enum_of(name).name}" was changed by a concurrent transaction')
+            if column.domain is not None and column.domain not in domains:
+                raise Stale(f'type "{column.domain.name}" was changed by a concurrent transaction')
     views = [thing for thing in objects.values() if isinstance(thing, ViewDefinition)]
     if views:
         there = {table.oid for table in tables.values()} | {o.oid for o in objects.values()}

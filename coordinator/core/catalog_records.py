@@ -4,6 +4,7 @@ Every later version reads them: fields are only ever added.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from decimal import Decimal
 from typing import TypeAlias, cast
 
@@ -28,7 +29,7 @@ from coordinator.core.object_records import (
     encode_subject,
 )
 from sql.catalog import SYSTEM_TIMELINE, Check, Column, ForeignKey, Key, ReadHold, Table, Timeline
-from sql.catalog_objects import Comment
+from sql.catalog_objects import Comment, Domain
 from sql.types import Interval, SqlType, Value
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
@@ -209,6 +210,8 @@ def _encode_column(column: Column) -> dict[str, Json]:
         "identity": column.identity,
         "generated": column.generated,
         "not_null_name": column.not_null_name,
+        "domain": None if column.domain is None else asdict(column.domain),
+        "default_of_domain": column.default_of_domain,
     }
 
 
@@ -229,6 +232,23 @@ def _decode_column(record: Mapping[str, Json]) -> Column:
         identity=_text(record.get("identity", "")),
         generated=_optional_text(record.get("generated")),
         not_null_name=_text(record.get("not_null_name", "")),
+        domain=_decode_domain(record.get("domain")),
+        default_of_domain=bool(record.get("default_of_domain", False)),
+    )
+
+
+def _decode_domain(record: Json) -> Domain | None:
+    if record is None:
+        return None
+    body = _object(record)
+    checks = cast("Sequence[tuple[str, str]]", body["checks"])
+    return Domain(
+        _integer(body["oid"]),
+        _text(body["schema"]),
+        _text(body["name"]),
+        bool(body["not_null"]),
+        tuple((name, text) for name, text in checks),
+        _text(body["default"]),
     )
 
 

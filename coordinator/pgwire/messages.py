@@ -436,6 +436,7 @@ def _report_fields(error: SqlError, severity: Severity) -> tuple[tuple[str, str]
         ("s", error.schema),
         ("t", error.table),
         ("c", error.column),
+        ("d", error.datatype),
         ("n", error.constraint),
     )
     return (

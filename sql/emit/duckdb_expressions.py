@@ -44,6 +44,7 @@ Special = Callable[[Call, Scope], str]
 
 SPECIALS: Final[dict[str, Special]] = {
     "reference": reference,
+    "checked": enums.checked,
     "enum_bound": enums.bound,
     "enum_compare": enums.compared,
     "enum_range": enums.spanned,

@@ -6,8 +6,9 @@ INVARIANTS
 """
 
 from sql.emit.scope import Scope
+from sql.emit.spark_types import ERROR_TAG
 from sql.enum_types import enum_of
-from sql.plan import Aggregate, Call, Extreme
+from sql.plan import Aggregate, Call, Const, Extreme
 from sql.types import SqlType
 
 _TEXTS = SqlType("_text")
@@ -58,6 +59,17 @@ def compared(call: Call, scope: Scope) -> str:
     """`<`, `<=`, `>`, `>=`."""
     left, right = (place(scope.emit(arg), arg.type, scope) for arg in call.args)
     return f"({left}) {call.function.name} ({right})"
+
+
+def checked(call: Call, scope: Scope) -> str:
+    """A value of a domain: itself, or the error that it is none."""
+    value, verdict, sqlstate, message, *_ = call.args
+    assert isinstance(sqlstate, Const), "the binder knows the error"
+    assert isinstance(message, Const), "the binder knows the error"
+    function = "error" if scope.statement.dialect.engine == "local" else "raise_error"
+    text = scope.statement.string(f"{ERROR_TAG}{sqlstate.value!s}:{message.value!s}")
+    failure = f"{function}({text})"
+    return f"case when not {scope.emit(verdict)} then {failure} else {scope.emit(value)} end"
 
 
 def extreme(expr: Extreme, scope: Scope) -> str:

@@ -43,6 +43,7 @@ from sql.types import SqlType
 Special = Callable[[Call, Scope], str]
 
 SPECIALS: Final[dict[str, Special]] = {
+    "checked": enums.checked,
     "enum_bound": enums.bound,
     "enum_compare": enums.compared,
     "enum_range": enums.spanned,

@@ -14,6 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tests import diagnostics
 from tests.servers import postgres
 from tests.session.stack import serving
 
@@ -36,13 +37,13 @@ def answers(dsn: str, lines: Sequence[str]) -> Iterator[str]:
     """What a server says, statement by statement."""
     notices: list[str] = []
     with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.add_notice_handler(lambda notice: notices.append(_diagnostics("N", notice)))
+        connection.add_notice_handler(lambda notice: notices.append(diagnostics.told("N", notice)))
         for line in lines:
             notices.clear()
             try:
                 answer = _result(connection.execute(line.encode()))
             except psycopg.Error as error:
-                answer = _diagnostics("E", error.diag)
+                answer = diagnostics.told("E", error.diag)
             told = [_MOVING.sub("<moment>", text) for text in [*notices, answer]]
             yield "\n".join([f"> {line}", *told])
 
@@ -53,21 +54,6 @@ def _result(cursor: "psycopg.Cursor[tuple[object, ...]]") -> str:
         return tag
     names = ", ".join(column.name for column in cursor.description)
     return "\n".join([f"{tag} ({names})", *(str(row) for row in cursor.fetchall())])
-
-
-def _diagnostics(kind: str, found: "psycopg.errors.Diagnostic") -> str:
-    fields = {
-        "": found.message_primary,
-        "detail": found.message_detail,
-        "hint": found.message_hint,
-        "schema": found.schema_name,
-        "table": found.table_name,
-        "column": found.column_name,
-        "constraint": found.constraint_name,
-        "at": found.statement_position,
-    }
-    said = [f"{name} {text}".strip() for name, text in fields.items() if text is not None]
-    return f"{kind} {found.sqlstate} " + " | ".join(said)
 
 
 def _recorded(dsn: str, lines: Sequence[str]) -> list[str]:

@@ -10,6 +10,8 @@ from hashlib import blake2b
 import psycopg
 from psycopg.pq import TransactionStatus
 
+from tests import diagnostics
+
 _MOVING = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+")
 
 
@@ -23,7 +25,7 @@ class Player:
         self._tables = tables
         self._notices: list[str] = []
         connection.add_notice_handler(
-            lambda notice: self._notices.append(_diagnostics("N", notice))
+            lambda notice: self._notices.append(diagnostics.told("N", notice))
         )
 
     def alone(self, statement: str) -> str:
@@ -73,7 +75,7 @@ class Player:
         try:
             answer = _result(self._connection.execute(statement.encode()), statement)
         except psycopg.Error as error:
-            answer = _diagnostics("E", error.diag)
+            answer = diagnostics.told("E", error.diag)
         return [_MOVING.sub("<moment>", text) for text in [*self._notices, answer]]
 
 
@@ -85,18 +87,3 @@ def _result(cursor: "psycopg.Cursor[tuple[object, ...]]", statement: str) -> str
     rows = [str(row) for row in cursor.fetchall()]
     ordered = statement.startswith("select") and "order by" in statement
     return "\n".join([f"{tag} ({names})", *(rows if ordered else sorted(rows))])
-
-
-def _diagnostics(kind: str, found: "psycopg.errors.Diagnostic") -> str:
-    fields = {
-        "": found.message_primary,
-        "detail": found.message_detail,
-        "hint": found.message_hint,
-        "schema": found.schema_name,
-        "table": found.table_name,
-        "column": found.column_name,
-        "constraint": found.constraint_name,
-        "at": found.statement_position,
-    }
-    said = [f"{name} {text}".strip() for name, text in fields.items() if text is not None]
-    return f"{kind} {found.sqlstate} " + " | ".join(said)

@@ -142,6 +142,54 @@ def test_a_row_is_not_written_by_a_definition_that_is_no_more() -> None:
         assert _execute(one, "select id from t where m = 'fine' order by id") == [(1,), (3,)]
 
 
+def test_a_domain_holds_after_a_restart_and_for_whoever_writes_meanwhile() -> None:
+    stash, store = MemoryStash(), MemoryObjectStore()
+    with (
+        serving(stash=stash, store=store) as dsn,
+        psycopg.connect(dsn) as one,
+        psycopg.connect(dsn, autocommit=True) as other,
+    ):
+        _execute(other, "create domain d as int default 7 check (value > 0)", "create table t (v d)")
+        _execute(one, "insert into t values (5)")
+        _execute(other, "alter domain d add constraint small check (value < 4)")
+        with pytest.raises(errors.SerializationFailure):
+            one.commit()
+        with pytest.raises(errors.CheckViolation) as violation:
+            _execute(one, "insert into t values (5)")
+        found = violation.value.diag
+        assert (found.datatype_name, found.constraint_name) == ("d", "small")
+        one.rollback()
+        _execute(one, "insert into t values (2)")
+        one.commit()
+        with pytest.raises(errors.CheckViolation):
+            _execute(other, "alter domain d add constraint smaller check (value < 2)")
+    with (
+        serving(stash=stash.crash(), store=store.crash()) as dsn,
+        psycopg.connect(dsn, autocommit=True) as one,
+    ):
+        with pytest.raises(errors.CheckViolation):
+            _execute(one, "insert into t values (default)")
+        _execute(one, "alter domain d set default 3")
+        assert _execute(one, "insert into t values (default) returning v") == [(3,)]
+        with pytest.raises(errors.DependentObjectsStillExist):
+            _execute(one, "drop domain d")
+
+
+def test_copy_is_held_to_a_domain() -> None:
+    with serving() as dsn, psycopg.connect(dsn, autocommit=True) as one:
+        _execute(one, "create domain d as int check (value > 0)", "create table t (v d)")
+        for rows, taken in (("1\n2\n", True), ("1\n-2\n", False)):
+            with one.cursor() as cursor:
+                try:
+                    with cursor.copy("copy t from stdin") as copy:
+                        copy.write(rows)
+                except errors.CheckViolation:
+                    assert not taken
+                else:
+                    assert taken
+        assert _execute(one, "select v from t order by v") == [(1,), (2,)]
+
+
 def test_a_type_and_a_table_of_one_name_do_not_come_together() -> None:
     with (
         serving() as dsn,

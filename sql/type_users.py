@@ -1,0 +1,59 @@
+"""Types that users have made: where a new one comes to, which one a name means, what has it."""
+
+from collections.abc import Sequence
+
+from sql.binding import Binding
+from sql.catalog import Catalog, Column, Table
+from sql.catalog_objects import DomainDefinition, UserType
+from sql.errors import SqlError, undefined_schema
+from sql.look_up import SYSTEM_SCHEMAS, look_up_type, schema_exists
+from sql.names import is_builtin
+from sql.types import SqlType, display, is_type
+
+
+def creation_place(binding: Binding, qualifier: Sequence[str], name: str) -> str:
+    """The schema that a new type comes to. Raises 3F000, 42501."""
+    if not qualifier:
+        for schema in binding.context.search_path:
+            if schema_exists(binding, schema):
+                return schema
+        raise SqlError("3F000", "no schema has been selected to create in")
+    schema = qualifier[-1]
+    if schema in SYSTEM_SCHEMAS:
+        message = f'permission denied to create "{schema}.{name}"'
+        detail = "System catalog modifications are currently disallowed."
+        raise SqlError("42501", message, detail=detail)
+    if not schema_exists(binding, schema):
+        raise undefined_schema(schema)
+    return schema
+
+
+def tables_with(catalog: Catalog, found: UserType) -> list[Table]:
+    """The tables with columns of a type, or of arrays of it."""
+    return [
+        table
+        for table in catalog.tables.values()
+        if any(is_of(column, found) for column in table.columns)
+    ]
+
+
+def is_of(column: Column, found: UserType) -> bool:
+    """Whether a column's values are of the type, or arrays of it."""
+    if isinstance(found, DomainDefinition):
+        return column.domain is not None and column.domain.oid == found.oid
+    return column.type.name.removeprefix("_") == found.type.name
+
+
+def found_type(binding: Binding, names: Sequence[str], wanted: str = "an enum") -> UserType:
+    """The type that a statement changes. Raises 42704, 3F000."""
+    *qualifier, name = names
+    schema = qualifier[-1] if qualifier else None
+    found = look_up_type(binding, name, schema=schema)
+    if found is not None:
+        return found
+    if schema == "pg_catalog" or (schema is None and is_builtin(name)):
+        shown = display(SqlType(name)) if is_type(name) else name
+        raise SqlError("42809", f"{shown} is not {wanted}")
+    if schema is not None and schema not in binding.context.catalog.schemas:
+        raise undefined_schema(schema)
+    raise SqlError("42704", f'type "{".".join(names)}" does not exist')
