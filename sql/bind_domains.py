@@ -106,7 +106,7 @@ def _with_check(binding: Binding, made: DomainDefinition, node: Node) -> DomainD
         raise not_supported("NOT VALID", at(node.location))
     column = binding.new_column("value", made.type)
     scope = value_scope(ColumnRef(column.id, column.type))
-    unplaced(lambda: bound_check(binding, scope, node.raw_expr))
+    unplaced(binding, lambda: bound_check(binding, scope, node.raw_expr))
     taken = {name for name, _ in made.checks}
     name, number = node.conname or f"{made.name}_check", 0
     if node.conname in taken:

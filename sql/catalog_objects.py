@@ -221,7 +221,7 @@ def relations_below(thing: CatalogObject) -> tuple[int, ...]:
             return tuple(relation[2] for relation in thing.relations)
         case IndexDefinition():
             return (thing.table,)
-        case SequenceDefinition() | EnumDefinition():
+        case SequenceDefinition() | EnumDefinition() | DomainDefinition():
             return ()
 
 

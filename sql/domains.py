@@ -59,7 +59,7 @@ def value_scope(value: Expr) -> Scope:
 def bound_rule(binding: Binding, value: Expr, text: str) -> Expr:
     """A check of this value."""
     node = expression_of(text)
-    return unplaced(partial(bound_check, binding, value_scope(value), node))
+    return unplaced(binding, partial(bound_check, binding, value_scope(value), node))
 
 
 def checked_value(binding: Binding, value: Expr, domain: Domain) -> Expr:

@@ -1,4 +1,4 @@
-"""Enums beyond one statement: drivers, restarts, the past, and others who change them meanwhile."""
+"""Enums and domains beyond one statement: drivers, restarts, the past, others who change them."""
 
 import asyncio
 from enum import Enum
@@ -149,7 +149,8 @@ def test_a_domain_holds_after_a_restart_and_for_whoever_writes_meanwhile() -> No
         psycopg.connect(dsn) as one,
         psycopg.connect(dsn, autocommit=True) as other,
     ):
-        _execute(other, "create domain d as int default 7 check (value > 0)", "create table t (v d)")
+        _execute(other, "create domain d as int default 7 check (value > 0)")
+        _execute(other, "create table t (v d)")
         _execute(one, "insert into t values (5)")
         _execute(other, "alter domain d add constraint small check (value < 4)")
         with pytest.raises(errors.SerializationFailure):
