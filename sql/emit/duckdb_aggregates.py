@@ -17,8 +17,11 @@ from sql.emit.duckdb_types import duckdb_type, error, unsupported
 from sql.emit.enums import extreme_of, place
 from sql.emit.scope import Scope
 from sql.enum_types import is_enum
-from sql.plan import Aggregate, SortKey
+from sql.plan import Aggregate, Expr, SortKey
 from sql.types import NUMERIC, computed_numeric, display
+
+_NARROW_DIGITS: Final = 18
+"""Of a decimal that is 64 bits in DuckDB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +73,24 @@ def _with(text: str, parts: _Parts) -> str:
 
 
 def _sum(call: Aggregate, scope: Scope, parts: _Parts) -> str:
-    x = f"cast({scope.emit(call.args[0])} as decimal(38,{call.type.scale}))"
-    return _with(f"sum({x})", parts)
+    return _total(call.args[0], call.type.scale or 0, scope, parts)
+
+
+def _total(arg: Expr, scale: int, scope: Scope, parts: _Parts) -> str:
+    """The exact sum of numbers as decimal(38,scale), their own scale. DuckDB adds up narrow ones in
+    128 bits by itself, in half the time that wide ones take.
+    """
+    x, type_ = scope.emit(arg), arg.type
+    if type_.name != "numeric":
+        return f"cast({_with(f'sum({x})', parts)} as decimal(38,0))"
+    narrow = (type_.precision or 0) <= _NARROW_DIGITS and type_.scale == scale
+    return _with(f"sum({x})" if narrow else f"sum(cast({x} as decimal(38,{scale})))", parts)
 
 
 def _average(call: Aggregate, scope: Scope, parts: _Parts) -> str:
     x, type_ = scope.emit(call.args[0]), call.args[0].type
     scale = type_.scale if type_.name == "numeric" else 0
-    total = _with(f"sum(cast({x} as decimal(38,{scale})))", parts)
+    total = _total(call.args[0], scale or 0, scope, parts)
     count = _with(f"count({x})", parts)
     # PostgreSQL's and Spark's sums are exact too: the division is the only rounding.
     types = (computed_numeric(38, scale or 0, trim=True), computed_numeric(19, 0, trim=True))
