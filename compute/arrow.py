@@ -33,6 +33,7 @@ _SIMPLE: Final[dict[str, pa.DataType]] = {
     "uuid": pa.string(),
     "json": pa.string(),
     "jsonb": pa.string(),
+    "jsonpath": pa.string(),
     "bytea": pa.binary(),
     "date": pa.date32(),
     "time": pa.int64(),

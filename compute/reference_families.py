@@ -8,6 +8,7 @@ from typing import Final
 from compute.reference_bytes import BYTE_FUNCTIONS, BYTE_NAMES
 from compute.reference_enums import ENUM_MAKERS
 from compute.reference_intervals import FORMAT_FUNCTIONS, FORMAT_NAMES
+from compute.reference_json_path import JSON_PATHS, PATH_NAMES
 from compute.reference_mathematics import MATHEMATICS, MATHEMATICS_MAKERS
 from compute.reference_numbers import Function, Maker, numeric_result
 from compute.reference_regex import REGEX_FUNCTIONS, REGEX_NAMES
@@ -23,8 +24,15 @@ _FUNCTIONS: Final[dict[str, Function]] = {
     **FORMAT_FUNCTIONS,
     **MATHEMATICS,
     **SYSTEM,
+    **JSON_PATHS,
 }
-_NAMES: Final[dict[str, Function]] = {**REGEX_NAMES, **STRING_NAMES, **BYTE_NAMES, **FORMAT_NAMES}
+_NAMES: Final[dict[str, Function]] = {
+    **PATH_NAMES,
+    **REGEX_NAMES,
+    **STRING_NAMES,
+    **BYTE_NAMES,
+    **FORMAT_NAMES,
+}
 _MAKERS: Final[dict[str, Maker]] = {**STRING_MAKERS, **MATHEMATICS_MAKERS, **ENUM_MAKERS}
 
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from compute.reference_numbers import Function
 from compute.regex_matching import Matcher, Span, Subject, matcher
+from sql.array_text import format_array
 from sql.emit.patterns import python_regex, similar_regex, with_backslash
 from sql.errors import SqlError, not_supported
 from sql.regex import Flags, has_back_references, parse_regex, with_letters
@@ -158,6 +159,20 @@ def regexp_match(text: str, pattern: str, letters: str = "") -> tuple[str | None
     return tuple([None if span is None else text[span[0] : span[1]] for span in spans])
 
 
+def regexp_matches(text: str, pattern: str, letters: str = "") -> tuple[str, ...]:
+    """The groups of the first match, or with `g` of each, as texts of arrays."""
+    flags, every = read_flags(letters)
+    return tuple(
+        format_array(
+            tuple(
+                [None if span is None else text[span[0] : span[1]] for span in match[1:] or match]
+            ),
+            str,
+        )
+        for match in matches(text, _matcher(pattern, flags), every=every)
+    )
+
+
 def regexp_split(text: str, pattern: str, letters: str = "") -> tuple[str, ...]:
     """What is between the matches; those that match nothing count only inside of the text."""
     regex = _matcher(pattern, _without_global(letters, "regexp_split_to_array()"))
@@ -281,5 +296,6 @@ REGEX_NAMES: Final[dict[str, Function]] = {
     "regexp_substr": regexp_substr,
     "regexp_replace": regexp_replace,
     "regexp_match": regexp_match,
+    "meridian_regexp_matches": regexp_matches,
     "regexp_split_to_array": regexp_split,
 }

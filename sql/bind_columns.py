@@ -90,7 +90,7 @@ def _serial(type_name: Node) -> SqlType | None:
 
 def refuse_type(node: Node, type_: SqlType) -> None:
     """0A000 for a type that no table stores."""
-    if type_.name in ("void", *REGISTERED):
+    if type_.name in ("void", "jsonpath", *REGISTERED):
         raise not_supported(f"a column of type {type_.name}", at(node.typeName.location))
 
 

@@ -55,7 +55,6 @@ _SET_RETURNING: Final = frozenset(
         "generate_series",
         "unnest",
         "generate_subscripts",
-        "regexp_matches",
         "regexp_split_to_table",
         "string_to_table",
         "json_array_elements",

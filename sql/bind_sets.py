@@ -21,7 +21,7 @@ from sql.bind_calls import (
     type_called,
 )
 from sql.binding import Binding
-from sql.coerce import implicit, zone_arguments
+from sql.coerce import EXPLICIT, coerce, implicit, zone_arguments
 from sql.errors import SqlError, not_supported
 from sql.functions import FunctionKind, function_by_id, functions
 from sql.plan import (
@@ -52,11 +52,15 @@ _SPLIT: Final = {
     "jsonb_array_elements": "jsonb_array_elements",
     "jsonb_array_elements_text": "jsonb_array_elements_text",
     "jsonb_object_keys": "jsonb_object_keys",
+    "jsonb_path_query": "meridian_path_query",
+    "regexp_matches": "meridian_regexp_matches",
     "pg_partition_ancestors": "meridian_partition_ancestors",
 }
 """Sets that are the elements of an array, which some function of the table gives."""
 _VALUES: Final = frozenset(name for name in _SPLIT if "_array_elements" in name)
 """Their column is called `value`, whatever the alias."""
+_ARRAYS: Final = frozenset({"regexp_matches"})
+"""Sets of arrays: arrays hold no arrays, so each row comes as a text."""
 _PAIRS: Final = frozenset({"json_each", "json_each_text", "jsonb_each", "jsonb_each_text"})
 """Sets of two columns, which are two arrays side by side."""
 
@@ -95,7 +99,15 @@ def set_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     column = scope.set_calls.get(call)
     if column is None:
         column = scope.set_calls[call] = binding.new_column(name, call.type)
-    return binding.reference(column, node.location)
+    found = binding.reference(column, node.location)
+    return _of_text(binding, found, node) if name in _ARRAYS else found
+
+
+def _of_text(binding: Binding, text: Expr, node: Node) -> Expr:
+    """The array that a text shows."""
+    found = coerce(binding, text, node, TYPES["_text"], EXPLICIT)
+    assert found is not None, "texts are cast to arrays of texts"
+    return found
 
 
 def with_sets(binding: Binding, scope: Scope, plan: Plan) -> Plan:
@@ -200,7 +212,15 @@ def _rows(
     columns = [binding.new_column(name, call.type) for name, call in zip(names, calls, strict=True)]
     number = binding.new_column("ordinality", INT8) if ordinality else None
     scan = SetScan(tuple(calls), tuple(columns), number)
-    return scan, columns if number is None else [*columns, number]
+    shown = columns if number is None else [*columns, number]
+    if not any(node.funcname[-1].sval in _ARRAYS for node in nodes):
+        return scan, shown
+    if len(nodes) > 1:
+        raise not_supported("ROWS FROM with regexp_matches()", position(nodes[0]))
+    refs: list[Expr] = [ColumnRef(column.id, column.type) for column in shown]
+    refs[0] = _of_text(binding, refs[0], nodes[0])
+    made = [binding.new_column(c.name, r.type) for c, r in zip(shown, refs, strict=True)]
+    return Project(scan, tuple(made), tuple(refs)), made
 
 
 def _is_set(node: Node) -> bool:

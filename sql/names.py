@@ -37,7 +37,6 @@ _FOREIGN: Final = frozenset(
         "circle",
         "tsvector",
         "tsquery",
-        "jsonpath",
         "regclass",
         "regproc",
         "regprocedure",

@@ -26,6 +26,7 @@ from sql.datetime_input import parse_date, parse_timestamp, parse_timestamptz
 from sql.enum_types import EnumType, enum_of, is_enum
 from sql.errors import SqlError, invalid_text, not_supported
 from sql.interval_input import parse_interval
+from sql.json_path import parse_path, text_of
 from sql.json_text import parse_json, parse_jsonb
 from sql.styles import PLAIN, Styles
 from sql.types import DISPLAY_NAMES, SqlType, Value, display
@@ -422,6 +423,7 @@ _PARSERS: Final[Mapping[str, Callable[[str], Value]]] = {
     "uuid": _parse_uuid,
     "json": _parse_json,
     "jsonb": _parse_jsonb,
+    "jsonpath": lambda text: text_of(parse_path(text)),
     "date": parse_date,
     "time": parse_time,
     "timestamp": parse_timestamp,

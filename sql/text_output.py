@@ -261,6 +261,7 @@ _FORMATTERS: Final[Mapping[str, Callable[[Value], str]]] = {
     "uuid": str,
     "json": str,
     "jsonb": str,
+    "jsonpath": str,
     "void": lambda _: "",
     **dict.fromkeys(REGISTERED, str),
     "bytea": _format_bytea,

@@ -12,6 +12,7 @@
     json                  str, as it was written                 string
     enums                 str, the label (sql/enum_types.py)     string
     jsonb                 str, canonical (sql/json_text.py)      string
+    jsonpath              str, canonical (sql/json_path.py)      string
     date                  int, days since 1970-01-01             date32
     time                  int, microseconds since midnight       int64
     timestamp             int, microseconds since 1970-01-01     timestamp[us]
@@ -111,7 +112,8 @@ OIDS: Final[dict[str, int]] = {
     "_bool": 1000, "_bytea": 1001, "_name": 1003, "_int8": 1016, "_int2": 1005, "_int4": 1007,
     "_text": 1009, "_oid": 1028, "_float4": 1021, "_float8": 1022, "_bpchar": 1014,
     "_varchar": 1015, "_date": 1182, "_timestamp": 1115, "_timestamptz": 1185, "_interval": 1187,
-    "_numeric": 1231, "_uuid": 2951, "json": 114, "jsonb": 3802, "_json": 199, "_jsonb": 3807,
+    "_numeric": 1231, "_uuid": 2951, "json": 114, "jsonb": 3802,
+    "jsonpath": 4072, "_jsonpath": 4073, "_json": 199, "_jsonb": 3807,
     "time": 1083, "_time": 1183,
 }  # fmt: skip
 NAMES_BY_OID: Final[dict[int, str]] = {oid: name for name, oid in OIDS.items()}
@@ -127,7 +129,7 @@ CATEGORIES: Final[dict[str, str]] = {
     "bool": "B", "bytea": "U", "name": "S", "int8": "N", "int2": "N", "int4": "N", "text": "S",
     "oid": "N", "float4": "N", "float8": "N", "unknown": "X", "bpchar": "S", "varchar": "S",
     "date": "D", "timestamp": "D", "timestamptz": "D", "interval": "T", "numeric": "N", "uuid": "U",
-    "void": "P", "json": "U", "jsonb": "U", "time": "D",
+    "void": "P", "json": "U", "jsonb": "U", "jsonpath": "U", "time": "D",
 } | {name: "A" for name in OIDS if name.startswith("_")}  # fmt: skip
 _ENUM_SIZE: Final = 4
 

@@ -297,6 +297,7 @@ _BINARY_ENCODERS: Final[Mapping[str, Callable[[Value], bytes]]] = {
     "bytea": _encode_bytea,
     "uuid": _encode_uuid,
     "json": _encode_json,
+    "jsonpath": lambda value: _JSONB_VERSION + _encode_json(value),
     "jsonb": lambda value: _JSONB_VERSION + _encode_json(value),
     "date": _encode_date,
     "time": _packing("!q"),

@@ -1,0 +1,491 @@
+"""jsonpath: text to steps, and steps to the one text that PostgreSQL shows (jsonpath_gram.y).
+
+    'lax $.a[*] ? (@ > 1)' ─▶ Path: root ─▶ key a ─▶ elements ─▶ filter ─▶ '$."a"[*]?(@ > 1)'
+
+INVARIANTS
+  J1  what is taken means what it does in PostgreSQL; the methods that it has and we do not are
+      refused (0A000) by name, everything else is 42601.
+  J2  a value of type jsonpath is its canonical text: `text_of(parse_path(text)) == text`.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from sql.errors import SqlError, not_supported
+from sql.json_text import number_text, parse_json, quoted, unquoted
+from sql.regex import Flags, parse_regex, with_letters
+
+LAST: Final = -1
+"""A bound of `.**{..}` or a subscript that means the last level."""
+
+Argument: TypeAlias = "Step | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One item: what it is, its value, its arguments, and what is applied to its result.
+
+    kinds: null bool number string variable root current last key any_key any(levels) elements
+    index(pairs of arguments) filter method; operators by their sign, unary ones as `+x`, `-x`;
+    `!`, `is unknown`, exists, `starts with`, like_regex (value: pattern and flags).
+    """
+
+    kind: str
+    value: "str | bool | Decimal | tuple[int | str, int | str] | None" = None
+    args: "tuple[Argument, ...]" = ()
+    next: "Step | None" = None
+
+    @property
+    def is_predicate(self) -> bool:
+        """Whether it is true, false or unknown, unless something is applied to it."""
+        return self.kind in _PREDICATES and self.next is None
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A whole jsonpath."""
+
+    strict: bool
+    root: Step
+
+
+COMPARISONS: Final = ("==", "!=", "<", "<=", ">", ">=")
+_PREDICATES: Final = frozenset(
+    {*COMPARISONS, "&&", "||", "!", "is unknown", "exists", "starts with", "like_regex"}
+)
+METHODS: Final = frozenset({"type", "size", "double", "ceiling", "floor", "abs"})
+_REFUSED: Final = frozenset(
+    {"keyvalue", "datetime", "bigint", "boolean", "date", "decimal", "integer", "number", "string",
+     "time", "time_tz", "timestamp", "timestamp_tz"}
+)  # fmt: skip
+_PRIORITY: Final = {
+    "||": 0, "&&": 1, **dict.fromkeys((*COMPARISONS, "starts with"), 2), "+": 3, "-": 3,
+    "*": 4, "/": 4, "%": 4, "+x": 5, "-x": 5,
+}  # fmt: skip
+_TOKEN: Final = re.compile(
+    r"""\s*(?:/\*.*?\*/\s*)*(?:
+    (?P<string>"(?:[^"\\]|\\.)*")
+    | (?P<variable>\$(?:"(?:[^"\\]|\\.)*"|[^\s?%$.\[\]{}()|&!=<>@\#,*:\-+/\\"]+))
+    | (?P<number>(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w$]))
+    | (?P<sign>&&|\|\||==|!=|<>|<=|>=|\*\*|[-+*/%<>!?@$.,()\[\]{}])
+    | (?P<word>[^\s?%$.\[\]{}()|&!=<>@\#,*:\-+/\\"]+)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+@lru_cache(maxsize=512)
+def parse_path(text: str) -> Path:
+    """Raises 42601, 22P02, 0A000 (J1)."""
+    if not text.strip():
+        raise SqlError("22P02", f'invalid input syntax for type jsonpath: "{text}"')
+    return _Parser(text).path()
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._tokens: list[tuple[str, str]] = []
+        at, text = 0, text.rstrip()
+        while at < len(text):
+            match = _TOKEN.match(text, at)
+            if match is None or match.lastgroup is None:
+                raise _wrong(text[at:].strip()[:1])
+            self._tokens.append((match.lastgroup, match[match.lastgroup]))
+            at = match.end()
+        self._at = 0
+        self._filters = self._subscripts = 0
+
+    # --- tokens --------------------------------------------------------------------------------
+
+    def _peek(self, ahead: int = 0) -> str:
+        """The text of a token, a word in lower case; empty at the end."""
+        place = self._at + ahead
+        if place >= len(self._tokens):
+            return ""
+        kind, text = self._tokens[place]
+        return text.lower() if kind == "word" else text if kind == "sign" else f"{kind} {text}"
+
+    def _take(self) -> tuple[str, str]:
+        if self._at >= len(self._tokens):
+            raise _wrong("")
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+    def _follows(self, *words: str) -> bool:
+        if all(self._peek(ahead) == word for ahead, word in enumerate(words)):
+            self._at += len(words)
+            return True
+        return False
+
+    def _expect(self, word: str) -> None:
+        if not self._follows(word):
+            raise self._unexpected()
+
+    def _unexpected(self) -> SqlError:
+        rest = self._tokens[self._at :]
+        return _wrong(rest[0][1] if rest else "")
+
+    # --- grammar -------------------------------------------------------------------------------
+
+    def path(self) -> Path:
+        """Mode and expression."""
+        strict = self._follows("strict")
+        if not strict:
+            self._follows("lax")
+        root = self._expression(0)
+        if self._at < len(self._tokens):
+            raise self._unexpected()
+        return Path(strict, root)
+
+    def _expression(self, least: int) -> Step:
+        """Operators of at least this priority, by climbing."""
+        left = self._operand()
+        while True:
+            sign = "!=" if self._peek() == "<>" else self._peek()
+            if sign == "starts" and self._peek(1) == "with":
+                sign = "starts with"
+            if sign == "like_regex":
+                if least > 2 or left.is_predicate:
+                    return left
+                left = self._regex(left)
+                continue
+            priority = _PRIORITY.get(sign)
+            if priority is None or priority < least:
+                return left
+            self._at += 2 if sign == "starts with" else 1
+            is_start = sign == "starts with"
+            right = self._initial() if is_start else self._expression(priority + 1)
+            wants = sign in ("&&", "||")
+            if left.is_predicate != wants or right.is_predicate != wants:
+                raise self._unexpected()
+            left = Step(sign, None, (left, right))
+
+    def _initial(self) -> Step:
+        kind, text = self._take()
+        if kind == "string":
+            return Step("string", _string(text))
+        if kind == "variable":
+            return Step("variable", _named(text[1:]))
+        self._at -= 1
+        raise self._unexpected()
+
+    def _regex(self, left: Step) -> Step:
+        self._at += 1
+        kind, pattern = self._take()
+        flags = ""
+        if self._follows("flag"):
+            word, text = self._take()
+            if word != "string":
+                raise _wrong(text)
+            flags = _string(text)
+        if kind != "string":
+            raise _wrong(pattern)
+        found = _string(pattern), _flags(flags)
+        letters = with_letters(Flags(), regex_letters(found[1]), embedded=False)
+        assert letters is not None, "all of these are letters of expressions"
+        parse_regex(found[0], letters)
+        return Step("like_regex", found, (left,))
+
+    def _operand(self) -> Step:
+        for sign in ("+", "-"):
+            if self._follows(sign):
+                inner = self._operand()
+                if inner.is_predicate:
+                    raise self._unexpected()
+                if isinstance(inner.value, Decimal) and inner.next is None:
+                    return inner if sign == "+" else replace(inner, value=-inner.value)
+                return Step(f"{sign}x", None, (inner,))
+        if self._follows("!"):
+            negated = self._delimited()
+            if negated is None or not negated.is_predicate:
+                raise self._unexpected()
+            return Step("!", None, (negated,))
+        found = self._delimited()
+        if found is None:
+            return self._applied(self._primary())
+        return self._applied(found) if self._peek() in (".", "[", "?") else found
+
+    def _delimited(self) -> Step | None:
+        """`(..)` or `exists (..)`."""
+        if self._follows("exists", "("):
+            inner = self._expression(0)
+            self._expect(")")
+            if inner.is_predicate:
+                raise self._unexpected()
+            return Step("exists", None, (inner,))
+        if not self._follows("("):
+            return None
+        inner = self._expression(0)
+        self._expect(")")
+        if self._follows("is", "unknown"):
+            if not inner.is_predicate:
+                raise self._unexpected()
+            return Step("is unknown", None, (inner,))
+        return inner
+
+    def _primary(self) -> Step:
+        kind, text = self._take()
+        match kind, text:
+            case "string", _:
+                return Step("string", _string(text))
+            case "number", _:
+                return Step("number", Decimal(text))
+            case "variable", _:
+                return Step("variable", _named(text[1:]))
+            case "sign", "$":
+                return Step("root")
+            case "sign", "@":
+                if not self._filters:
+                    raise SqlError("42601", "@ is not allowed in root expressions")
+                return Step("current")
+            case "word", "null":
+                return Step("null")
+            case "word", "true" | "false":
+                return Step("bool", text == "true")
+            case "word", _ if text.lower() == "last":
+                if not self._subscripts:
+                    raise SqlError("42601", "LAST is allowed only in array subscripts")
+                return Step("last")
+            case _:
+                self._at -= 1
+                raise self._unexpected()
+
+    def _applied(self, step: Step) -> Step:
+        """A step with the accessors behind it."""
+        chain: list[Step] = []
+        while (found := self._accessor()) is not None:
+            chain.append(found)
+        if not chain:
+            return step
+        following: Step | None = None
+        for one in reversed(chain):
+            following = replace(one, next=following)
+        if step.next is None:
+            return replace(step, next=following)
+        return _appended(step, following)
+
+    def _accessor(self) -> Step | None:
+        if self._follows("."):
+            return self._member()
+        if self._follows("["):
+            return self._subscript()
+        if self._follows("?"):
+            self._expect("(")
+            self._filters += 1
+            inner = self._expression(0)
+            self._filters -= 1
+            self._expect(")")
+            if not inner.is_predicate:
+                raise self._unexpected()
+            return Step("filter", None, (inner,))
+        return None
+
+    def _member(self) -> Step:
+        kind, text = self._take()
+        if (kind, text) == ("sign", "*"):
+            return Step("any_key")
+        if (kind, text) == ("sign", "**"):
+            return Step("any", self._levels())
+        if kind == "string":
+            return Step("key", _string(text))
+        if kind != "word":
+            self._at -= 1
+            raise self._unexpected()
+        if self._peek() != "(":
+            return Step("key", _named(text))
+        name = text.lower()
+        if name in _REFUSED:
+            raise not_supported(f"the jsonpath method .{name}()")
+        if name not in METHODS or not self._follows("(", ")"):
+            raise self._unexpected()
+        return Step("method", name)
+
+    def _levels(self) -> tuple[int, int]:
+        if not self._follows("{"):
+            return 0, LAST
+        first = self._level()
+        last = self._level() if self._follows("to") else first
+        self._expect("}")
+        return first, last
+
+    def _level(self) -> int:
+        kind, text = self._take()
+        if kind == "word" and text.lower() == "last":
+            return LAST
+        if kind == "number" and text.isdecimal():
+            return int(text)
+        raise _wrong(text)
+
+    def _subscript(self) -> Step:
+        if self._follows("*"):
+            self._expect("]")
+            return Step("elements")
+        args: list[Argument] = []
+        self._subscripts += 1
+        while True:
+            args.append(self._bound())
+            args.append(self._bound() if self._follows("to") else None)
+            if not self._follows(","):
+                break
+        self._subscripts -= 1
+        self._expect("]")
+        return Step("index", None, tuple(args))
+
+    def _bound(self) -> Step:
+        found = self._expression(0)
+        if found.is_predicate:
+            raise self._unexpected()
+        return found
+
+
+def _appended(step: Step, following: Step | None) -> Step:
+    if step.next is None:
+        return replace(step, next=following)
+    return replace(step, next=_appended(step.next, following))
+
+
+def _wrong(near: str) -> SqlError:
+    where = f'at or near "{near}"' if near else "at end"
+    return SqlError("42601", f"syntax error {where} of jsonpath input")
+
+
+def _string(text: str) -> str:
+    try:
+        return unquoted(parse_json(text))
+    except SqlError:
+        raise not_supported("this escape in a jsonpath") from None
+
+
+def _named(text: str) -> str:
+    if text.startswith('"'):
+        return _string(text)
+    if "\\" in text:
+        raise not_supported("an escape in a jsonpath name")
+    return text
+
+
+def _flags(text: str) -> str:
+    for letter in text:
+        if letter not in "ismxq":
+            detail = f'Unrecognized flag character "{letter}" in LIKE_REGEX predicate.'
+            raise SqlError("42601", "invalid input syntax for type jsonpath", detail=detail)
+    if "x" in text and "q" not in text:
+        raise SqlError("0A000", 'XQuery "x" flag (expanded regular expressions) is not implemented')
+    return "".join(letter for letter in "ismxq" if letter in text)
+
+
+def regex_letters(flags: str) -> str:
+    """XQuery's flags as PostgreSQL's own expressions have them."""
+    ignoring = "i" if "i" in flags else ""
+    if "q" in flags:
+        return "q" + ignoring
+    return _LETTERS["s" in flags, "m" in flags] + ignoring
+
+
+_LETTERS: Final = {
+    (False, False): "p", (False, True): "n", (True, True): "w", (True, False): "s",
+}  # fmt: skip
+"""By whether a point is any character, and `^` and `$` are those of lines."""
+
+
+# --- text --------------------------------------------------------------------------------------
+
+
+def text_of(path: Path) -> str:
+    """The canonical text (J2; printJsonPathItem)."""
+    return ("strict " if path.strict else "") + _text(path.root, in_key=False, brackets=True)
+
+
+def _text(step: Step, *, in_key: bool, brackets: bool) -> str:
+    text = _own_text(step, in_key=in_key, brackets=brackets)
+    if step.next is not None:
+        text += _text(step.next, in_key=True, brackets=True)
+    return text
+
+
+def _argument(step: Step, number: int) -> str:
+    arg = step.args[number]
+    assert arg is not None, "operators have all of their arguments"
+    mine = _PRIORITY.get("==" if step.kind == "like_regex" else step.kind, 6)
+    theirs = 6 if arg.next is not None else _PRIORITY.get(arg.kind, 6)
+    return _text(arg, in_key=False, brackets=theirs <= mine)
+
+
+def _inside(step: Step) -> str:
+    arg = step.args[0]
+    assert arg is not None, "it has an argument"
+    return _text(arg, in_key=False, brackets=False)
+
+
+def _own_text(step: Step, *, in_key: bool, brackets: bool) -> str:
+    dot = "." if in_key else ""
+    match step.kind, step.value:
+        case "null" | "last", _:
+            return step.kind
+        case "bool", value:
+            return "true" if value else "false"
+        case "number", Decimal() as number:
+            return number_text(number)
+        case "string", str() as text:
+            return quoted(text)
+        case "variable", str() as name:
+            return f"${quoted(name)}"
+        case "root", _:
+            return "$"
+        case "current", _:
+            return "@"
+        case "key", str() as name:
+            return dot + quoted(name)
+        case "any_key", _:
+            return f"{dot}*"
+        case "any", (int() as first, int() as last):
+            return dot + _levels_text(first, last)
+        case "elements", _:
+            return "[*]"
+        case "method", name:
+            return f".{name}()"
+        case "index", _:
+            return f"[{','.join(_bounds(step))}]"
+        case "filter", _:
+            return f"?({_inside(step)})"
+        case "!", _:
+            return f"!({_inside(step)})"
+        case "is unknown", _:
+            return f"({_inside(step)}) is unknown"
+        case "exists", _:
+            return f"exists ({_inside(step)})"
+        case _:
+            text = _operator_text(step)
+            return f"({text})" if brackets else text
+
+
+def _operator_text(step: Step) -> str:
+    match step.kind, step.value:
+        case "+x" | "-x", _:
+            return step.kind[0] + _argument(step, 0)
+        case "like_regex", (str() as pattern, str() as flags):
+            flag = f' flag "{flags}"' if flags else ""
+            return f"{_argument(step, 0)} like_regex {quoted(pattern)}{flag}"
+        case _:
+            return f"{_argument(step, 0)} {step.kind} {_argument(step, 1)}"
+
+
+def _levels_text(first: int, last: int) -> str:
+    if (first, last) == (0, LAST):
+        return "**"
+    shown = ["last" if level == LAST else str(level) for level in (first, last)]
+    return f"**{{{shown[0]}}}" if first == last else f"**{{{shown[0]} to {shown[1]}}}"
+
+
+def _bounds(step: Step) -> list[str]:
+    shown: list[str] = []
+    for first, last in zip(step.args[::2], step.args[1::2], strict=True):
+        assert first is not None, "a subscript begins somewhere"
+        text = _text(first, in_key=False, brackets=False)
+        if last is not None:
+            text += f" to {_text(last, in_key=False, brackets=False)}"
+        shown.append(text)
+    return shown
