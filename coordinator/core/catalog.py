@@ -11,11 +11,14 @@ INVARIANTS
   K4  of what is older than since, the stash holds no more than makes the catalog of that time.
   K5  a column's type is defined: an enum or domain as it is defined now. Whoever changes or drops
       it changes all columns of it in the same step; what was bound to another one is stale.
+  K6  of all versions but the oldest, the newest and a few others there are the changes only: memory
+      and a start grow with the DDL of the history, and not with its product with the tables.
 """
 
 import bisect
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from coordinator.core.catalog_records import decode_change, encode_change
@@ -49,6 +52,10 @@ from storage.stash import Delete, Put, Write
 from storage.types import Timestamp
 
 COLLECTION: Final = "catalog"
+
+MADE_MAX: Final = 8
+"""Versions that are kept as they are. Larger: more memory. Smaller: reads of the past, and those
+that began before DDL, make theirs anew more often."""
 
 
 class Stale(Exception):
@@ -328,39 +335,84 @@ def _making(catalog: Catalog) -> list[CatalogChange]:
 
 
 class VersionedCatalog:
-    """All versions of the catalog, oldest first."""
+    """All versions of the catalog, oldest first (K6)."""
 
     def __init__(self, history: Iterable[tuple[Timestamp, Iterable[CatalogChange]]] = ()) -> None:
-        self._times: list[Timestamp] = [Timestamp(0)]
-        self._versions: list[Catalog] = [Catalog()]
+        self._base = self._current = Catalog()
+        self._steps = [_Step(Timestamp(0), (), 0)]
+        self._made: dict[Timestamp, Catalog] = {}
         for ts, changes in history:
-            version = self.current.version + 1
-            self.put(ts, apply_changes(self.current, changes, version=version, replayed=True))
+            self._append(_Step(ts, tuple(changes), len(self._steps)))
+        self._current = self._applied(self._base, self._steps[1:])
 
     @classmethod
     def only(cls, catalog: Catalog) -> "VersionedCatalog":
         """A single version, true at every time: what timelines other than `system` have."""
         versioned = cls()
-        versioned._versions = [catalog]
+        versioned._base = versioned._current = catalog
         return versioned
 
     @property
     def current(self) -> Catalog:
         """The newest version."""
-        return self._versions[-1]
+        return self._current
 
     def at(self, ts: Timestamp) -> Catalog:
         """The catalog as it was at `ts` (K1)."""
-        return self._versions[bisect.bisect_right(self._times, ts) - 1]
+        return self._version(bisect.bisect_right(self._steps, ts, key=_step_ts) - 1)
 
-    def put(self, ts: Timestamp, catalog: Catalog) -> None:
-        """The newest version, true from `ts` on."""
-        assert ts > self._times[-1], "K1: catalogs come in the order of their timestamps"
-        self._times.append(ts)
-        self._versions.append(catalog)
+    def put(self, ts: Timestamp, catalog: Catalog, changes: Iterable[CatalogChange]) -> None:
+        """The newest version, true from `ts` on, and what made it of the one before."""
+        self._remember(self._steps[-1].ts, self._current)
+        self._append(_Step(ts, tuple(changes), catalog.version))
+        self._current = catalog
 
     def prune(self, since: Timestamp) -> None:
         """Forget versions that no `at(t >= since)` can give."""
-        keep = bisect.bisect_right(self._times, since) - 1
-        del self._times[:keep]
-        del self._versions[:keep]
+        keep = bisect.bisect_right(self._steps, since, key=_step_ts) - 1
+        if keep <= 0:
+            return
+        self._base = self._version(keep)
+        del self._steps[:keep]
+        first = self._steps[0].ts
+        self._made = {ts: made for ts, made in self._made.items() if ts > first}
+
+    def _append(self, step: "_Step") -> None:
+        assert step.ts > self._steps[-1].ts, "K1: catalogs come in the order of their timestamps"
+        self._steps.append(step)
+
+    def _version(self, place: int) -> Catalog:
+        if place == len(self._steps) - 1:
+            return self._current
+        if place <= 0:
+            return self._base
+        ts = self._steps[place].ts
+        known = self._made.get(ts)
+        if known is None:
+            known = self._applied(self._base, self._steps[1 : place + 1])
+            self._remember(ts, known)
+        return known
+
+    def _remember(self, ts: Timestamp, catalog: Catalog) -> None:
+        self._made[ts] = catalog
+        if len(self._made) > MADE_MAX:
+            del self._made[next(iter(self._made))]
+
+    def _applied(self, base: Catalog, steps: Sequence["_Step"]) -> Catalog:
+        if not steps:
+            return base
+        changes = (change for step in steps for change in step.changes)
+        return apply_changes(base, changes, version=steps[-1].version, replayed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What made a version: DDL committed at `ts`."""
+
+    ts: Timestamp
+    changes: tuple[CatalogChange, ...]
+    version: int
+
+
+def _step_ts(step: _Step) -> Timestamp:
+    return step.ts

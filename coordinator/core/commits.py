@@ -119,7 +119,7 @@ def group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effec
     _create_shards(core, group.changes, ts, now)
     effects: list[Effect] = []
     if group.changes:
-        core.catalog.put(ts, group.catalog)
+        core.catalog.put(ts, group.catalog, group.changes)
         core.maintenance.catalog_changed(len(group.changes))
         core.holds.defined(group.catalog)
         effects.append(PublishCatalog(group.changes, group.catalog))

@@ -1,5 +1,6 @@
 """DDL against concurrent DDL and DML: what fits the catalog it is applied to, and what does not."""
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -291,3 +292,27 @@ def test_who_only_reads_is_at_its_timestamp() -> None:
     stage.look_up(reader, "public", "b", None)
     stage.defined(PutTable(B))
     assert not refused(stage.commit(reader))
+
+
+def test_every_version_of_a_long_history_is_made_again() -> None:
+    """Most versions are kept as changes: what `at` makes of them is what was true then."""
+    rng = random.Random(7)
+    versions, catalog = VersionedCatalog(), Catalog()
+    expected = {Timestamp(0): catalog}
+    for number in range(1, 80):
+        ts = Timestamp(10 * number)
+        changes: list[CatalogChange] = [
+            PutTable(replace(A, oid=100 + number, name=f"t{number}", shard=f"s{number}"))
+        ]
+        if catalog.tables and rng.random() < 0.5:
+            changes.append(RemoveTable(rng.choice(list(catalog.tables.values()))))
+        catalog = apply_changes(catalog, changes, version=catalog.version + 1)
+        versions.put(ts, catalog, changes)
+        expected[ts] = catalog
+        if rng.random() < 0.1:
+            since = Timestamp(rng.randrange(ts))
+            versions.prune(since)
+            expected = {at: known for at, known in expected.items() if at + 10 > since}
+        for at in rng.sample(sorted(expected), min(3, len(expected))):
+            assert versions.at(Timestamp(at + rng.randrange(10))) == expected[at]
+    assert versions.current == catalog
