@@ -101,9 +101,8 @@ class Loading:
                 state = await load_shard(
                     self.store, one.shard, one.schema, one.created, one.since, one.definitions
                 )
-            except (Corrupt, NotFound):
-                raise
             except Determinate:
+                # What looks like damage may be a deposed coordinator that is cleaning the log.
                 if attempts == ATTEMPTS:
                     raise
                 await asyncio.sleep(ATTEMPT_PAUSE_S)

@@ -294,7 +294,7 @@ def _replay(
             shards[shard] = _replayed(shards[shard], ts, batch)
     for shard, state in shards.items():
         named = _named_files([(commit.ts, commit.batch) for commit in state.tail], None)
-        if not state.knows(named):
+        if state.fence is None and not state.knows(named):
             log.error("the log of %s does not tell where rows went, so it is fenced", shard)
             shards[shard] = replace(state, fence=Fence.DAMAGED)
 
@@ -320,9 +320,10 @@ async def _load(loading: Loading, wanted: list[ToLoad], found: Found) -> dict[Sh
 def _named_files(
     batches: Sequence[tuple[Timestamp, WriteBatch]], cut: Timestamp | None
 ) -> set[Source]:
-    """The files whose rows batches delete, without those that come with a later one than `cut`."""
-    coming = {file.name for ts, batch in batches if ts > (cut or 0) for file in batch.staged}
-    return {name for _, batch in batches for name in batch.deletes if is_file(name)} - coming
+    """The files whose rows batches after `cut` delete, without those that such batches bring."""
+    left = [batch for ts, batch in batches if ts > (cut or 0)]
+    coming = {file.name for batch in left for file in batch.staged}
+    return {name for batch in left for name in batch.deletes if is_file(name)} - coming
 
 
 def _oldest_named(
