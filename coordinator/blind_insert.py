@@ -96,7 +96,7 @@ def _compiled(prepared: Prepared, in_process: InProcess) -> _Insert | None:
         return None
     if table.keys or table.checks or table.foreign_keys or table.on_commit:
         return None
-    if prepared.supplied or prepared.filled or any(c.generated for c in table.columns):
+    if prepared.supplied or prepared.filled or any(c.generated or c.domain for c in table.columns):
         return None
     if modify.conflict is not None:
         return None

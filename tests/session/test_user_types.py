@@ -176,6 +176,21 @@ def test_a_domain_holds_after_a_restart_and_for_whoever_writes_meanwhile() -> No
             _execute(one, "drop domain d")
 
 
+def test_an_insert_that_was_bound_before_is_held_to_a_domain() -> None:
+    with serving() as dsn, psycopg.connect(dsn, autocommit=True) as one:
+        _execute(one, "create domain d as int check (value > 0)", "create table t (v d)")
+        for _ in range(3):
+            with pytest.raises(errors.CheckViolation):
+                _execute(one, "insert into t values (-1)")
+        for value in (1, -1, 2, -2):
+            try:
+                one.execute("insert into t values (%s)", (value,), prepare=True)
+            except errors.CheckViolation:
+                assert value < 0
+            else:
+                assert value > 0
+
+
 def test_copy_is_held_to_a_domain() -> None:
     with serving() as dsn, psycopg.connect(dsn, autocommit=True) as one:
         _execute(one, "create domain d as int check (value > 0)", "create table t (v d)")
