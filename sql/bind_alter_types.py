@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from pglast.stream import RawStream
+
 from sql.altering import Altering
 from sql.bind_columns import refuse_type
 from sql.bind_from import table_item
@@ -104,6 +106,11 @@ def _with_default_of(work: Altering, column: Column, type_: SqlType) -> Column:
         return altered
     done = coerce(work.binding, Const(column.default, column.type), None, type_, ASSIGNMENT)
     made = None if done is None else stored(work.binding, done, type_)
+    if made is not None and not isinstance(made, Const) and isinstance(column.default, str):
+        # Its text is found when it is used: what `'..'::jsonb::text` is, say.
+        literal = "'" + column.default.replace("'", "''") + "'"
+        text = f"CAST(CAST({literal} AS {display(column.type)}) AS {display(type_)})"
+        return replace(altered, default=None, expression=str(RawStream()(expression_of(text))))
     if not isinstance(made, Const):
         message = (
             f'default for column "{column.name}" cannot be cast automatically to type '

@@ -35,17 +35,30 @@ def _lines(text: str) -> list[str]:
 
 def answers(dsn: str, lines: Sequence[str]) -> Iterator[str]:
     """What a server says, statement by statement."""
-    notices: list[str] = []
     with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.add_notice_handler(lambda notice: notices.append(diagnostics.told("N", notice)))
-        for line in lines:
-            notices.clear()
-            try:
-                answer = _result(connection.execute(line.encode()))
-            except psycopg.Error as error:
-                answer = diagnostics.told("E", error.diag)
-            told = [_MOVING.sub("<moment>", text) for text in [*notices, answer]]
-            yield "\n".join([f"> {line}", *told])
+        asking = Asking(connection)
+        yield from map(asking.answer, lines)
+
+
+class Asking:
+    """One connection, and what it is told."""
+
+    def __init__(self, connection: "psycopg.Connection[tuple[object, ...]]") -> None:
+        self.connection = connection
+        self._notices: list[str] = []
+        connection.add_notice_handler(
+            lambda notice: self._notices.append(diagnostics.told("N", notice))
+        )
+
+    def answer(self, line: str) -> str:
+        """The statement, its notices, and its tag and rows or its error."""
+        self._notices.clear()
+        try:
+            answer = _result(self.connection.execute(line.encode()))
+        except psycopg.Error as error:
+            answer = diagnostics.told("E", error.diag)
+        told = [_MOVING.sub("<moment>", text) for text in [*self._notices, answer]]
+        return "\n".join([f"> {line}", *told])
 
 
 def _result(cursor: "psycopg.Cursor[tuple[object, ...]]") -> str:

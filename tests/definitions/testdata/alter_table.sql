@@ -100,3 +100,11 @@ insert into v values ('12345678901')
 alter table v add column ctid int
 alter table v validate constraint v_a_check
 alter table v alter a set not null, alter a drop not null
+
+# --- a default of another type -----------------------------------------------------------------
+create table documents (id int, j jsonb default '{"b": 1, "a": "it''s"}')
+insert into documents values (1)
+alter table documents alter column j type text
+insert into documents values (2)
+select * from documents order by id
+drop table documents
