@@ -292,6 +292,12 @@ _VARIABLES: Final = (
         reported=True,
     ),
     Variable(
+        "default_table_access_method",
+        "heap",
+        "Sets the default table access method for new tables.",
+        _choice("heap"),
+    ),
+    Variable(
         "default_tablespace", "", "Sets the default tablespace to create tables in.", _choice("")
     ),
     _flag("default_transaction_deferrable", "off", "Sets the default deferrable status."),

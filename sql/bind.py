@@ -100,6 +100,7 @@ from sql.statements import (
     Truncate,
 )
 from sql.syntax import Node, constant_places, is_a, position
+from sql.system_catalogs import vectors
 from sql.traverse import pruned
 from sql.types import SqlType
 
@@ -238,11 +239,12 @@ def _query(binding: Binding, node: Node, statement: Statement | None = None) -> 
 
 
 def _described(binding: Binding, result: SelectResult) -> tuple[OutputColumn, ...]:
-    origins = binding.origins
+    origins, shown = binding.origins, vectors()
     return tuple(
         [
-            OutputColumn(column.name, column.type, *origins.get(column.id, (0, 0)))
+            OutputColumn(column.name, shown.get(origin, column.type), *origin)
             for column in result.columns
+            for origin in (origins.get(column.id, (0, 0)),)
         ]
     )
 

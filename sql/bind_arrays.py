@@ -45,6 +45,7 @@ from sql.types import (
     is_type,
     plain_type,
 )
+from sql.vectors import is_vector, place_in_array
 
 _END: Final = 2**31 - 1
 """The upper bound of a slice that has none."""
@@ -121,11 +122,15 @@ def subscripted(binding: Binding, scope: Scope, node: Node) -> Expr:
         raise not_supported("several subscripts", position(node.arg))
     (part,) = node.indirection
     if part.is_slice:
+        if is_vector(binding, expr):
+            raise not_supported("a slice of a vector", position(node.arg))
         lower = _bound(binding, scope, part.lidx, 1)
         upper = _bound(binding, scope, part.uidx, _END)
         row = function_by_id("slice(anyarray,int4,int4)")
         return Call(row, (expr, lower, upper), expr.type)
     index = _bound(binding, scope, part.uidx, 1)
+    if is_vector(binding, expr):
+        index = place_in_array(binding, index)
     row = function_by_id("subscript(anyarray,int4)")
     return Call(row, (expr, index), element_type(expr.type))
 

@@ -41,6 +41,7 @@ from sql.scope import Item, Scope
 from sql.stand_ins import stand_in
 from sql.syntax import Node, at, column_name, is_a, position, strings
 from sql.types import INT8, TEXT
+from sql.vectors import is_vector, subscripts
 
 SET_CLAUSES: Final = frozenset({"SELECT", "ORDER BY", "DISTINCT ON"})
 _SPLIT: Final = {
@@ -132,6 +133,8 @@ def _bound_over(binding: Binding, scope: Scope, node: Node, nodes: list[Node]) -
     exprs = [binding.expression(scope, arg) for arg in nodes]
     if name in _SPLIT:
         return _elements(binding, name, exprs, nodes, place)
+    if name == "generate_subscripts" and len(exprs) == 2 and is_vector(binding, exprs[0]):
+        return subscripts(binding, *exprs)
     choice = find_function(name, exprs, ".".join(strings(node.funcname)), place)
     row = choice.function
     args, type_ = polymorphic_shapes(binding, choice, converted(binding, choice, exprs, nodes))

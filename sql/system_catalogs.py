@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from sql.catalog import Column, Table
-from sql.types import BOOL, INT4, OID, TEXT, SqlType, plain_type
+from sql.types import BOOL, INT4, OID, TEXT, VECTORS, SqlType, plain_type
 
 PG_CATALOG: Final = "pg_catalog"
 INFORMATION_SCHEMA: Final = "information_schema"
@@ -157,6 +157,17 @@ def _relations() -> Mapping[tuple[str, str], Table]:
         for schema, name, oid, _, columns in _lines()
         if f"{schema}.{name}" in known
     }  # fmt: skip
+
+
+@cache
+def vectors() -> Mapping[tuple[int, int], SqlType]:
+    """The columns that PostgreSQL shows as vectors, by oid of their relation and number."""
+    return {
+        (oid, number): SqlType(kind)
+        for _, _, oid, _, columns in _lines()
+        for number, column in enumerate(columns.split(", "), 1)
+        if (kind := column.split(" ")[1].removesuffix("!")) in VECTORS
+    }
 
 
 def _column(text: str) -> Column:

@@ -19,7 +19,7 @@ from sql.dates import MICROS_PER_SECOND, civil_from_days
 from sql.enum_types import kept_as
 from sql.errors import SqlError
 from sql.timezones import find_zone, offset_at_utc
-from sql.types import REGISTERED, Interval, SqlType, Value
+from sql.types import REGISTERED, VECTORS, Interval, SqlType, Value
 
 _FLOAT8_DIGITS_MAX: Final = 15
 _FLOAT4_DIGITS_MAX: Final = 6
@@ -39,6 +39,9 @@ def format_text(value: Value, type_: SqlType, *, timezone: str = "UTC") -> str:
         case "bpchar":
             assert isinstance(value, str), "bpchar is a str"
             return value.ljust(type_.length or 0)
+        case name if name in VECTORS:
+            assert isinstance(value, tuple), "a vector is an array"
+            return " ".join(map(str, value))
         case _ if (element := type_.element) is not None:
             assert isinstance(value, tuple), "an array is a tuple"
             return format_array(value, lambda item: format_text(item, element, timezone=timezone))

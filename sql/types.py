@@ -72,7 +72,7 @@ class SqlType:
     @property
     def oid(self) -> int:
         """pg_type.oid."""
-        known = OIDS.get(self.name)
+        known = OIDS.get(self.name) or VECTORS.get(self.name)
         if known is not None:
             return known
         element = self.element
@@ -96,6 +96,8 @@ class SqlType:
     @property
     def element(self) -> "SqlType | None":
         """The type of an array's elements (Y3); None for what is no array."""
+        if self.name in VECTORS:
+            return SqlType(self.name.removesuffix("vector"))
         return replace(self, name=self.name[1:]) if self.name.startswith("_") else None
 
     def bare(self) -> "SqlType":
@@ -117,6 +119,10 @@ OIDS: Final[dict[str, int]] = {
     "time": 1083, "_time": 1183,
 }  # fmt: skip
 NAMES_BY_OID: Final[dict[int, str]] = {oid: name for name, oid in OIDS.items()}
+
+VECTORS: Final[dict[str, int]] = {"int2vector": 22, "oidvector": 30}
+"""Arrays of catalogs that a result shows without braces; everywhere else they are `_int2`, `_oid`.
+"""
 
 SIZES: Final[dict[str, int]] = {
     "bool": 1, "int8": 8, "int2": 2, "int4": 4, "oid": 4, "float4": 4, "float8": 8, "date": 4,

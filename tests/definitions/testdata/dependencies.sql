@@ -57,3 +57,12 @@ select setval(pg_get_serial_sequence('"T x"', 'Col'), coalesce(max(id), 1), max(
 insert into "T x" default values returning *
 select setval(pg_get_serial_sequence('"T x"', 'col'), 5)
 select setval(pg_get_serial_sequence('Tx', 'col'), 5)
+# vectors
+create table ve (a int, b int, primary key (b, a), c text)
+create index ve_i on ve (c, a desc)
+select indkey, indoption, indkey[0], indkey[2] from pg_index where indrelid = 've'::regclass order by indnatts, indisprimary
+select array(select unnest(indkey)) from pg_index where indrelid = 've'::regclass order by 1
+select indexrelid::regclass::text, generate_subscripts(indkey, 1) as s, unnest(indkey) from pg_index where indrelid = 've'::regclass order by 1, 2
+select s, indkey[s] from pg_index, generate_subscripts(indkey, 1) as s where indrelid = 've'::regclass order by 1, 2
+select generate_subscripts(indkey, 2) from pg_index where indrelid = 've'::regclass
+show default_table_access_method

@@ -1,0 +1,32 @@
+"""int2vector and oidvector: arrays of the catalogs that begin at 0, and are shown without braces.
+
+A column of such a type is bound as an array like any other, which begins at 1; what counts from the
+beginning is told apart here, as long as it is a column that is asked.
+"""
+
+from sql.bind_calls import operator
+from sql.binding import Binding
+from sql.functions import function_by_id
+from sql.plan import Call, Case, ColumnRef, Const, Expr, SetCall
+from sql.system_catalogs import vectors
+from sql.types import INT4
+
+
+def is_vector(binding: Binding, expr: Expr) -> bool:
+    """Whether it is a column that PostgreSQL calls a vector."""
+    return isinstance(expr, ColumnRef) and binding.origins.get(expr.id, (0, 0)) in vectors()
+
+
+def place_in_array(binding: Binding, index: Expr) -> Expr:
+    """The subscript of the array that a vector's subscript means."""
+    return operator(binding, "+", (index, Const(1, INT4)), [None, None], None)
+
+
+def subscripts(binding: Binding, vector: Expr, dimension: Expr) -> SetCall:
+    """generate_subscripts(vector, dimension): it has one."""
+    one = Const(1, INT4)
+    first = operator(binding, "=", (dimension, one), [None, None], None)
+    count = Call(function_by_id("cardinality(anyarray)"), (vector,), INT4)
+    last = operator(binding, "-", (count, one), [None, None], None)
+    last = Case(((first, last),), Const(-1, INT4), INT4)
+    return SetCall(function_by_id("generate_series(int4,int4)"), (Const(0, INT4), last), INT4)
