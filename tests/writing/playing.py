@@ -12,7 +12,7 @@ from psycopg.pq import TransactionStatus
 
 from tests import diagnostics
 
-_MOVING = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+")
+_MOVING = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+|pg_temp_\d+(_[0-9a-f]+)?")
 
 
 class Player:
