@@ -29,6 +29,7 @@ from sql.statements import Conflict, Modify, ModifyKind
 from sql.syntax import Node, position
 from sql.traverse import pruned
 from sql.types import SqlType
+from sql.view_updates import refuse_view
 
 
 def insert(binding: Binding, node: Node, known: Mapping[str, SelectResult] | None = None) -> Modify:
@@ -36,6 +37,7 @@ def insert(binding: Binding, node: Node, known: Mapping[str, SelectResult] | Non
     scope = Scope(ctes=dict(known or {}))
     if node.withClause is not None:
         bind_with(binding, scope, node.withClause)
+    refuse_view(binding, node.relation, "insert into")
     table = find_table(binding, node.relation)
     refuse_system_write(table)
     targets = insert_columns(table, node.cols)

@@ -5,6 +5,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from pglast import ast
+
 from sql.bind_assignment import assignments
 from sql.bind_expressions import condition
 from sql.bind_from import find_table, from_clause, scan, table_item
@@ -27,8 +29,9 @@ from sql.plan import (
 )
 from sql.scope import Item, Scope, hidden_target
 from sql.statements import Modify, ModifyKind
-from sql.syntax import Node
+from sql.syntax import Node, is_a
 from sql.traverse import plan_column_ids, pruned
+from sql.view_updates import refuse_view
 
 
 @dataclass(slots=True)
@@ -135,6 +138,8 @@ def _target(binding: Binding, node: Node, more: Sequence[Node], scope: Scope) ->
     """The table to change with its rows' identities, joined with FROM or USING."""
     if node.withClause is not None:
         bind_with(binding, scope, node.withClause)
+    verb = "update" if is_a(node, ast.UpdateStmt) else "delete from"
+    refuse_view(binding, node.relation, verb)
     table = find_table(binding, node.relation)
     refuse_system_write(table)
     binding.tables[table.schema, table.name] = table

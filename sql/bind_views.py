@@ -57,7 +57,7 @@ def view_rows(binding: Binding, view: ViewDefinition) -> tuple[Plan, Sequence[Pl
     }
     binding.recorded, binding.parameters = None, []
     try:
-        result = binding.bind_query(binding, _tree(view.text), None)
+        result = binding.bind_query(binding, view_tree(view.text), None)
         result.settle(binding)
     except SqlError as error:
         error.position = None
@@ -78,7 +78,8 @@ def view_item(view: ViewDefinition, columns: Sequence[PlanColumn]) -> Item:
     return Item(view.name, named, schema=view.schema)
 
 
-def _tree(text: str) -> Node:
+def view_tree(text: str) -> Node:
+    """The query of a view."""
     (tree,) = parser.parse_sql(text)
     return tree.stmt
 
@@ -152,12 +153,12 @@ def _schema(binding: Binding, relation: Node, used: set[int]) -> tuple[str, tupl
 def _text(binding: Binding, query: Node) -> str:
     text = str(RawStream()(query))
     try:
-        same = _tree(text) == query
+        same = view_tree(text) == query
     except parser.ParseError:
         same = False
     if not same:
         raise not_supported("keeping this query in a view")
-    return with_schemas(binding, text, _tree)
+    return with_schemas(binding, text, view_tree)
 
 
 def _names(node: Node, found: list[str]) -> tuple[str, ...]:
