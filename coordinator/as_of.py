@@ -13,9 +13,11 @@ from coordinator.execute_modify import tables_of
 from coordinator.execution import Execution
 from coordinator.time_value import timestamp_in
 from sql.catalog import SYSTEM_TIMELINE, Table
+from sql.column_expressions import parts
 from sql.errors import SqlError, not_supported
 from sql.parse import Statement, parse
 from sql.statements import Compound, CopyOut, CreateTableAs, Explain, Modify, Prepared, Query
+from sql.syntax import is_a
 from sql.system_relations import is_system
 from storage.types import Timestamp
 
@@ -39,6 +41,11 @@ def as_of_timestamp(
     if value is None:
         raise SqlError("22023", "AS OF timestamp must not be null")
     return Timestamp(value)
+
+
+def has_parameters(statement: Statement) -> bool:
+    """Whether only the values of parameters tell when it is."""
+    return any(is_a(part, ast.ParamRef) for part in parts(statement.as_of))
 
 
 def _probe(statement: Statement, *, to_timestamp: bool) -> Statement:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sql.parse import Statement
-from sql.statements import Bound, OutputColumn, TransactionControl, TransactionVerb
+from sql.statements import Bound, Explain, OutputColumn, TransactionControl, TransactionVerb
 from sql.types import SqlType
 
 # They mean the same under every catalog: binding them must not choose a timestamp.
@@ -48,3 +48,8 @@ def ends_block(bound: Bound) -> bool:
         TransactionVerb.ROLLBACK,
         TransactionVerb.ROLLBACK_TO,
     )
+
+
+def run_by(bound: Bound) -> Bound | None:
+    """What executing a statement executes: EXPLAIN ANALYZE what it explains, EXPLAIN nothing."""
+    return bound.runs if isinstance(bound, Explain) else bound

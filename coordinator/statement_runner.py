@@ -16,16 +16,16 @@ INVARIANTS
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, assert_never
+from typing import Final, TypeAlias, assert_never
 
-from coordinator.as_of import as_of_timestamp, tables_elsewhere
+from coordinator.as_of import as_of_timestamp, has_parameters, tables_elsewhere
 from coordinator.blind_insert import insert_alone
 from coordinator.coordination import RequestRefused
 from coordinator.core.messages import ConnectionId, RefusedReason, Snapshot
 from coordinator.deferred_checks import check_deferred, execute_set_constraints
 from coordinator.execute_copy import CopyStream, execute_copy_in, execute_copy_out
 from coordinator.execute_create_as import execute_create_as
-from coordinator.execute_definition import execute_advance, execute_definition
+from coordinator.execute_definition import Definition, execute_advance, execute_definition
 from coordinator.execute_explain import EXPLAIN_COLUMNS, execute_explain, explain_columns
 from coordinator.execute_explain_timestamp import execute_explain_timestamp
 from coordinator.execute_maintenance import execute_maintenance
@@ -41,7 +41,7 @@ from coordinator.execute_setting import (
 from coordinator.execute_truncate import execute_truncate
 from coordinator.execution import Done, Execution, Outcome
 from coordinator.named_statements import Invocation, argument_query, values_wanted
-from coordinator.requests import Identity, Request, ends_block, needs_catalog
+from coordinator.requests import Identity, Request, ends_block, needs_catalog, run_by
 from coordinator.temporary import discard, drop_with_session, ended_by_commit
 from coordinator.transaction import failed_transaction
 from coordinator.variable_table import product_version
@@ -95,11 +95,7 @@ _NO_CATALOG: Final = Catalog()
 VERSION: Final = f"PostgreSQL 18.0 (Meridian {product_version()})"
 """What version() answers; clients look for the first two words."""
 
-_WRITING: Final = (
-    Modify, Compound, CreateTableAs, Truncate, CreateTable, DropTable, CreateSchema, DropSchema,
-    AlterTable, CreateTimeline, DropTimeline, AdvanceTimeline, CreateReadHold, DropReadHold,
-    CreateSequence, CreateObject, ChangeObjects,
-)  # fmt: skip
+_Writing: TypeAlias = Modify | Compound | CreateTableAs | Truncate | AdvanceTimeline | Definition
 
 
 class StatementRunner:
@@ -119,7 +115,7 @@ class StatementRunner:
     async def describe(
         self, statement: Statement, declared: tuple[SqlType | None, ...]
     ) -> Prepared:
-        """Bind for Parse, with the present catalog; chooses no timestamp for the transaction."""
+        """Bind for Parse; chooses no timestamp for the transaction."""
         if statement.node is None:
             return self._bind(statement, _NO_CATALOG, declared, fixed=False)
         if not needs_catalog(statement):
@@ -131,7 +127,19 @@ class StatementRunner:
             raise failed_transaction()
         await self._settle_past(statement, declared)
         snapshot = await self._transaction.present()
+        if statement.as_of is not None and not isinstance(statement.node, ExplainTimestampNode):
+            snapshot = await self._past_if_known(statement, declared, snapshot)
         return self._bind(statement, snapshot.catalog, declared, fixed=False)
+
+    async def _past_if_known(
+        self, statement: Statement, declared: tuple[SqlType | None, ...], present: Snapshot
+    ) -> Snapshot:
+        """The catalog of the statement's AS OF; the present one if only parameters will tell."""
+        timeline = self._timeline(statement, declared, present)
+        if has_parameters(statement) or timeline not in (None, SYSTEM_TIMELINE.name):
+            return present
+        ts = self._as_of(Request(statement, declared), self.execution(()), present)
+        return await self._transaction.glance(ts, at_least=statement.as_of_at_least)
 
     def _bind(
         self,
@@ -293,7 +301,7 @@ class StatementRunner:
                 await self._transaction.lease(leased)
             try:
                 outcome, bound = await self._attempt(request, execution, alone=True)
-                if isinstance(_run_by(bound), _WRITING):
+                if isinstance(run_by(bound), _Writing):
                     await self._transaction.commit()
                 return outcome
             except RequestRefused as refused:
@@ -307,7 +315,7 @@ class StatementRunner:
     async def _contended(self, request: Request) -> tuple[Table, ...]:
         """The tables of the statement as it is bound now (A2)."""
         snapshot = await self._transaction.present()
-        match _run_by(self._bind(request.statement, snapshot.catalog, request.declared).bound):
+        match run_by(self._bind(request.statement, snapshot.catalog, request.declared).bound):
             case Modify() | Compound() | Truncate() as bound:
                 tables = bound.tables if isinstance(bound, Truncate) else tables_of(bound)
                 touched = [table for table in dict.fromkeys(tables) if not is_system(table)]
@@ -490,8 +498,3 @@ class StatementRunner:
             template.notice,
             parameters,
         )
-
-
-def _run_by(bound: Bound) -> Bound | None:
-    """What executing a statement executes: EXPLAIN ANALYZE what it explains, EXPLAIN nothing."""
-    return bound.runs if isinstance(bound, Explain) else bound

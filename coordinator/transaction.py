@@ -205,11 +205,11 @@ class SessionTransaction:
             return await self.snapshot()
         return await self.glance()
 
-    async def glance(self) -> Snapshot:
-        """What is committed now; the transaction has nothing to do with it."""
+    async def glance(self, as_of: Timestamp | None = None, *, at_least: bool = False) -> Snapshot:
+        """What is committed now, or was then; the transaction has nothing to do with it."""
         glance = self._coordination.begin(self._owner, read_only=True)
         try:
-            return await self._coordination.snapshot(glance)
+            return await self._coordination.snapshot(glance, as_of=as_of, at_least=at_least)
         finally:
             self._coordination.abort(glance)
 

@@ -91,6 +91,28 @@ def test_the_past_has_the_names_and_columns_of_its_time() -> None:
             connection.execute(middle.encode())
 
 
+def test_what_is_prepared_is_described_as_it_was_then() -> None:
+    with serving() as dsn, _connect(dsn) as connection:
+        connection.execute("create table t (a int)")
+        connection.execute("create view v as select a from t")
+        connection.execute("insert into t values (1)")
+        then = _value(connection, "select read_ts from meridian.timelines")
+        connection.execute("drop view v")
+        connection.execute("alter table t rename to old")
+        connection.execute("create table t (b text, c text)")
+        for name in ("t", "v"):
+            past = f"select * from {name} as of {then}"
+            assert connection.execute(past.encode(), prepare=True).fetchall() == [(1,)]
+        connection.execute(f"prepare p as select a from v as of {then}".encode())
+        assert connection.execute("execute p").fetchall() == [(1,)]
+        # Only the values of parameters tell when this is: it is described as it would be now.
+        with pytest.raises(psycopg.errors.UndefinedTable):
+            connection.execute("select * from v as of %s", (then,), prepare=True)
+        with pytest.raises(psycopg.Error) as failure:
+            connection.execute("select * from t as of 5", prepare=True)
+        assert failure.value.sqlstate == "72000"
+
+
 @pytest.mark.parametrize(
     "statement",
     [
