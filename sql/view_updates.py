@@ -3,7 +3,7 @@
 Writing through the others is not done here: 0A000.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pglast import ast
@@ -73,7 +73,7 @@ def _reasons(tree: Node) -> Iterator[str]:
     ):
         if found:
             yield f"Views that return {what} are not automatically updatable."
-    items = tree.fromClause or ()
+    items: Sequence[Node] = tree.fromClause or ()
     if len(items) == 1 and is_a(items[0], ast.RangeTableSample):
         yield _containing("TABLESAMPLE")
     if len(items) != 1 or not is_a(items[0], ast.RangeVar):
