@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -11,6 +12,7 @@ import uvloop
 from coordinator.config import Settings
 from coordinator.execution import Services
 from coordinator.server import Server
+from storage.clock import SystemClock
 
 
 def test_who_connects_while_the_server_ends_is_turned_away(
@@ -23,8 +25,8 @@ def test_who_connects_while_the_server_ends_is_turned_away(
 async def _connect_after_the_group_has_failed(place: Path) -> bytes:
     server = Server(Settings(listen="127.0.0.1:0", data_dir=str(place)))
     port = await server.bind()
-    # Nobody gets as far as to ask for them.
-    services = cast(Services, None)
+    # Nobody gets as far as to ask for the others.
+    services = cast(Services, SimpleNamespace(clock=SystemClock()))
     with contextlib.suppress(ExceptionGroup):
         async with asyncio.TaskGroup() as group:
             await server.accept(group, services)
