@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, Decimal
 from typing import Final
 
+from compute.reference_json import type_name
 from compute.reference_numbers import EXACT, Function
 from compute.reference_regex import regexp_like
 from sql.errors import SqlError
@@ -125,7 +126,7 @@ class _Run:
 
     def _method(self, name: str, value: Tree) -> Tree:
         if name == "type":
-            return _type(value)
+            return type_name(value)
         if name == "size":
             if not is_list(value) and self._path.strict and not self._ignores:
                 message = "jsonpath item method .size() can only be applied to an array"
@@ -333,22 +334,6 @@ def _children(value: Tree) -> Sequence[Tree]:
     return value if is_list(value) else ()
 
 
-def _type(value: Tree) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case Decimal():
-            return "number"
-        case str():
-            return "string"
-        case Mapping():
-            return "object"
-        case _:
-            return "array"
-
-
 def _double(value: Tree) -> Tree:
     if not isinstance(value, str | Decimal):
         message = "jsonpath item method .double() can only be applied to a string or numeric value"
@@ -399,7 +384,7 @@ def _holds(step: Step, a: Tree, b: Tree) -> bool | None:
 
 
 def _compared(sign: str, a: Tree, b: Tree) -> bool | None:
-    if _type(a) != _type(b):
+    if type_name(a) != type_name(b):
         return sign == "!=" if a is None or b is None else None
     if isinstance(a, Mapping) or is_list(a):
         return None
