@@ -5,7 +5,7 @@ INVARIANTS
   O2  sequences, views, indexes and tables of a schema have different names; so have its types.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Final, TypeAlias
 
 from sql.enum_types import EnumType
@@ -22,18 +22,32 @@ INT_BOUNDS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class SequenceDefinition:
+class Definition:
+    """What all of them have (O1, O2)."""
+
+    kind: ClassVar[str]
+    space: ClassVar[str] = RELATION
+
+    oid: int
+    schema: str
+    name: str
+    version: int = field(default=0, kw_only=True)
+
+    @property
+    def qualified(self) -> str:
+        """Schema and name, for messages."""
+        return f"{self.schema}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceDefinition(Definition):
     """A sequence. Where it stands is not here: `state` names what the stash knows of that, and is
     another one after RESTART. `owner`: the oid of the table of the column it belongs to, 0: none;
     `owner_field`: that column's field.
     """
 
     kind: ClassVar[str] = "sequence"
-    space: ClassVar[str] = RELATION
 
-    oid: int
-    schema: str
-    name: str
     state: str
     type: str = "int8"
     start: int = 1
@@ -45,12 +59,6 @@ class SequenceDefinition:
     owner: int = 0
     owner_field: str = ""
     identity: bool = False
-    version: int = 0
-
-    @property
-    def qualified(self) -> str:
-        """Schema and name, for messages."""
-        return f"{self.schema}.{self.name}"
 
 
 TEXT_CLASSES: Final = ("varchar_ops", "text_pattern_ops", "varchar_pattern_ops")
@@ -58,7 +66,7 @@ TEXT_CLASSES: Final = ("varchar_ops", "text_pattern_ops", "varchar_pattern_ops")
 
 
 @dataclass(frozen=True, slots=True)
-class IndexDefinition:
+class IndexDefinition(Definition):
     """CREATE INDEX: a definition that is kept and shown; rows are found without it.
 
     `elements`: the texts of columns and expressions, each with what followed it in `options`
@@ -66,27 +74,17 @@ class IndexDefinition:
     """
 
     kind: ClassVar[str] = "index"
-    space: ClassVar[str] = RELATION
 
-    oid: int
-    schema: str
-    name: str
     table: int
     elements: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     method: str = "btree"
     predicate: str = ""
     include: tuple[str, ...] = ()
-    version: int = 0
-
-    @property
-    def qualified(self) -> str:
-        """Schema and name, for messages."""
-        return f"{self.schema}.{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
-class ViewDefinition:
+class ViewDefinition(Definition):
     """A view: the text of its query, the names of its columns, and what its names mean.
 
     `relations`: schema as written (or empty), name as written, oid, and the columns' names and
@@ -94,21 +92,11 @@ class ViewDefinition:
     """
 
     kind: ClassVar[str] = "view"
-    space: ClassVar[str] = RELATION
 
-    oid: int
-    schema: str
-    name: str
     text: str
     columns: tuple[str, ...] = ()
     relations: tuple[tuple[str, str, int, tuple[str, ...], tuple[int, ...]], ...] = ()
     uses: tuple[tuple[int, int], ...] = ()
-    version: int = 0
-
-    @property
-    def qualified(self) -> str:
-        """Schema and name, for messages."""
-        return f"{self.schema}.{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,23 +122,20 @@ class Comment:
 
 
 @dataclass(frozen=True, slots=True)
-class EnumDefinition:
+class TypeDefinition(Definition):
+    """What has its name among the types."""
+
+    space: ClassVar[str] = TYPE
+
+
+@dataclass(frozen=True, slots=True)
+class EnumDefinition(TypeDefinition):
     """CREATE TYPE .. AS ENUM. `array`: the oid of its array type."""
 
     kind: ClassVar[str] = "enum"
-    space: ClassVar[str] = TYPE
 
-    oid: int
-    schema: str
-    name: str
     labels: tuple[str, ...] = ()
     array: int = 0
-    version: int = 0
-
-    @property
-    def qualified(self) -> str:
-        """Schema and name, for messages."""
-        return f"{self.schema}.{self.name}"
 
     @property
     def type(self) -> SqlType:
@@ -179,25 +164,15 @@ class Domain:
 
 
 @dataclass(frozen=True, slots=True)
-class DomainDefinition:
+class DomainDefinition(TypeDefinition):
     """CREATE DOMAIN. `base`: the fields of the SqlType that its values are of."""
 
     kind: ClassVar[str] = "domain"
-    space: ClassVar[str] = TYPE
 
-    oid: int
-    schema: str
-    name: str
     base: tuple[str, int, int | None, int | None, bool] = ("text", -1, None, None, False)
     not_null: bool = False
     checks: tuple[tuple[str, str], ...] = ()
     default: str = ""
-    version: int = 0
-
-    @property
-    def qualified(self) -> str:
-        """Schema and name, for messages."""
-        return f"{self.schema}.{self.name}"
 
     @property
     def type(self) -> SqlType:
