@@ -1,4 +1,4 @@
-"""Functions of time: microseconds since midnight."""
+"""Functions of time: microseconds since midnight. The modifiers of all types of time."""
 
 from decimal import Decimal
 from typing import Final
@@ -9,7 +9,8 @@ from sql.dates import MICROS_PER_DAY, MICROS_PER_SECOND
 from sql.errors import SqlError
 from sql.fields import canonical_field
 from sql.plan import Call
-from sql.types import Interval, SqlType, Value, display
+from sql.time_modifiers import fitted_time
+from sql.types import TIMED, Interval, SqlType, Value, display
 
 _TIME: Final = SqlType("time")
 _MINUTE: Final = 60 * MICROS_PER_SECOND
@@ -18,6 +19,11 @@ _HOUR: Final = 60 * _MINUTE
 
 def _plain(function: Function) -> Maker:
     return lambda _call: function
+
+
+def _fitted(call: Call) -> Function:
+    """With the digits and the fields of the call's modifier."""
+    return lambda value: fitted_time(value, call.type)
 
 
 def _plus(time: int, span: Interval) -> int:
@@ -87,6 +93,7 @@ CLOCK_FUNCTIONS: Final[dict[str, Maker]] = {
     "date_part(text,time)": _extract,
     "make_time(int4,int4,float8)": _plain(_make_time),
     "time::interval": _plain(lambda time: Interval(micros=time)),
+    **{f"{name}::{name}": _fitted for name in TIMED},
     "interval::time": _plain(lambda span: span.micros % MICROS_PER_DAY),
     "timestamp::time": _plain(lambda micros: micros % MICROS_PER_DAY),
     "timestamptz::time": _plain(lambda micros, zone: to_local(micros, zone) % MICROS_PER_DAY),

@@ -22,6 +22,7 @@ from sql.enum_types import enum_of, is_enum
 from sql.system_catalogs import CATALOG_SCHEMAS, is_view, system_catalogs
 from sql.system_relations import SYSTEM_RELATIONS, SYSTEM_SCHEMA
 from sql.temporary import is_temporary
+from sql.time_modifiers import digits_of
 from sql.types import SqlType, Value, display
 
 Named: TypeAlias = Mapping[str, Value]
@@ -212,8 +213,16 @@ def _measures(type_: SqlType) -> dict[str, Value]:
         scale = {"numeric_scale": 0} if name.startswith("int") else {}
         return {"numeric_precision": _BITS[name], "numeric_precision_radix": 2, **scale}
     if name in _TIMES:
-        return {"datetime_precision": 6}
+        return {"datetime_precision": digits_of(type_)} | _fields(type_)
     return {"datetime_precision": 0} if name == "date" else {}
+
+
+def _fields(type_: SqlType) -> dict[str, Value]:
+    """The fields of an interval, if it was declared with some."""
+    if type_.name != "interval":
+        return {}
+    _, _, fields = display(type_).partition(" ")
+    return {"interval_type": fields.upper()} if fields else {}
 
 
 def _table_constraints(context: BindContext) -> Iterator[Named]:

@@ -27,12 +27,12 @@ from sql.coerce import (
     coerce,
     decimal_constant,
     float_literal,
+    modified,
     to_boolean,
     to_common_type,
 )
 from sql.errors import SqlError, not_supported
 from sql.functions import cast
-from sql.interval_fields import interval_constant
 from sql.plan import (
     BoolOp,
     Call,
@@ -47,6 +47,7 @@ from sql.plan import (
 )
 from sql.scope import Scope, find_column, find_item, missing_column, qualified_column
 from sql.syntax import Node, at, is_a, location, position, unsupported, value_function_name
+from sql.time_modifiers import time_typmod
 from sql.types import BOOL, INT4, INT8, NAME, TEXT, TIMESTAMPTZ, UNKNOWN, SqlType
 
 Binder: TypeAlias = Callable[[Binding, Scope, Node], Expr]
@@ -143,18 +144,30 @@ def _column(binding: Binding, scope: Scope, node: Node) -> Expr:
     raise missing_column(scope, name, node.location)
 
 
-def _value_function(binding: Binding, _scope: Scope, node: Node) -> Expr:
+def _value_function(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """CURRENT_DATE and its kin; those with digits are rounded to them."""
+    found = _current_value(binding, scope, node)
+    if node.typmod < 0:
+        return found
+    typmod = time_typmod(found.type.name, [node.typmod], at(node.location))
+    return modified(found, replace(found.type, typmod=typmod), EXPLICIT)
+
+
+def _current_value(binding: Binding, _scope: Scope, node: Node) -> Expr:
     context = binding.context
     binding.uses_session = True
     match node.op:
         case SQLValueFunctionOp.SVFOP_CURRENT_DATE:
             return _local_now(binding, "date")
-        case SQLValueFunctionOp.SVFOP_CURRENT_TIMESTAMP:
+        case (
+            SQLValueFunctionOp.SVFOP_CURRENT_TIMESTAMP
+            | SQLValueFunctionOp.SVFOP_CURRENT_TIMESTAMP_N
+        ):
             binding.uses_now = True
             return Const(context.now, TIMESTAMPTZ)
-        case SQLValueFunctionOp.SVFOP_LOCALTIMESTAMP:
+        case SQLValueFunctionOp.SVFOP_LOCALTIMESTAMP | SQLValueFunctionOp.SVFOP_LOCALTIMESTAMP_N:
             return _local_now(binding, "timestamp")
-        case SQLValueFunctionOp.SVFOP_LOCALTIME:
+        case SQLValueFunctionOp.SVFOP_LOCALTIME | SQLValueFunctionOp.SVFOP_LOCALTIME_N:
             return _local_now(binding, "time")
         case (
             SQLValueFunctionOp.SVFOP_CURRENT_ROLE
@@ -189,9 +202,6 @@ def _default(_binding: Binding, _scope: Scope, node: Node) -> Expr:
 
 
 def _cast(binding: Binding, scope: Scope, node: Node) -> Expr:
-    interval = interval_constant(node.arg, node.typeName)
-    if interval is not None:
-        return interval
     target, domain = declared(binding, node.typeName)
     if domain is not None:
         from sql.domains import checked_value

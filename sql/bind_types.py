@@ -18,7 +18,7 @@ from sql.errors import SqlError, not_supported, undefined_schema
 from sql.look_up import look_up_type
 from sql.names import is_builtin, type_of
 from sql.syntax import Node, at, strings
-from sql.types import SqlType, array_of
+from sql.types import SqlType, array_of, plain_type
 
 
 def declared(binding: Binding, node: Node) -> tuple[SqlType, Domain | None]:
@@ -110,10 +110,12 @@ _NAMED: Final = "named "
 
 
 def declared_by_name(node: Node) -> SqlType:
-    """The type of a TypeName where there is no catalog; `as_now` finds what users have made."""
+    """The type of a TypeName where there is no catalog; `as_now` finds what users have made.
+    Without modifier, as PostgreSQL takes the types of PREPARE.
+    """
     *qualifier, name = strings(node.names)
     if qualifier[:1] == ["pg_catalog"] or (not qualifier and is_builtin(name)):
-        return type_of(node)
+        return plain_type(type_of(node).name)
     called = SqlType(_NAMED + json.dumps([*qualifier[-1:], name]))
     return array_of(called) if node.arrayBounds else called
 

@@ -36,7 +36,18 @@ from sql.stand_ins import stand_in
 from sql.styles import PLAIN, check_style
 from sql.syntax import Node, at, is_a, location, position
 from sql.text_input import apply_typmod, parse_text
-from sql.types import PREFERRED, REGISTERED, TEXT, SqlType, Value, category, display, plain_type
+from sql.time_modifiers import fitted_time
+from sql.types import (
+    PREFERRED,
+    REGISTERED,
+    TEXT,
+    TIMED,
+    SqlType,
+    Value,
+    category,
+    display,
+    plain_type,
+)
 
 IMPLICIT: Final = CastContext.IMPLICIT
 ASSIGNMENT: Final = CastContext.ASSIGNMENT
@@ -104,16 +115,20 @@ def _typed(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
     assert isinstance(expr.value, str), "an unknown literal is text"
     if bare.name in REGISTERED:
         return registered(binding, expr.value, bare, at(location(node)))
-    return literal(binding, expr.value, bare.name, at(location(node)))
+    typmod = target.typmod if target.name == "interval" else -1
+    return literal(binding, expr.value, bare.name, at(location(node)), typmod)
 
 
-def literal(binding: Binding, text: str, type_name: str, place: int | None) -> Const:
-    """A text constant as a constant of a type, by the type's input function."""
+def literal(
+    binding: Binding, text: str, type_name: str, place: int | None, typmod: int = -1
+) -> Const:
+    """A text constant as a constant of a type, by the type's input function (sql/text_input T2)."""
     kept = binding.kept or binding.pinned is not None
     styles = PLAIN if kept else binding.context.styles
     binding.styled = binding.styled or styles.reads(type_name)
     try:
-        value = parse_text(type_name, text, timezone=binding.context.timezone, styles=styles)
+        timezone = binding.context.timezone
+        value = parse_text(type_name, text, timezone=timezone, styles=styles, typmod=typmod)
     except SqlError as error:
         raise error.at(place) from None
     if isinstance(value, Decimal):
@@ -244,16 +259,14 @@ def modified(expr: Expr, target: SqlType, context: CastContext) -> Expr:
         folded = _fitted(expr.value, target, context)
         if folded is not None:
             return folded
-    if target.name.removeprefix("_") in ("time", "timestamp", "timestamptz"):
-        return expr
     return Call(_modifier_row(target.name, context), (expr,), target)
 
 
 def _modifier_row(name: str, context: CastContext) -> Function:
     if name.startswith("_"):
-        assigned = "numeric" not in name and context is not EXPLICIT
+        assigned = name in ("_varchar", "_bpchar") and context is not EXPLICIT
         return function_by_id("assign(anyarray)" if assigned else "anyarray::anyarray")
-    if name == "numeric" or context is EXPLICIT:
+    if name == "numeric" or name in TIMED or context is EXPLICIT:
         row = cast(name, name)
         assert row is not None, f"no row applies a modifier of {name}"
         return row
@@ -274,7 +287,7 @@ def _fitted(value: Value, target: SqlType, context: CastContext) -> Const | None
     length = target.length
     if isinstance(value, str) and length is not None:
         return _fitted_text(value, length, target, context)
-    return Const(value, target) if target.name in ("time", "timestamp", "timestamptz") else None
+    return Const(fitted_time(value, target), target) if target.name in TIMED else None
 
 
 def _fitted_array(value: tuple[Value, ...], target: SqlType, context: CastContext) -> Const | None:

@@ -59,14 +59,19 @@ _YEARS: Final = {"year": 1, "decade": 10, "century": 100, "millennium": 1000}
 _IGNORED: Final = frozenset({"@", "at", "on"})
 _ISO_NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _ISO_NUMBER_MAX: Final = 1e15
+_TWO_PARTS: Final = r"[-+]?[0-9]+:[0-9]+"
 
 
-def parse_interval(text: str, *, unit: str = "") -> Interval:
-    """The interval of the text (V1-V3). `unit`: of a number at the end without one, seconds."""
+def parse_interval(text: str, *, unit: str = "", minutes: bool = False) -> Interval:
+    """The interval of the text (V1-V3). `unit`: of a number at the end without one, seconds.
+    `minutes`: two parts of a clock are minutes and seconds.
+    """
     total = _Total()
     try:
         words = split_fields(text, characters_max=INTERVAL_CHARACTERS_MAX)
         try:
+            if minutes:
+                words = [_after_hours(word) for word in words]
             _decode_words(words, total, unit)
         except FieldError as error:
             if error.fault is not Fault.FORMAT:
@@ -143,6 +148,14 @@ class _Total:
         self.months = _fits(-self.months, INT32_MAX)
         self.days = _fits(-self.days, INT32_MAX)
         self.micros = _fits(-self.micros, INT64_MAX)
+
+
+def _after_hours(word: Word) -> Word:
+    """`10:20` as minutes and seconds."""
+    if word.kind not in (Kind.TIME, Kind.ZONE) or re.fullmatch(_TWO_PARTS, word.text) is None:
+        return word
+    sign = word.text[:1] if word.kind is Kind.ZONE else ""
+    return Word(word.kind, f"{sign}0:{word.text.removeprefix(sign)}")
 
 
 def _fits(value: int, maximum: int) -> int:

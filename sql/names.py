@@ -6,6 +6,7 @@ from pglast import ast
 
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.syntax import Node, at, is_a, strings
+from sql.time_modifiers import interval_typmod, time_typmod
 from sql.types import (
     NUMERIC_PRECISION_MAX,
     OIDS,
@@ -131,10 +132,10 @@ def _modified(name: str, node: Node) -> SqlType:
             return _with_length(name, modifiers, place)
         case "numeric":
             return _with_precision(modifiers, place)
-        case "time" | "timestamp" | "timestamptz" if len(modifiers) == 1 and modifiers[0] >= 6:
-            return SqlType(name, 6)
-        case "time" | "timestamp" | "timestamptz" | "interval":
-            raise not_supported(f"a precision of type {name}", place)
+        case "time" | "timestamp" | "timestamptz":
+            return SqlType(name, time_typmod(name, modifiers, place))
+        case "interval":
+            return SqlType(name, interval_typmod(modifiers, place))
         case _:
             message = f'type modifier is not allowed for type "{name}"'
             raise SqlError("42601", message, place)

@@ -5,7 +5,8 @@
 INVARIANTS
   T1  a text that PostgreSQL takes gives PostgreSQL's value; one that it refuses gives its SQLSTATE
       and message. What the engines cannot hold is refused (22003 for numeric, 22008 for dates).
-  T2  `parse_text` knows no modifier: `apply_typmod` alone rounds, cuts and checks lengths.
+  T2  `parse_text` applies no modifier: `apply_typmod` alone rounds, cuts and checks lengths. That
+      of an interval says what its bare numbers count.
   T3  no digit of a numeric goes silently: unconstrained numeric holds 38 digits, 18 of them behind
       the point, and what does not fit exactly is 22003.
 
@@ -29,7 +30,8 @@ from sql.interval_input import parse_interval
 from sql.json_path import parse_path, text_of
 from sql.json_text import parse_json, parse_jsonb
 from sql.styles import PLAIN, Styles
-from sql.types import DISPLAY_NAMES, SqlType, Value, display
+from sql.time_modifiers import bare_unit, fitted_time, reads_minutes
+from sql.types import DISPLAY_NAMES, TIMED, SqlType, Value, display
 
 NAME_BYTES_MAX: Final = 63
 _ONE_SIGN: Final = re.compile(r"\s*-[^-+]*\S\s+[^-+]*")
@@ -38,25 +40,33 @@ _EXACT: Final = Context(prec=200_000, Emax=999_999_999, Emin=-999_999_999)
 
 
 def parse_text(
-    type_name: str, text: str, *, timezone: str = "UTC", styles: Styles = PLAIN
+    type_name: str, text: str, *, timezone: str = "UTC", styles: Styles = PLAIN, typmod: int = -1
 ) -> Value:
-    """The value of `text` for the type `type_name` (pg_type.typname), without modifier (T1, T2)."""
+    """The value of `text` for the type `type_name` (pg_type.typname), not yet fitted (T1, T2)."""
     if type_name == "timestamptz":
         return parse_timestamptz(text, timezone=timezone, order=styles.order)
     if type_name.startswith("_"):
-        element = partial(parse_text, type_name[1:], timezone=timezone, styles=styles)
+        element = partial(
+            parse_text, type_name[1:], timezone=timezone, styles=styles, typmod=typmod
+        )
         return parse_array(text, element)
     if is_enum(type_name):
         return label_of(enum_of(type_name), text)
     if styles.reads(type_name):
-        return _parse_styled(type_name, text, styles)
+        return _parse_styled(type_name, text, styles, typmod)
+    if type_name == "interval":
+        return _parse_interval(text, typmod)
     parser = _PARSERS.get(type_name)
     if parser is None:
         raise not_supported(f"input of type {DISPLAY_NAMES.get(type_name, type_name)}")
     return parser(text)
 
 
-def _parse_styled(type_name: str, text: str, styles: Styles) -> Value:
+def _parse_interval(text: str, typmod: int) -> Value:
+    return parse_interval(text, unit=bare_unit(typmod), minutes=reads_minutes(typmod))
+
+
+def _parse_styled(type_name: str, text: str, styles: Styles, typmod: int) -> Value:
     """What means something else than by default."""
     match type_name:
         case "date":
@@ -67,7 +77,7 @@ def _parse_styled(type_name: str, text: str, styles: Styles) -> Value:
             # SQL's minus in front is one of all fields, unless another has a sign of its own.
             if _ONE_SIGN.fullmatch(text):
                 raise not_supported("a sign for all fields of an interval")
-            return parse_interval(text)
+            return _parse_interval(text, typmod)
 
 
 def label_of(enum: EnumType, text: str) -> str:
@@ -346,7 +356,7 @@ def apply_typmod(value: Value, type_: SqlType, *, explicit: bool) -> Value:
         return tuple([apply_typmod(item, element, explicit=explicit) for item in value])
     if isinstance(value, str) and type_.length is not None:
         return _fit_length(value, type_, type_.length, explicit=explicit)
-    return value
+    return fitted_time(value, type_) if type_.name in TIMED else value
 
 
 def _fit_length(value: str, type_: SqlType, length: int, *, explicit: bool) -> str:
@@ -427,5 +437,4 @@ _PARSERS: Final[Mapping[str, Callable[[str], Value]]] = {
     "date": parse_date,
     "time": parse_time,
     "timestamp": parse_timestamp,
-    "interval": parse_interval,
 }

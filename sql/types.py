@@ -222,6 +222,26 @@ DISPLAY_NAMES: Final[dict[str, str]] = {
 }  # fmt: skip
 
 
+TIMED: Final = frozenset({"time", "timestamp", "timestamptz", "interval"})
+"""Types whose modifier says how many digits a second has."""
+
+SECONDS_DIGITS_MAX: Final = 6
+NO_PRECISION: Final = 0xFFFF
+"""In place of digits in the modifier of an interval: all of them."""
+
+_YEAR, _MONTH, _DAY = 1 << 2, 1 << 1, 1 << 3
+_HOUR, _MINUTE, _SECOND = 1 << 10, 1 << 11, 1 << 12
+INTERVAL_FIELDS: Final = {
+    0x7FFF: "",
+    _YEAR: "year", _MONTH: "month", _DAY: "day", _HOUR: "hour", _MINUTE: "minute",
+    _SECOND: "second", _YEAR | _MONTH: "year to month", _DAY | _HOUR: "day to hour",
+    _DAY | _HOUR | _MINUTE: "day to minute", _DAY | _HOUR | _MINUTE | _SECOND: "day to second",
+    _HOUR | _MINUTE: "hour to minute", _HOUR | _MINUTE | _SECOND: "hour to second",
+    _MINUTE | _SECOND: "minute to second",
+}  # fmt: skip
+"""The fields in the modifier of an interval, as a declaration says them."""
+
+
 def display(type_: SqlType) -> str:
     """The type as format_type() writes it, e.g. `character varying(10)`; used in messages."""
     if (element := type_.element) is not None:
@@ -233,6 +253,18 @@ def display(type_: SqlType) -> str:
         return f"{name}({type_.length})"
     if type_.name == "numeric" and type_.typmod >= 4:
         return f"{name}({type_.precision},{type_.scale})"
+    return name if type_.typmod < 0 else _with_time_modifier(type_, name)
+
+
+def _with_time_modifier(type_: SqlType, name: str) -> str:
+    if type_.name == "interval":
+        fields = INTERVAL_FIELDS[type_.typmod >> 16]
+        name = f"{name} {fields}" if fields else name
+        digits = type_.typmod & NO_PRECISION
+        return name if digits == NO_PRECISION else f"{name}({digits})"
+    if type_.name.removesuffix("tz") in ("time", "timestamp"):
+        word, _, zone = name.partition(" ")
+        return f"{word}({type_.typmod}) {zone}"
     return name
 
 

@@ -13,9 +13,10 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from coordinator.pgwire.arrow_types import arrow_type, to_array
+from coordinator.pgwire.arrow_types import arrow_type, as_integers, to_array
 from coordinator.pgwire.kernels import (
     Column,
+    Ints,
     Mask,
     characters,
     column_of,
@@ -27,11 +28,13 @@ from coordinator.pgwire.kernels import (
     offsets,
     right_trimmed,
     text_lengths,
+    with_nulls_of,
 )
 from sql.enum_types import is_enum
 from sql.styles import PLAIN, Styles
 from sql.text_input import NAME_BYTES_MAX, apply_typmod, parse_text
-from sql.types import SqlType, Value
+from sql.time_modifiers import MOMENTS_ZERO, digits_of
+from sql.types import SECONDS_DIGITS_MAX, SqlType, Value
 
 ParseColumn = Callable[[Column], Column]
 """Strings, NULL where the field was NULL, to the type's column. Raises SqlError or ArrowInvalid."""
@@ -51,14 +54,16 @@ def column_parser(type_: SqlType, timezone: str, styles: Styles = PLAIN) -> Pars
             parsed = _zoneless_timestamps(texts)
         else:
             parsed = fast(texts, type_)
-        return _one_by_one(texts, type_, timezone, styles) if parsed is None else parsed
+        if parsed is None:
+            return _one_by_one(texts, type_, timezone, styles)
+        return _with_digits(parsed, type_) if type_.name.startswith("timestamp") else parsed
 
     return parse
 
 
 def parse_field(text: str, type_: SqlType, timezone: str, styles: Styles) -> Value:
     """One field as an assignment to a column of the type."""
-    value = parse_text(type_.name, text, timezone=timezone, styles=styles)
+    value = parse_text(type_.name, text, timezone=timezone, styles=styles, typmod=type_.typmod)
     return apply_typmod(value, type_, explicit=False)
 
 
@@ -172,6 +177,17 @@ def _zoneless_timestamps(texts: Column) -> Column | None:
 _TIMESTAMPTZ: Final = SqlType("timestamptz")
 _MICROS_MIN: Final = -62_135_596_800_000_000
 """0001-01-01."""
+
+
+def _with_digits(stamps: Column, type_: SqlType) -> Column:
+    """As `sql.time_modifiers` rounds them."""
+    if digits_of(type_) == SECONDS_DIGITS_MAX:
+        return stamps
+    scale = 10 ** (SECONDS_DIGITS_MAX - digits_of(type_))
+    micros: Ints = numbers(as_integers(stamps)) - MOMENTS_ZERO
+    size = (np.abs(micros) + scale // 2) // scale * scale
+    rounded = np.where(micros < 0, -size, size) + MOMENTS_ZERO
+    return with_nulls_of(column_of(rounded, pa.int64()).view(stamps.type), stamps)
 
 
 def _strings(texts: Column, type_: SqlType) -> Column | None:

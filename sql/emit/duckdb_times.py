@@ -17,6 +17,8 @@ from sql.emit.scope import Scope
 from sql.emit.time_templates import DUCKDB, native_to_char
 from sql.fields import canonical_field
 from sql.plan import Call, Expr
+from sql.time_modifiers import MOMENTS_ZERO
+from sql.types import SECONDS_DIGITS_MAX
 
 UTC_NAMES: Final = frozenset({"utc", "gmt", "etc/utc", "etc/gmt", "z", "zulu", "uct", "universal"})
 
@@ -193,7 +195,27 @@ def _to_char(call: Call, scope: Scope) -> str:
     return f"case when year({x}) between 1 and 9999 then {native} else {other} end"
 
 
+# --- modifiers ---------------------------------------------------------------------------------
+
+
+def _fit_time(call: Call, scope: Scope) -> str:
+    """Fewer digits of a second, rounded half away from the zero of the type."""
+    x, scale = scope.emit(call.args[0]), 10 ** (SECONDS_DIGITS_MAX - call.type.typmod)
+    if scale == 1:
+        return x
+    name, half = call.type.name, scale // 2
+    if name == "time":
+        return f"({x} + {half}) // {scale} * {scale}"
+    micros = f"(epoch_us({x}) - {MOMENTS_ZERO})"
+    later = f"({micros} + {half}) // {scale} * {scale}"
+    earlier = f"({half} - {micros}) // {scale} * {scale}"
+    rounded = f"{MOMENTS_ZERO} + case when {micros} >= 0 then {later} else -({earlier}) end"
+    return f"make_{name}({rounded})"
+
+
 SPECIALS: Final = {
+    "fit_time": _fit_time,
+    "fit_interval": reference,
     "to_char": _to_char,
     "to_instant": _in_zone(0, 1, "timestamptz"),
     "to_local": _in_zone(0, 1, "timestamp"),

@@ -18,8 +18,9 @@ from sql.emit.time_templates import SPARK, native_to_char
 from sql.errors import SqlError
 from sql.fields import canonical_field
 from sql.plan import Call, Expr
+from sql.time_modifiers import MOMENTS_ZERO, UNIT_MICROS, digits_of, smallest_field
 from sql.timezones import find_abbreviation, find_zone
-from sql.types import TIMESTAMP, SqlType
+from sql.types import SECONDS_DIGITS_MAX, TIMESTAMP, SqlType
 
 UTC_NAMES: Final = frozenset({"utc", "gmt", "etc/utc", "etc/gmt", "z", "zulu", "uct", "universal"})
 _NTZ: Final = "timestamp_ntz"
@@ -279,7 +280,49 @@ def _to_char(call: Call, scope: Scope) -> str:
     return f"if({x} is null, null, if(year({x}) between 1 and 9999, {native}, {failure}))"
 
 
+# --- modifiers ---------------------------------------------------------------------------------
+
+
+def _fit_time(call: Call, scope: Scope) -> str:
+    """Fewer digits of a second, rounded half away from the zero of the type."""
+    x, scale = scope.emit(call.args[0]), 10 ** (SECONDS_DIGITS_MAX - call.type.typmod)
+    if scale == 1:
+        return x
+    if call.type.name == "time":
+        return _rounded(x, scale)
+    micros = f"({_micros(x)} - {MOMENTS_ZERO}L)"
+    rounded = f"timestamp_micros({_rounded(micros, scale)} + {MOMENTS_ZERO}L)"
+    return f"cast({rounded} as {_NTZ})" if call.type.name == "timestamp" else rounded
+
+
+def _rounded(micros: str, scale: int) -> str:
+    half = scale // 2
+    return f"(({micros} + if({micros} >= 0, {half}L, -{half}L)) div {scale}L * {scale}L)"
+
+
+def _fit_interval(call: Call, scope: Scope) -> str:
+    """The fields of the modifier, what is smaller cut off."""
+    x, typmod = scope.emit(call.args[0]), call.type.typmod
+    unit = smallest_field(typmod)
+    months, days, micros = f"{x}.months", f"{x}.days", f"{x}.micros"
+    if unit in ("year", "month"):
+        months = f"cast({months} div 12 * 12 as int)" if unit == "year" else months
+        days, micros = "0", "0L"
+    elif unit == "day":
+        micros = "0L"
+    elif unit in UNIT_MICROS:
+        micros = f"({micros} div {UNIT_MICROS[unit]}L * {UNIT_MICROS[unit]}L)"
+    elif digits_of(call.type) < SECONDS_DIGITS_MAX:
+        micros = _rounded(micros, 10 ** (SECONDS_DIGITS_MAX - digits_of(call.type)))
+    else:
+        return x
+    made = f"named_struct('months', {months}, 'days', {days}, 'micros', {micros})"
+    return f"if({x} is null, null, {made})"
+
+
 SPECIALS: Final = {
+    "fit_time": _fit_time,
+    "fit_interval": _fit_interval,
     "to_char": _to_char,
     "to_instant": _to_instant,
     "to_local": _to_local,

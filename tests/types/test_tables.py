@@ -99,6 +99,31 @@ def test_copy_of_arrays(connection: Connection) -> None:
         copy.write("{1\t{}\n")
 
 
+def test_digits_of_seconds(connection: Connection) -> None:
+    """However a value comes into a column, it has the digits and fields of the column."""
+    connection.execute(
+        "create table digits (a timestamp(3), b timestamptz(0), c time(1), d interval hour)"
+    )
+    copied = (
+        "2024-01-01 00:00:00.0005\t1999-12-31 23:59:59.5+00\t10:00:00.25\t5\n"
+        "1999-12-31 23:59:59.9995\t\\N\t22:59:59.99\t90 min\n"
+    )
+    with connection.cursor().copy("copy digits from stdin") as copy:
+        copy.write(copied)
+    row = ("2024-01-01 00:00:00.0005", "1999-12-31 23:59:59.5+00", "10:00:00.25", "5")
+    connection.execute("insert into digits values (%s, %s, %s, %s)", row)
+    # Not as a literal: a parameter's bare number is seconds.
+    given = connection.execute("select a, b, c, d from digits").fetchall()
+    connection.execute("insert into digits values (%b, %b, %b, %b)", given[0])
+    texts = "select a::text, b::text, c::text, d::text from digits order by d, a"
+    assert connection.execute(texts.encode()).fetchall() == [
+        ("2024-01-01 00:00:00.001", "1999-12-31 23:59:59+00", "10:00:00.3", "00:00:00"),
+        ("1999-12-31 23:59:59.999", None, "23:00:00", "01:00:00"),
+        ("2024-01-01 00:00:00.001", "1999-12-31 23:59:59+00", "10:00:00.3", "05:00:00"),
+        ("2024-01-01 00:00:00.001", "1999-12-31 23:59:59+00", "10:00:00.3", "05:00:00"),
+    ]
+
+
 def test_files_hold_lists(server: Any, connection: Connection) -> None:
     connection.execute("create table filed (id int, tags text[], days date[])")
     connection.execute("insert into filed values (1, '{a,b}', '{2024-01-01}'), (2, null, '{}')")
