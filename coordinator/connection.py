@@ -266,6 +266,7 @@ class Connection(asyncio.Protocol):
             variables = Variables.started(
                 user=user, parameters=parameters, defaults=self._server.settings.variables
             )
+            wrong.check_login(self._server.services.coordination.newest_catalog, user)
             if self._server.is_full:
                 raise wrong.too_many_connections()
         except SqlError as error:

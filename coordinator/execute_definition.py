@@ -20,6 +20,7 @@ from coordinator.core.messages import (
 )
 from coordinator.deferred_checks import check_unused
 from coordinator.execute_alter import redefine, rewritten_all, touched, validate
+from coordinator.execute_rights import changed_rights
 from coordinator.execution import Done, Execution
 from coordinator.pgwire.messages import Severity
 from coordinator.spilling import write_rows
@@ -32,7 +33,13 @@ from sql.catalog_objects import (
     SequenceDefinition,
     word_for,
 )
-from sql.definition_statements import ChangeObjects, CreateObject, CreateSequence, Redefinition
+from sql.definition_statements import (
+    ChangeObjects,
+    ChangeRights,
+    CreateObject,
+    CreateSequence,
+    Redefinition,
+)
 from sql.errors import SqlError
 from sql.statements import (
     AdvanceTimeline,
@@ -51,7 +58,7 @@ from sql.temporary import is_temporary
 Definition: TypeAlias = (
     CreateTable | DropTable | CreateSchema | DropSchema | AlterTable | CreateTimeline
     | DropTimeline | CreateReadHold | DropReadHold | CreateSequence | ChangeObjects
-    | CreateObject
+    | CreateObject | ChangeRights
 )  # fmt: skip
 
 
@@ -133,6 +140,8 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
                 array, _ = await execution.services.coordination.new_table_id()
                 thing = replace(thing, array=array)
             return [PutObject(replace(thing, oid=oid))]
+        case ChangeRights():
+            return await changed_rights(execution, statement)
         case ChangeObjects():
             return await _objects(execution, statement)
         case DropTable():

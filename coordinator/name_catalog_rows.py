@@ -14,7 +14,8 @@ from coordinator.information_schema_rows import Named
 from coordinator.table_catalog_rows import all_tables, users_tables
 from coordinator.type_catalog_rows import all_types, domain_definitions
 from sql.binding import BindContext
-from sql.catalog_oids import OWNER, index_oid, schema_oid
+from sql.catalog_oids import index_oid, schema_oid
+from sql.role_names import roles_of
 from sql.system_catalogs import (
     CATALOG_SCHEMAS,
     PG_CATALOG,
@@ -104,7 +105,10 @@ def registered_names(context: BindContext) -> Iterator[tuple[str, int, str, str]
     for schema in (*CATALOG_SCHEMAS, SYSTEM_SCHEMA, *context.catalog.schemas):
         text = quote_ident(schema)
         yield "namespace", schema_oid(schema), text, text
-    yield "role", OWNER, quote_ident(context.user), quote_ident(context.user)
+    roles = roles_of(context)
+    for role in roles.all():
+        text = quote_ident(roles.name(role.oid))
+        yield "role", role.oid, text, text
 
 
 def _serials(context: BindContext) -> Iterator[Named]:

@@ -9,7 +9,8 @@ from typing import Final
 from coordinator.information_schema_rows import Named
 from sql.binding import BindContext
 from sql.catalog_objects import TEXT_CLASSES
-from sql.catalog_oids import OWNER, derived_oid, schema_oid
+from sql.catalog_oids import derived_oid, schema_oid
+from sql.privileges import OWNER
 from sql.system_catalogs import (
     PG_CATALOG,
 )
@@ -85,34 +86,6 @@ def _pg_tablespace(_context: BindContext) -> Iterator[Named]:
     yield {"oid": 1664, "spcname": "pg_global", "spcowner": OWNER}
 
 
-def _pg_roles(context: BindContext) -> Iterator[Named]:
-    yield {
-        "oid": OWNER,
-        "rolname": context.user,
-        "rolsuper": True,
-        "rolinherit": True,
-        "rolcreaterole": True,
-        "rolcreatedb": True,
-        "rolcanlogin": True,
-        "rolreplication": False,
-        "rolbypassrls": True,
-        "rolconnlimit": -1,
-        "rolpassword": "********",
-    }
-
-
-def _pg_user(context: BindContext) -> Iterator[Named]:
-    yield {
-        "usename": context.user,
-        "usesysid": OWNER,
-        "usecreatedb": True,
-        "usesuper": True,
-        "userepl": False,
-        "usebypassrls": True,
-        "passwd": "********",
-    }
-
-
 def _pg_settings(context: BindContext) -> Iterator[Named]:
     for name in sorted(context.settings):
         yield {"name": name, "setting": context.settings[name], "pending_restart": False}
@@ -123,8 +96,6 @@ SERVER_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
     "pg_collation": _pg_collation,
     "pg_database": _pg_database,
     "pg_opclass": _pg_opclass,
-    "pg_roles": _pg_roles,
     "pg_settings": _pg_settings,
     "pg_tablespace": _pg_tablespace,
-    "pg_user": _pg_user,
 }

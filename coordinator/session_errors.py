@@ -1,5 +1,6 @@
 """Errors of sessions, as PostgreSQL words them."""
 
+from sql.catalog import Catalog
 from sql.errors import SqlError
 
 
@@ -126,3 +127,9 @@ def parameter_count(statement: str, *, given: int, wanted: int) -> SqlError:
         f"bind message supplies {given} parameters,"
         f' but prepared statement "{statement}" requires {wanted}',
     )
+
+
+def check_login(catalog: Catalog, user: str) -> None:
+    """28000 for a role that may not log in; a name that no role has is let in (U2)."""
+    if any(role.name == user and not role.login for role in catalog.roles.values()):
+        raise SqlError("28000", f'role "{user}" is not permitted to log in')

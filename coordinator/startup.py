@@ -20,18 +20,19 @@ from functools import partial
 import pyarrow as pa
 
 from coordinator.committing import ORACLE, SYSTEM
-from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes
+from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes, next_oid
 from coordinator.core.core import Core
 from coordinator.core.messages import CatalogChange, PutTable, RemoveTable
 from coordinator.core.read_holds import ReadHolds
 from coordinator.core.settings import CoreSettings
-from coordinator.core.state import FIRST_OID, Recovered
+from coordinator.core.state import Recovered
 from coordinator.driver import Driver, in_thread
 from coordinator.dropped_timelines import DroppedTimelines, dropped_timelines
 from coordinator.loading import Loading, ToLoad
 from coordinator.maintaining import NEXT_OID, OIDS, RunBlocking, decode_compacted
 from coordinator.timelines import Timelines
 from sql.catalog import SYSTEM_TIMELINE, Catalog, Table, Timeline
+from sql.privileges import FIRST_OID
 from storage.batch import WriteBatch
 from storage.clock import Clock
 from storage.delta.schema import encode_schema
@@ -195,7 +196,7 @@ async def _recover_timeline(
     known = {
         shard: entry for shard, entry in everything.items() if entry.table.timeline == timeline.name
     }
-    next_oid, beginning = decode_compacted(await ground.stash.read(OIDS, NEXT_OID))
+    known_oid, beginning = decode_compacted(await ground.stash.read(OIDS, NEXT_OID))
     beginning = beginning if catalog is None else Timestamp(0)
     holds = ReadHolds(
         versions.current,
@@ -227,7 +228,7 @@ async def _recover_timeline(
         catalog=versions,
         shards=shards,
         # One that no table has had, nor one that is forgotten.
-        next_oid=max([FIRST_OID, next_oid, *(e.table.oid + 1 for e in everything.values())]),
+        next_oid=next_oid(history, max(FIRST_OID, known_oid)),
         beginning=beginning,
         timeline=timeline,
         registered=frozenset(found.shards),

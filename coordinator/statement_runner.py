@@ -48,7 +48,7 @@ from coordinator.variable_table import product_version
 from sql.bind import BindContext
 from sql.bind_foreign_keys import connected
 from sql.catalog import SYSTEM_TIMELINE, Catalog, Table
-from sql.definition_statements import ChangeObjects, CreateObject, CreateSequence
+from sql.definition_statements import ChangeObjects, ChangeRights, CreateObject, CreateSequence
 from sql.errors import SqlError, not_supported
 from sql.own_statements import ExplainTimestampNode
 from sql.parse import Statement
@@ -446,7 +446,7 @@ class StatementRunner:
             case (
                 CreateTable() | DropTable() | CreateSchema() | DropSchema() | AlterTable()
                 | CreateTimeline() | DropTimeline() | CreateReadHold() | DropReadHold()
-                | CreateSequence() | CreateObject() | ChangeObjects()
+                | CreateSequence() | CreateObject() | ChangeObjects() | ChangeRights()
             ) as definition:  # fmt: skip
                 return await execute_definition(execution, definition, prepared.tag)
             case SetSequence() as setting_value:

@@ -32,7 +32,8 @@ from sql.bind_checks import not_null_name
 from sql.binding import BindContext
 from sql.catalog import Catalog, Key, Table
 from sql.catalog_objects import IndexDefinition, SequenceDefinition
-from sql.catalog_oids import OWNER, constraint_oid, derived_oid, index_oid, schema_oid
+from sql.catalog_oids import constraint_oid, derived_oid, index_oid, schema_oid
+from sql.privileges import OWNER
 from sql.system_catalogs import (
     CATALOG_SCHEMAS,
     PG_CATALOG,

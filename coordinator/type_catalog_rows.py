@@ -12,8 +12,9 @@ from compute.reference_strings import quote_ident
 from coordinator.information_schema_rows import Named
 from sql.binding import BindContext
 from sql.catalog_objects import TEXT_CLASSES, DomainDefinition, EnumDefinition, UserType
-from sql.catalog_oids import OWNER, derived_oid, schema_oid
+from sql.catalog_oids import derived_oid, schema_oid
 from sql.enum_types import is_enum
+from sql.privileges import OWNER
 from sql.system_catalogs import PG_CATALOG
 from sql.types import CATEGORIES, OIDS, PREFERRED, SqlType, Value, array_of, display
 

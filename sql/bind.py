@@ -26,6 +26,7 @@ from sql.bind_expressions import expression
 from sql.bind_indexes import create_index
 from sql.bind_insert import insert
 from sql.bind_locking import check_locked
+from sql.bind_memberships import grant_role
 from sql.bind_merge import merge
 from sql.bind_own import (
     advance_timeline,
@@ -39,6 +40,7 @@ from sql.bind_own import (
 )
 from sql.bind_parts import with_parts
 from sql.bind_queries import SelectResult, bind_query
+from sql.bind_roles import alter_role, create_role, drop_role, set_for_role
 from sql.bind_sequence_definitions import alter_sequence, create_sequence, set_sequence
 from sql.bind_session import discard, set_variable, show, transaction
 from sql.bind_session_calls import check_acting
@@ -50,7 +52,7 @@ from sql.bind_update import delete, update
 from sql.bind_views import create_view
 from sql.binding import BindContext, Binding
 from sql.constant_places import constant_places as find_constant_places
-from sql.definition_statements import ChangeObjects, CreateObject, CreateSequence
+from sql.definition_statements import ChangeObjects, ChangeRights, CreateObject, CreateSequence
 from sql.errors import SqlError, not_supported, stack_depth
 from sql.explain_options import explain_options
 from sql.own_statements import (
@@ -308,14 +310,9 @@ _STATEMENTS: Final[dict[type, str]] = {
     ast.ClusterStmt: "CLUSTER",
     ast.SecLabelStmt: "SECURITY LABEL",
     ast.AlterOwnerStmt: "OWNER TO",
-    ast.GrantRoleStmt: "GRANT or REVOKE",
-    ast.AlterRoleSetStmt: "ALTER ROLE",
     ast.ReassignOwnedStmt: "REASSIGN OWNED",
     ast.DropOwnedStmt: "DROP OWNED",
     ast.AlterDefaultPrivilegesStmt: "ALTER DEFAULT PRIVILEGES",
-    ast.AlterRoleStmt: "ALTER ROLE",
-    ast.DropRoleStmt: "DROP ROLE",
-    ast.CreateRoleStmt: "CREATE ROLE",
     ast.GrantStmt: "GRANT or REVOKE",
     ast.LockStmt: "LOCK",
     ast.DeclareCursorStmt: "DECLARE CURSOR",
@@ -350,6 +347,11 @@ _BINDERS: Final[dict[type, Binder]] = {
     ast.AlterSeqStmt: alter_sequence,
     ast.DropStmt: drop,
     ast.CommentStmt: comment,
+    ast.CreateRoleStmt: create_role,
+    ast.AlterRoleStmt: alter_role,
+    ast.AlterRoleSetStmt: set_for_role,
+    ast.DropRoleStmt: drop_role,
+    ast.GrantRoleStmt: grant_role,
     ast.TransactionStmt: lambda _, node: transaction(node),
     ast.ConstraintsSetStmt: set_constraints,
     ast.VariableSetStmt: lambda _, node: set_variable(node),
@@ -438,7 +440,7 @@ def _tag(bound: Bound) -> str:
             return _tag(bound.main)
         case Discard():
             return _DISCARD_TAGS.get(bound.what, f"DISCARD {bound.what.upper()}")
-        case AlterTable() | ChangeObjects() | CreateObject():
+        case AlterTable() | ChangeObjects() | ChangeRights() | CreateObject():
             return bound.tag
         case Maintenance():
             return bound.kind.value

@@ -13,12 +13,13 @@ from sql.bind_comments import constraint_renamed, schema_renamed
 from sql.bind_definitions import check_schema_name
 from sql.bind_domains import rename_constraint
 from sql.bind_from import find_view
+from sql.bind_roles import rename_role
 from sql.bind_sequence_definitions import renamed_sequence
 from sql.bind_user_types import move_type, rename_type
 from sql.binding import Binding
 from sql.catalog import Table
 from sql.catalog_objects import TYPE, CatalogObject
-from sql.definition_statements import ChangeObjects, Redefinition
+from sql.definition_statements import ChangeObjects, ChangeRights, Redefinition
 from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema, undefined_table
 from sql.look_up import (
     SYSTEM_SCHEMAS,
@@ -35,8 +36,8 @@ from sql.table_changes import index_with_name, with_name
 from sql.temporary import is_temporary
 
 
-def rename(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
-    """ALTER TABLE .. RENAME TO, ALTER SCHEMA .. RENAME TO; other kinds are 0A000."""
+def rename(binding: Binding, node: Node) -> AlterTable | ChangeObjects | ChangeRights:
+    """ALTER .. RENAME TO; other kinds are 0A000."""
     match node.renameType:
         case ObjectType.OBJECT_TABLE:
             return _rename_table(binding, node)
@@ -61,6 +62,8 @@ def rename(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
         case ObjectType.OBJECT_DOMAIN:
             changed = rename_type(binding, strings(node.object), node.newname)
             return replace(changed, tag="ALTER DOMAIN")
+        case ObjectType.OBJECT_ROLE:
+            return rename_role(binding, node.subname, node.newname)
         case ObjectType.OBJECT_DOMCONSTRAINT:
             return rename_constraint(binding, node)
         case kind:

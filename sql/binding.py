@@ -51,6 +51,8 @@ class BindContext:
     user: str = "meridian"
     database: str = "meridian"
     session_user: str | None = None
+    login: str = ""
+    """The name that the client connected under, if that is not `user`."""
     backend_pid: int = 0
     version: str = "PostgreSQL 18.0 (Meridian)"
     statement_now: int | None = None

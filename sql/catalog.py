@@ -21,6 +21,8 @@ from sql.catalog_objects import (
     UserType,
     ViewDefinition,
 )
+from sql.privileges import Rights
+from sql.roles import Role
 from sql.types import SqlType, Value
 
 
@@ -215,6 +217,10 @@ class Catalog:
     )
     """By space of names, schema and name."""
     comments: Mapping[Subject, str] = field(default_factory=dict[Subject, str])
+    roles: Mapping[int, Role] = field(default_factory=dict[int, Role])
+    """By oid; those that have always been there only if they were changed (`roles.py`)."""
+    rights: Mapping[Subject, Rights] = field(default_factory=dict[Subject, Rights])
+    """Of what is not simply its kind's default, of the first superuser (`rights.py`)."""
 
     def relation(self, schema: str, name: str) -> CatalogObject | None:
         """A sequence, view or index by its name."""

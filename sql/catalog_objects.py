@@ -105,12 +105,20 @@ class Subject:
     that saying it changes no version.
 
     `kind`: `relation` and `of` its oid; `column`, and `part` its number; `constraint` or `index`
-    of a key, `of` its table's oid and `part` its name; `schema` or `database` by its name.
+    of a key, `of` its table's oid and `part` its name; `schema` or `database` by its name; `type`
+    or `role` and `of` its oid; `domain constraint` like one of a table; `default` the privileges
+    that things of a role get when they are made, `of` its oid and `part` a letter for their kind
+    and the schema that they are made in, or nothing.
     """
 
     kind: str
     of: int | str
     part: int | str = 0
+
+    @property
+    def schema(self) -> str:
+        """Of a `default`: where it counts, empty for everywhere."""
+        return str(self.part)[1:]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,6 @@ from typing import Final
 from sql.catalog import Key, Table
 from sql.system_catalogs import INFORMATION_SCHEMA, PG_CATALOG
 
-OWNER: Final = 10
-"""The bootstrap user's oid, as in PostgreSQL."""
 _SCHEMA_OIDS: Final = {PG_CATALOG: 11, "public": 2200, INFORMATION_SCHEMA: 13_000}
 
 

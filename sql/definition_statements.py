@@ -1,11 +1,13 @@
 """Parts of bound definitions: what changes in the catalog, and what must be true of rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sql.catalog import Key, Table
-from sql.catalog_objects import CatalogObject, Comment, SequenceDefinition
+from sql.catalog_objects import CatalogObject, Comment, SequenceDefinition, Subject
 from sql.errors import SqlError
 from sql.plan import Plan
+from sql.privileges import Rights
+from sql.roles import Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,22 @@ class ChangeObjects:
     rewritings: tuple[Rewriting, ...] = ()
     validations: "tuple[tuple[Table, Validation], ...]" = ()
     """What must be true of rows, each with its table as it is then."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRights:
+    """Roles, owners and privileges. A role with the oid 0 gets one, wherever that stands.
+
+    `password`: of the first of `roles`, as it was written; None: nothing is said of it. `notices`:
+    SQLSTATE, text, detail.
+    """
+
+    tag: str
+    roles: tuple[Role, ...] = ()
+    dropped: tuple[Role, ...] = ()
+    rights: tuple[tuple[Subject, Rights], ...] = ()
+    password: str | None = field(default=None, repr=False)
+    notices: tuple[tuple[str, str, str | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

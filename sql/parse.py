@@ -33,6 +33,8 @@ _FOREIGN_STATES: Final = (
     ("frame end cannot", "42P20"),
     ("frame starting from", "42P20"),
     ("WITH TIES cannot be specified without ORDER BY", "42601"),
+    ("cannot be used as a role name", "42939"),
+    ('" is reserved', "42939"),
     ("precision for type float must be", "22023"),
     ("invalid unicode surrogate", "42601"),
 )

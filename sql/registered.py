@@ -16,10 +16,11 @@ from sql.bind_types import type_named, user_type
 from sql.binding import Binding
 from sql.catalog import WHOLE_CATALOG, Table
 from sql.catalog_objects import DomainDefinition
-from sql.catalog_oids import OWNER, index_oid, schema_oid
+from sql.catalog_oids import index_oid, schema_oid
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.look_up import look_up, schema_exists
 from sql.plan import Const
+from sql.role_names import roles_of
 from sql.syntax import Node, is_a
 from sql.system_catalogs import CATALOG_SCHEMAS
 from sql.system_relations import SYSTEM_SCHEMA
@@ -140,6 +141,11 @@ def _namespace(binding: Binding, text: str, place: int | None) -> int:
 
 def _role(binding: Binding, text: str, place: int | None) -> int:
     parts = _parts(text, place)
-    if parts != [binding.context.user]:
-        raise SqlError("42704", f'role "{".".join(parts)}" does not exist', place)
-    return OWNER
+    if len(parts) != 1:
+        raise SqlError("42602", "invalid name syntax", place)
+    role = roles_of(binding.context).named(parts[0])
+    if role is None:
+        raise SqlError("42704", f'role "{parts[0]}" does not exist', place)
+    binding.look_ups.add(WHOLE_CATALOG)
+    binding.uses_session = True
+    return role.oid

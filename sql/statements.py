@@ -23,6 +23,7 @@ from sql.catalog import SYSTEM_TIMELINE, Check, Column, ForeignKey, Key, LookUp,
 from sql.catalog_objects import CatalogObject, Comment, IndexDefinition, SequenceDefinition
 from sql.definition_statements import (
     ChangeObjects,
+    ChangeRights,
     CreateObject,
     CreateSequence,
     Redefinition,
@@ -460,8 +461,8 @@ class Empty:
 
 
 Bound: TypeAlias = (
-    CreateSequence | CreateObject | ChangeObjects | SetSequence | Query | Modify | Compound
-    | CopyIn | CopyOut | CreateTable | DropTable | CreateSchema | DropSchema | AlterTable
+    CreateSequence | CreateObject | ChangeObjects | ChangeRights | SetSequence | Query | Modify
+    | Compound | CopyIn | CopyOut | CreateTable | DropTable | CreateSchema | DropSchema | AlterTable
     | CreateTimeline | DropTimeline | AdvanceTimeline | CreateReadHold | DropReadHold
     | ExplainTimestamp | Maintenance | CreateTableAs | Truncate | TransactionControl
     | SetConstraints | SetVariable | ShowVariable | ResetVariable | Discard | Explain | Empty

@@ -32,10 +32,11 @@ FILLED: Final = frozenset(
     {
         f"{PG_CATALOG}.{name}"
         for name in (
-            "pg_am", "pg_attrdef", "pg_attribute", "pg_class", "pg_collation", "pg_constraint",
-            "pg_database", "pg_depend", "pg_description", "pg_enum", "pg_index", "pg_indexes",
-            "pg_namespace", "pg_opclass", "pg_rewrite", "pg_roles", "pg_sequence", "pg_settings",
-            "pg_shdescription", "pg_tables", "pg_tablespace", "pg_type", "pg_user", "pg_views",
+            "pg_am", "pg_attrdef", "pg_attribute", "pg_auth_members", "pg_authid", "pg_class",
+            "pg_collation", "pg_constraint", "pg_database", "pg_depend", "pg_description",
+            "pg_enum", "pg_group", "pg_index", "pg_indexes", "pg_namespace", "pg_opclass",
+            "pg_rewrite", "pg_roles", "pg_sequence", "pg_settings", "pg_shadow", "pg_shdescription",
+            "pg_tables", "pg_tablespace", "pg_type", "pg_user", "pg_views",
         )
     }
     | {
@@ -52,7 +53,7 @@ EMPTY: Final = frozenset(
     {
         f"{PG_CATALOG}.{name}"
         for name in (
-            "pg_auth_members", "pg_db_role_setting", "pg_default_acl", "pg_event_trigger",
+            "pg_db_role_setting", "pg_default_acl", "pg_event_trigger",
             "pg_extension", "pg_foreign_data_wrapper", "pg_foreign_server", "pg_foreign_table",
             "pg_inherits", "pg_init_privs", "pg_largeobject_metadata", "pg_matviews",
             "pg_partitioned_table", "pg_policies", "pg_policy", "pg_publication",

@@ -27,16 +27,20 @@ from coordinator.core.messages import (
     PutComment,
     PutObject,
     PutReadHold,
+    PutRights,
+    PutRole,
     PutSchema,
     PutTable,
     PutTimeline,
     RemoveObject,
     RemoveReadHold,
+    RemoveRole,
     RemoveSchema,
     RemoveTable,
     RemoveTimeline,
 )
 from coordinator.core.remarks import forget, is_there, put_comment
+from coordinator.core.rights import change_rights, missing_role
 from sql.catalog import WHOLE_CATALOG, Catalog, LookUp, ReadHold, Table, Timeline, state_of
 from sql.catalog_objects import (
     RELATION,
@@ -45,9 +49,12 @@ from sql.catalog_objects import (
     Comment,
     DomainDefinition,
     EnumDefinition,
+    Subject,
     ViewDefinition,
 )
 from sql.enum_types import enum_of, is_enum
+from sql.privileges import Rights
+from sql.roles import Role
 from storage.stash import Delete, Put, Write
 from storage.types import Timestamp
 
@@ -72,10 +79,17 @@ def apply_changes(
     holds = dict(catalog.read_holds)
     objects = dict(catalog.objects)
     comments = dict(catalog.comments)
+    roles, rights = dict(catalog.roles), dict(catalog.rights)
     for change in changes:
         match change:
+            case PutRole() | RemoveRole() | PutRights():
+                problem = change_rights(
+                    roles, rights, change, (tables, objects, schemas), replayed=replayed
+                )
+                if problem is not None:
+                    raise Stale(problem)
             case PutComment(comment=comment):
-                if not is_there(comment.subject, tables, objects, schemas):
+                if not is_there(comment.subject, tables, objects, schemas, roles):
                     raise Stale("what is commented on was dropped by a concurrent transaction")
                 put_comment(comments, comment)
             case PutTable(table=table):
@@ -107,9 +121,13 @@ def apply_changes(
             case PutTimeline() | RemoveTimeline() | PutReadHold() | RemoveReadHold():
                 _change_times(timelines, tables, holds, change)
         forget(comments, change)
+        forget(rights, change)
     if not replayed:
         _check_references(tables, objects)
-    return Catalog(version, frozenset(schemas), tables, timelines, holds, objects, comments)
+        _check_roles(roles, rights)
+    return Catalog(
+        version, frozenset(schemas), tables, timelines, holds, objects, comments, roles, rights
+    )
 
 
 def _check_row_type(
@@ -147,6 +165,12 @@ def _check_references(
     wanted = {key.table for table in tables.values() for key in table.foreign_keys}
     if wanted and not wanted <= {table.oid for table in tables.values()}:
         raise Stale("a table that a foreign key refers to was dropped by a concurrent transaction")
+
+
+def _check_roles(roles: Mapping[int, Role], rights: Mapping[Subject, Rights]) -> None:
+    """Whatever belongs to somebody belongs to one who is there (U4)."""
+    if missing_role(roles, rights) is not None:
+        raise Stale("a role was dropped by a concurrent transaction")
 
 
 def _put_object(
@@ -284,6 +308,21 @@ def encode_changes(ts: Timestamp, changes: Iterable[CatalogChange]) -> tuple[Put
     )
 
 
+def next_oid(history: Iterable[tuple[Timestamp, Iterable[CatalogChange]]], least: int) -> int:
+    """`least`, or behind every oid that the history has given to anything (K2)."""
+    for _, changes in history:
+        for change in changes:
+            match change:
+                case PutTable(table=thing) | PutRole(role=thing):
+                    least = max(least, thing.oid + 1)
+                case PutObject(object=thing):
+                    array = thing.array if isinstance(thing, EnumDefinition) else 0
+                    least = max(least, thing.oid + 1, array + 1)
+                case _:
+                    pass
+    return least
+
+
 def _record_ts(key: str) -> Timestamp:
     return Timestamp(int(key.partition("/")[0]))
 
@@ -328,6 +367,8 @@ def _making(catalog: Catalog) -> list[CatalogChange]:
         *(PutReadHold(hold) for hold in catalog.read_holds.values()),
         *(PutObject(thing) for thing in sorted(catalog.objects.values(), key=lambda o: o.oid)),
         *(PutComment(Comment(subject, text)) for subject, text in catalog.comments.items()),
+        *(PutRole(role) for role in catalog.roles.values()),
+        *(PutRights(subject, said) for subject, said in catalog.rights.items()),
     ]
     made = apply_changes(empty, changes, version=catalog.version, replayed=True)
     assert made == catalog, "K4: a compacted history makes the same catalog"

@@ -13,11 +13,14 @@ from coordinator.core.messages import (
     PutComment,
     PutObject,
     PutReadHold,
+    PutRights,
+    PutRole,
     PutSchema,
     PutTable,
     PutTimeline,
     RemoveObject,
     RemoveReadHold,
+    RemoveRole,
     RemoveSchema,
     RemoveTable,
     RemoveTimeline,
@@ -28,6 +31,7 @@ from coordinator.core.object_records import (
     encode_object,
     encode_subject,
 )
+from coordinator.core.role_records import decode_rights, decode_role, encode_rights, encode_role
 from sql.catalog import SYSTEM_TIMELINE, Check, Column, ForeignKey, Key, ReadHold, Table, Timeline
 from sql.catalog_objects import Comment, Domain
 from sql.types import Interval, SqlType, Value
@@ -44,6 +48,12 @@ def encode_change(change: CatalogChange) -> dict[str, Json]:
             return {"remove_table": _encode_table(table)}
         case PutComment(comment=comment):
             return {"put_comment": [*encode_subject(comment.subject), comment.text]}
+        case PutRole(role=role):
+            return {"put_role": encode_role(role)}
+        case RemoveRole(role=role):
+            return {"remove_role": encode_role(role)}
+        case PutRights(subject=subject, rights=rights):
+            return {"put_rights": [encode_subject(subject), encode_rights(rights)]}
         case PutObject(object=thing):
             return {"put_object": encode_object(thing)}
         case RemoveObject(object=thing):
@@ -74,6 +84,13 @@ def decode_change(record: Mapping[str, Json]) -> CatalogChange:
         case "put_comment":
             *subject, text = cast("Sequence[Json]", body)
             return PutComment(Comment(decode_subject(subject), _optional_text(text)))
+        case "put_role":
+            return PutRole(decode_role(_object(body)))
+        case "remove_role":
+            return RemoveRole(decode_role(_object(body)))
+        case "put_rights":
+            whose, said = cast("tuple[Sequence[Json], Mapping[str, Json]]", body)
+            return PutRights(decode_subject(whose), decode_rights(said))
         case "put_object":
             return PutObject(decode_object(_object(body)))
         case "remove_object":

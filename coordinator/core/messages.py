@@ -26,7 +26,9 @@ from coordinator.core.completions import (
 )
 from coordinator.core.predicates import ReadPredicate
 from sql.catalog import Catalog, LookUp, ReadHold, Table, Timeline
-from sql.catalog_objects import CatalogObject, Comment
+from sql.catalog_objects import CatalogObject, Comment, Subject
+from sql.privileges import Rights
+from sql.roles import Role
 from storage.batch import DataFile, RowEncoder, ShardView, WriteBatch
 from storage.known_rows import OldRows
 from storage.types import ShardId, Timestamp
@@ -130,9 +132,32 @@ class PutComment:
     comment: Comment
 
 
+@dataclass(frozen=True, slots=True)
+class PutRole:
+    """Create a role, or replace its definition, its name included."""
+
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveRole:
+    """Drop a role that nothing belongs to and nobody granted anything."""
+
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class PutRights:
+    """Who owns something, and what was granted of it."""
+
+    subject: Subject
+    rights: Rights
+
+
 CatalogChange: TypeAlias = (
     PutObject | RemoveObject | PutTable | RemoveTable | PutSchema | RemoveSchema | PutTimeline
     | RemoveTimeline | PutReadHold | RemoveReadHold | PutComment
+    | PutRole | RemoveRole | PutRights
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What is said about things of the catalog: comments.
+"""What is said about things of the catalog: comments, and who has which rights (`rights.py`).
 
 It lies beside the definitions: who says something changes no definition, and makes nobody bind
 anew.
@@ -7,18 +7,25 @@ INVARIANTS
   Q1  what is said about something goes when that goes, and in the same step.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, TypeVar
 
 from coordinator.core.messages import (
     CatalogChange,
     PutObject,
     PutTable,
     RemoveObject,
+    RemoveRole,
     RemoveSchema,
     RemoveTable,
 )
 from sql.catalog import Table
 from sql.catalog_objects import CatalogObject, Comment, Subject, ViewDefinition
+from sql.roles import BUILT_IN, Role
+
+V = TypeVar("V")
+
+_OF_ROLES: Final = ("role", "default")
 
 
 def put_comment(comments: dict[Subject, str], comment: Comment) -> None:
@@ -34,8 +41,11 @@ def is_there(
     tables: Mapping[tuple[str, str], Table],
     objects: Mapping[tuple[str, str, str], CatalogObject],
     schemas: set[str],
+    roles: Mapping[int, Role],
 ) -> bool:
     """Whether there is anything to say something about."""
+    if subject.kind in _OF_ROLES:
+        return subject.of in roles or subject.of in BUILT_IN
     if subject.kind == "schema":
         return subject.of in schemas
     if subject.kind == "database":
@@ -44,17 +54,20 @@ def is_there(
     return any(_has(thing, subject) for thing in found if thing.oid == subject.of)
 
 
-def forget(comments: dict[Subject, str], change: CatalogChange) -> None:
+def forget(said: dict[Subject, V], change: CatalogChange) -> None:
     """Q1, after a change."""
-    if comments:
-        for subject in [*_gone(comments, change)]:
-            del comments[subject]
+    if said:
+        for subject in [*_gone(said, change)]:
+            del said[subject]
 
 
-def _gone(comments: Mapping[Subject, str], change: CatalogChange) -> Iterator[Subject]:
+def _gone(comments: Iterable[Subject], change: CatalogChange) -> Iterator[Subject]:
     match change:
         case RemoveSchema(name=name):
             yield from (s for s in comments if s.kind == "schema" and s.of == name)
+            yield from (s for s in comments if s.kind == "default" and s.schema == name)
+        case RemoveRole(role=role):
+            yield from (s for s in comments if s.kind in _OF_ROLES and s.of == role.oid)
         case RemoveTable(table=thing) | RemoveObject(object=thing):
             yield from (s for s in comments if s.of == thing.oid)
         case PutTable(table=thing) | PutObject(object=thing):

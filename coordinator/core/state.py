@@ -23,11 +23,9 @@ from coordinator.core.settings import CoreSettings
 from coordinator.core.snapshots import Snapshots
 from coordinator.core.transactions import Transaction
 from sql.catalog import SYSTEM_TIMELINE, Catalog, Table, Timeline
+from sql.privileges import FIRST_OID
 from storage.shard import TICKS_PER_MS, ShardState
 from storage.types import Epoch, ShardId, Timestamp
-
-FIRST_OID = 16_384
-"""PostgreSQL's first oid for objects of users."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from coordinator.execute_rights import WARNINGS
 from tests import diagnostics
 from tests.servers import postgres
 from tests.session.stack import serving
@@ -35,7 +36,8 @@ def _lines(text: str) -> list[str]:
 
 def answers(dsn: str, lines: Sequence[str]) -> Iterator[str]:
     """What a server says, statement by statement."""
-    with psycopg.connect(dsn, autocommit=True) as connection:
+    place = psycopg.conninfo.make_conninfo(dsn, user="postgres")
+    with psycopg.connect(place, autocommit=True) as connection:
         asking = Asking(connection)
         yield from map(asking.answer, lines)
 
@@ -46,9 +48,11 @@ class Asking:
     def __init__(self, connection: "psycopg.Connection[tuple[object, ...]]") -> None:
         self.connection = connection
         self._notices: list[str] = []
-        connection.add_notice_handler(
-            lambda notice: self._notices.append(diagnostics.told("N", notice))
-        )
+        connection.add_notice_handler(self._told)
+
+    def _told(self, notice: "psycopg.errors.Diagnostic") -> None:
+        if notice.message_primary not in WARNINGS:
+            self._notices.append(diagnostics.told("N", notice))
 
     def answer(self, line: str) -> str:
         """The statement, its notices, and its tag and rows or its error."""
