@@ -6,6 +6,8 @@ INVARIANTS
       to nothing where it does not (@>, <@, &&).
 """
 
+import random
+from bisect import bisect_right
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
@@ -19,6 +21,7 @@ from sql.text_output import format_text
 from sql.types import SqlType, Value
 
 Array: TypeAlias = tuple[Value, ...]
+_RANDOM: Final = random.SystemRandom()
 ARRAY_ITEMS_MAX: Final = 0x3FFF_FFFF // 8
 
 
@@ -153,6 +156,16 @@ def _sort(call: Call) -> Function:
     return run
 
 
+def _shuffle(array: Array) -> Array:
+    return tuple(_RANDOM.sample(array, len(array)))
+
+
+def _sample(array: Array, count: int) -> Array:
+    if not 0 <= count <= len(array):
+        raise SqlError("22023", f"sample size must be between 0 and {len(array)}")
+    return tuple(_RANDOM.sample(array, count))
+
+
 # --- looking -----------------------------------------------------------------------------------
 
 
@@ -181,6 +194,18 @@ def _positions(call: Call) -> Function:
             return None
         found = key(wanted)
         return tuple([place for place, item in enumerate(array, 1) if key(item) == found])
+
+    return run
+
+
+def _bucket(call: Call) -> Function:
+    """width_bucket() over thresholds, which are trusted to be in order."""
+    key = ordering_key(call.args[0].type)
+
+    def run(value: Value, thresholds: Array) -> int:
+        if None in thresholds:
+            raise SqlError("22004", "thresholds array must not contain NULLs")
+        return bisect_right(thresholds, key(value), key=key)
 
     return run
 
@@ -262,6 +287,9 @@ ARRAY_FUNCTIONS: Final[dict[str, Maker]] = {
     "array_sort(anyarray)": _sort,
     "array_sort(anyarray,bool)": _sort,
     "array_sort(anyarray,bool,bool)": _sort,
+    "array_shuffle(anyarray)": plain(_shuffle),
+    "array_sample(anyarray,int4)": plain(_sample),
+    "width_bucket(anycompatible,anycompatiblearray)": _bucket,
     "array(any)": plain(lambda *items: items),
     "subscript(anyarray,int4)": plain(_subscript),
     "slice(anyarray,int4,int4)": plain(_slice),

@@ -14,6 +14,7 @@ from compute.number_reading import to_number
 from compute.reference_numbers import Function
 from compute.reference_times import (
     make_timestamp,
+    negative,
     plus_interval,
     plus_interval_zoned,
     to_instant,
@@ -287,7 +288,19 @@ FORMAT_NAMES: Final[dict[str, Function]] = {
     "make_interval": make_interval, "justify_hours": justify_hours, "justify_days": justify_days,
     "justify_interval": justify_interval,
 }  # fmt: skip
+
+
+def date_add(moment: int, span: Interval, zone: str) -> int:
+    """An instant and an interval on a zone's clock; the zone must exist in any case."""
+    to_local(moment, zone)
+    return plus_interval_zoned(moment, span, zone)
+
+
 FORMAT_FUNCTIONS: Final[dict[str, Function]] = {
+    "date_add(timestamptz,interval,text)": date_add,
+    "date_subtract(timestamptz,interval,text)": lambda x, span, zone: date_add(
+        x, negative(span), zone
+    ),
     "to_char(timestamp,text)": lambda x, f: time_to_char(broken_timestamp(x), f),
     "to_char(timestamptz,text)": timestamptz_to_char,
     "to_char(interval,text)": lambda x, f: time_to_char(broken_interval(x), f),

@@ -2,11 +2,12 @@
 numeric.c).
 """
 
+import ctypes
 import math
 import random
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Final
+from typing import Final, cast
 
 from compute.reference_numbers import EXACT, Function, Maker, numeric_result
 from sql.errors import SqlError, not_supported
@@ -263,6 +264,39 @@ def random_between(low: int, high: int) -> int:
     return _RANDOM.randint(low, high)
 
 
+def _of_c(name: str) -> Callable[[float], float]:
+    """A function of C's library: Python computes the gamma function in a way of its own, which
+    differs in the last digits.
+    """
+    function = ctypes.CDLL(None)[name]
+    function.argtypes, function.restype = [ctypes.c_double], ctypes.c_double
+    return cast("Callable[[float], float]", function)
+
+
+_TGAMMA: Final = _of_c("tgamma")
+_LGAMMA: Final = _of_c("lgamma")
+
+
+def gamma(x: float) -> float:
+    """The gamma function; 22003 at its poles and beyond a float."""
+    if math.isnan(x) or x == math.inf:
+        return x
+    found = _TGAMMA(x)
+    if not math.isfinite(found):
+        raise SqlError("22003", "value out of range: overflow")
+    if found == 0:
+        raise SqlError("22003", "value out of range: underflow")
+    return found
+
+
+def lgamma(x: float) -> float:
+    """The logarithm of its absolute value."""
+    found = _LGAMMA(x)
+    if math.isinf(found) and not math.isinf(x):
+        raise SqlError("22003", "value out of range: overflow")
+    return found
+
+
 MATHEMATICS: Final[dict[str, Function]] = {
     "cot(float8)": cot, "sind(float8)": sind, "cosd(float8)": cosd, "tand(float8)": tand,
     "cotd(float8)": cotd, "asind(float8)": asind, "acosd(float8)": acosd,
@@ -270,6 +304,7 @@ MATHEMATICS: Final[dict[str, Function]] = {
     "atan2d(float8,float8)": lambda y, x: math.atan2(y, x) / _ATAN_1 * 45.0,
     "sinh(float8)": sinh, "cosh(float8)": cosh, "tanh(float8)": math.tanh,
     "asinh(float8)": math.asinh, "acosh(float8)": acosh, "atanh(float8)": atanh,
+    "gamma(float8)": gamma, "lgamma(float8)": lgamma,
     "erf(float8)": math.erf, "erfc(float8)": math.erfc,
     "width_bucket(float8,float8,float8,int4)": width_bucket,
     "width_bucket(numeric,numeric,numeric,int4)": width_bucket_numeric,

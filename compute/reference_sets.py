@@ -54,9 +54,12 @@ def _unnest(_call: SetCall, _frame: Frame) -> Callable[[Sequence[Value]], _Value
 
 def _subscripts(_call: SetCall, _frame: Frame) -> Callable[[Sequence[Value]], _Values]:
     def run(args: Sequence[Value]) -> _Values:
-        array, dimension = args
-        known = isinstance(array, tuple) and dimension == 1
-        return iter(range(1, len(array) + 1) if known and isinstance(array, tuple) else ())
+        array, dimension, *rest = args
+        reverse = rest[0] if rest else False
+        if not isinstance(array, tuple) or dimension != 1 or reverse is None:
+            return iter(())
+        found = range(1, len(array) + 1)
+        return iter(reversed(found) if reverse else found)
 
     return run
 

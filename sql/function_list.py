@@ -32,6 +32,7 @@ _TITLES: Final = {
     "system.txt": "The system",
     "session.txt": "The session: in the list of a SELECT without FROM",
     "enums.txt": "Enums",
+    "aliases.txt": "Other names",
 }
 _HEAD: Final = """\
 # Functions, operators, aggregates and casts

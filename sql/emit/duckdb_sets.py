@@ -56,8 +56,12 @@ def _list(call: SetCall, scope: Scope) -> str:
         case "@unnest":
             return scope.emit(call.args[0])
         case "@subscripts":
-            items, dimension = (scope.emit(arg) for arg in call.args)
-            return f"case when {dimension} = 1 then range(1, len({items}) + 1) end"
+            items, dimension, *reverse = (scope.emit(arg) for arg in call.args)
+            found = f"range(1, len({items}) + 1)"
+            if reverse:
+                backward = f"when {reverse[0]} then list_reverse({found})"
+                found = f"case {backward} when not {reverse[0]} then {found} end"
+            return f"case when {dimension} = 1 then {found} end"
         case _:
             raise unsupported(f"the set-returning function {call.function.id}")
 

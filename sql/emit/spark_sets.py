@@ -93,10 +93,14 @@ def _array(call: SetCall, scope: Scope) -> str:
         case "@unnest":
             return args[0]
         case "@subscripts":
-            items, dimension = args
+            items, dimension, *reverse = args
             empty = "cast(array() as array<int>)"
             fits = f"{dimension} = 1 and size({items}) > 0"
-            return f"case when {fits} then sequence(1, size({items})) else {empty} end"
+            found = f"sequence(1, size({items}))"
+            if reverse:
+                fits += f" and {reverse[0]} is not null"
+                found = f"if({reverse[0]}, sequence(size({items}), 1), {found})"
+            return f"case when {fits} then {found} else {empty} end"
         case _:
             raise unsupported(f"the set-returning function {call.function.id}")
 

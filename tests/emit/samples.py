@@ -11,6 +11,7 @@ from sql.functions import FILES, Function, FunctionKind, rows_of
 
 _FIRST = ("operators.txt", "functions.txt", "aggregates.txt", "casts.txt")
 ELSEWHERE = (
+    "aliases.txt",
     "arrays.txt",
     "json.txt",
     "times.txt",
