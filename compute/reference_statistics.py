@@ -96,48 +96,46 @@ def _count(_call: Aggregate) -> Folder:
 # --- ordered sets --------------------------------------------------------------------------------
 
 
-def _fraction(rows: Rows) -> float | None:
-    fraction = rows[0][1]
-    if fraction is None:
-        return None
-    assert isinstance(fraction, float), "a fraction is a float"
-    if not 0 <= fraction <= 1:
-        raise SqlError("22003", f"percentile value {fraction:g} is not between 0 and 1")
-    return fraction
+def _percentiles(place: Callable[[Rows, float], Value]) -> Callable[[Aggregate], Folder]:
+    """One value for a fraction, an array for an array of them; NULL for NULL."""
+
+    def one(rows: Rows, fraction: Value) -> Value:
+        if fraction is None:
+            return None
+        assert isinstance(fraction, float), "a fraction is a float"
+        if not 0 <= fraction <= 1:
+            raise SqlError("22003", f"percentile value {fraction:g} is not between 0 and 1")
+        return place(rows, fraction)
+
+    def run(rows: Rows) -> Value:
+        if not rows:
+            return None
+        fractions = rows[0][1]
+        if isinstance(fractions, tuple):
+            return tuple([one(rows, fraction) for fraction in fractions])
+        return one(rows, fractions)
+
+    return lambda _call: run
 
 
-def _continuous(_call: Aggregate) -> Folder:
+def _continuous(rows: Rows, fraction: float) -> Value:
     """Between the two rows that the fraction falls between."""
-
-    def run(rows: Rows) -> Value:
-        fraction = _fraction(rows) if rows else None
-        if fraction is None:
-            return None
-        place = fraction * (len(rows) - 1)
-        first, second = math.floor(place), math.ceil(place)
-        low, high = rows[first][0], rows[second][0]
-        if first == second:
-            return low
-        share = place - first
-        if isinstance(low, Interval) and isinstance(high, Interval):
-            return plus(low, times(minus(high, low), share))
-        assert isinstance(low, float), "floats or intervals"
-        assert isinstance(high, float), "floats or intervals"
-        return low + share * (high - low)
-
-    return run
+    place = fraction * (len(rows) - 1)
+    first, second = math.floor(place), math.ceil(place)
+    low, high = rows[first][0], rows[second][0]
+    if first == second:
+        return low
+    share = place - first
+    if isinstance(low, Interval) and isinstance(high, Interval):
+        return plus(low, times(minus(high, low), share))
+    assert isinstance(low, float), "floats or intervals"
+    assert isinstance(high, float), "floats or intervals"
+    return low + share * (high - low)
 
 
-def _discrete(_call: Aggregate) -> Folder:
+def _discrete(rows: Rows, fraction: float) -> Value:
     """The first row that so large a share is not behind."""
-
-    def run(rows: Rows) -> Value:
-        fraction = _fraction(rows) if rows else None
-        if fraction is None:
-            return None
-        return rows[max(math.ceil(fraction * len(rows)), 1) - 1][0]
-
-    return run
+    return rows[max(math.ceil(fraction * len(rows)), 1) - 1][0]
 
 
 def _mode(call: Aggregate) -> Folder:
@@ -201,9 +199,16 @@ STATISTICS: Final[dict[str, Callable[[Aggregate], Folder]]] = {
     "any_value(anyelement)": _any_value,
     "sum(interval)": _intervals,
     "avg(interval)": _intervals,
-    "percentile_cont(float8,float8)": _continuous,
-    "percentile_cont(interval,float8)": _continuous,
-    "percentile_disc(anyelement,float8)": _discrete,
+    **dict.fromkeys(
+        [
+            f"percentile_cont({type_},{fraction})"
+            for type_ in ("float8", "interval")
+            for fraction in ("float8", "_float8")
+        ],
+        _percentiles(_continuous),
+    ),
+    "percentile_disc(anyelement,float8)": _percentiles(_discrete),
+    "percentile_disc(anyelement,_float8)": _percentiles(_discrete),
     "mode(anyelement)": _mode,
 }
 """What folds the rows of a group, by the row's id. NULLs of the first argument are gone."""

@@ -20,6 +20,7 @@ from sql.bind_calls import (
     polymorphic_shapes,
 )
 from sql.bind_folding import folded
+from sql.bind_hypothetical import HYPOTHETICAL, hypothetical_set
 from sql.bind_json_rows import (
     JSON_AGGREGATES,
     ROWS_NAME,
@@ -40,7 +41,7 @@ from sql.catalog_oids import schema_oid
 from sql.coerce import implicit, to_boolean, zone_arguments
 from sql.comparability import check_equality
 from sql.errors import SqlError, grouping_error, not_supported, undefined_function, undefined_schema
-from sql.functions import FunctionKind, functions
+from sql.functions import FunctionKind, function_by_id, functions
 from sql.overloads import Choice
 from sql.plan import Aggregate, Const, Expr, SortKey
 from sql.scope import Scope
@@ -85,8 +86,9 @@ def function_call(binding: Binding, scope: Scope, node: Node) -> Expr:
         return _SESSION[name](binding.context)
     if returns_set(name):
         return set_call(binding, scope, node)
-    owner = scope if _is_aggregate(name) else None
-    if owner is not None:
+    if node.agg_within_group and name in HYPOTHETICAL:
+        return _hypothetical(binding, scope, node)
+    if _is_aggregate(name):
         return _aggregate(binding, scope, node, name)
     _refuse_aggregate_forms(node, name)
     row = json_of_row(binding, scope, node, name)
@@ -128,9 +130,13 @@ def _check_forms(node: Node, name: str) -> None:
     for arg in node.args or ():
         if is_a(arg, ast.NamedArgExpr):
             raise not_supported("a named argument", at(arg.location))
-    if any(row.kind is FunctionKind.WINDOW for row in functions(name)):
+    if not node.agg_within_group and _is_window(name):
         message = f"window function {name} requires an OVER clause"
         raise SqlError("42809", message, place)
+
+
+def _is_window(name: str) -> bool:
+    return any(row.kind is FunctionKind.WINDOW for row in functions(name))
 
 
 def _check_schema(binding: Binding, names: Sequence[str], node: Node) -> None:
@@ -273,12 +279,35 @@ def _aggregate(binding: Binding, scope: Scope, node: Node, name: str) -> Expr:
         check_equality(arg.type, position(part))
     _check_distinct_order(args, order, distinct=distinct, node=node)
     aggregate = Aggregate(row, args, distinct, filter_, tuple(order), type_)
+    return _registered(binding, level, aggregate, node, exact=exact)
+
+
+def _registered(
+    binding: Binding, level: Scope, aggregate: Aggregate, node: Node, *, exact: bool = True
+) -> Expr:
+    """The column that the aggregate is."""
     column = level.aggregates.get(aggregate)
     if column is None:
-        column = level.aggregates[aggregate] = binding.new_column(name, type_)
+        name = aggregate.function.name
+        column = level.aggregates[aggregate] = binding.new_column(name, aggregate.type)
         if not exact:
             binding.inexact.add(column.id)
     return binding.reference(column, node.location)
+
+
+def _hypothetical(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """rank() and its kin WITHIN GROUP."""
+    directs, filter_, order = _aggregate_parts(binding, scope, node)
+    level = _level(scope, [*directs, *(key.expr for key in order)], filter_)
+    _check_level(level, node)
+
+    def count(condition: Expr | None, distinct: Expr | None) -> Expr:
+        args = () if distinct is None else (distinct,)
+        row = function_by_id("count(any)" if args else "count()")
+        call = Aggregate(row, args, bool(args), condition, (), INT8)
+        return _registered(binding, level, call, node)
+
+    return hypothetical_set(binding, node, directs, order, filter_, count)
 
 
 def _argument(binding: Binding, scope: Scope, arg: Node, node: Node) -> Expr:

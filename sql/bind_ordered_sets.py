@@ -4,16 +4,13 @@ The rows of the function table have the keys first, then the direct arguments (`
 """
 
 from collections.abc import Sequence
-from typing import Final
 
+from sql.bind_hypothetical import HYPOTHETICAL
 from sql.errors import SqlError, not_supported
 from sql.functions import functions
 from sql.plan import Const, Expr, SortKey
 from sql.syntax import Node, at
 from sql.traverse import column_ids
-
-_HYPOTHETICAL: Final = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
-"""What is a window function, and an aggregate WITHIN GROUP in PostgreSQL only."""
 
 
 def check_within(node: Node, name: str) -> None:
@@ -23,8 +20,13 @@ def check_within(node: Node, name: str) -> None:
     within = any(row.within for row in rows)
     count = len(node.args or ()) + len(sorted_nodes(node))
     takes = any(count == len(row.args) or (row.variadic and count > len(row.args)) for row in rows)
+    if name in HYPOTHETICAL:
+        if count and not node.agg_within_group:
+            message = f"WITHIN GROUP is required for ordered-set aggregate {name}"
+            raise SqlError("42809", message, place)
+        return
     if node.agg_within_group and not within:
-        if not rows or name in _HYPOTHETICAL:
+        if not rows:
             raise not_supported("WITHIN GROUP", place)
         if takes:
             message = f"{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP"
