@@ -34,6 +34,7 @@ _SIMPLE: Final[dict[str, pa.DataType]] = {
     "json": pa.string(),
     "jsonb": pa.string(),
     "jsonpath": pa.string(),
+    "record": pa.string(),
     "bytea": pa.binary(),
     "date": pa.date32(),
     "time": pa.int64(),

@@ -29,6 +29,7 @@ from sql.characters import lower, upper
 from sql.errors import SqlError, not_supported, out_of_range
 from sql.functions import FunctionKind
 from sql.plan import Call, Const
+from sql.records import encoded
 from sql.types import REGISTERED, Value
 
 _TEXTS: Final = frozenset({"text", "varchar", "bpchar", "name"})
@@ -81,8 +82,19 @@ def _maker(row: table.Function) -> Maker | None:
     return numbers.numeric_result(named) if row.result == "numeric" else plain(named)
 
 
-_OWN: Final[dict[str, Maker]] = {**JSON_FUNCTIONS, **CLOCK_FUNCTIONS}
+def _row_value(call: Call) -> Function:
+    types = [arg.type for arg in call.args[:-1]]
+    return lambda *args: encoded(args[:-1], types, str(args[-1]))
+
+
+_OWN: Final[dict[str, Maker]] = {
+    **JSON_FUNCTIONS,
+    **CLOCK_FUNCTIONS,
+    "row(any)": _row_value,
+}
 """Casts and others whose rule is a function each."""
+
+
 _ARRAY_MAPS: Final = frozenset({"anyarray::anyarray", "assign(anyarray)", "narrow(anyarray)"})
 
 

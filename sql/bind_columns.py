@@ -22,7 +22,7 @@ from sql.column_expressions import defined_default
 from sql.domains import with_default
 from sql.errors import SqlError, not_supported
 from sql.syntax import Node, at, strings
-from sql.types import INT2, INT4, INT8, REGISTERED, SqlType
+from sql.types import INT2, INT4, INT8, REGISTERED, SqlType, display
 
 CONSTRAINTS: Final = {
     ConstrType.CONSTR_EXCLUSION: "EXCLUDE",
@@ -90,6 +90,9 @@ def _serial(type_name: Node) -> SqlType | None:
 
 def refuse_type(node: Node, type_: SqlType) -> None:
     """0A000 for a type that no table stores."""
+    if type_.name.removeprefix("_") == "record":
+        message = f'column "{node.colname}" has pseudo-type {display(type_)}'
+        raise SqlError("42P16", message)
     if type_.name in ("void", "jsonpath", *REGISTERED):
         raise not_supported(f"a column of type {type_.name}", at(node.typeName.location))
 

@@ -96,7 +96,7 @@ def _stored_type(name: str, type_: SqlType) -> SqlType:
     A numeric without a modifier keeps the scale that it shows; one that shows no zeros, or has no
     fraction, becomes a column as `numeric` declares it.
     """
-    if type_.name == "void":
+    if type_.name in ("void", "record", "_record"):
         raise SqlError("42P16", f'column "{name}" has pseudo-type {display(type_)}')
     if type_.name != "numeric" or type_.typmod >= 0:
         return type_

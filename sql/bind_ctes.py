@@ -17,11 +17,12 @@ from pglast import ast
 from pglast.enums import JoinType, SetOperation
 
 from sql.binding import Binding
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError, mismatch, not_supported
 from sql.plan import ColumnRef, CteId, CteScan, Plan, Project, With, output_columns
 from sql.renumbering import free_columns, parts_of, renumbered, with_scans
 from sql.syntax import Node, at, is_a, position
 from sql.traverse import is_volatile_plan
+from sql.types import SqlType, display
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,3 +225,15 @@ _SETS: Final = {
     SetOperation.SETOP_INTERSECT: ("intersect", ""),
     SetOperation.SETOP_EXCEPT: ("except", "except"),
 }
+
+
+def check_overall(name: str, index: int, base: SqlType, overall: SqlType, node: Node) -> None:
+    """42804 if the whole recursion has another type than its base."""
+    if (base.name, base.typmod) == (overall.name, overall.typmod):
+        return
+    message = (
+        f'recursive query "{name}" column {index + 1} has type {display(base)} in non-recursive '
+        f"term but type {display(overall)} overall"
+    )
+    hint = "Cast the output of the non-recursive term to the correct type."
+    raise mismatch(message, position(node), hint=hint)

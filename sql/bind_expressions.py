@@ -19,6 +19,7 @@ from sql.bind_calls import cannot_cast
 from sql.bind_functions import function_call
 from sql.bind_grouping_sets import grouping_call
 from sql.bind_operators import case_condition, joined, operator_expression
+from sql.bind_search_cycle import row_value
 from sql.bind_subqueries import negated_subquery, subquery
 from sql.bind_types import declared
 from sql.binding import Binding
@@ -307,6 +308,8 @@ def _tested(binding: Binding, scope: Scope, node: Node, test: Test) -> Expr:
     elif arg.type.name == "unknown":
         # PostgreSQL leaves such a parameter undetermined, which is 42P18 in the end.
         arg = binding.parameter(getattr(arg, "index", 0), location(node) or 0)
+    elif arg.type.name == "record":
+        raise not_supported("IS NULL of a row that is computed", position(node))
     return IsTest(test, arg, BOOL)
 
 
@@ -355,10 +358,6 @@ def _merge_action(_binding: Binding, scope: Scope, node: Node) -> Expr:
     raise SqlError("42601", message, at(node.location))
 
 
-def _row(_binding: Binding, _scope: Scope, node: Node) -> Expr:
-    raise not_supported("a row value here", position(node))
-
-
 def _without_sets(binder: Binder, what: str) -> Binder:
     """The binder, for an expression that must not have set-returning functions in it."""
 
@@ -392,6 +391,6 @@ _BINDERS: Final[dict[type, Binder]] = {
     ast.SQLValueFunction: _value_function,
     ast.CollateClause: _collate,
     ast.SetToDefault: _default,
-    ast.RowExpr: _row,
+    ast.RowExpr: row_value,
     ast.MergeSupportFunc: _merge_action,
 }

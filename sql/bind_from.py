@@ -267,14 +267,17 @@ def _cte(
             what = "reading a WITH query with a volatile function twice in a statement that writes"
             raise not_supported(what, at(node.location))
     wrapped: Plan = Project(cte.plan, made, tuple([_ref(column) for column in columns]))
+    more = tuple([binding.new_column(column.name, column.type) for column in cte.unexpanded])
     if cte.shared is not None:
-        wrapped = CteScan(cte.shared, node.relname, made)
-    scope.ids.update([column.id for column in made])
+        wrapped = CteScan(cte.shared, node.relname, (*made, *more))
+    scope.ids.update([column.id for column in (*made, *more)])
     name = node.relname if node.alias is None else node.alias.aliasname
     named = [(column.name, _ref(column)) for column in made]
     if node.alias is not None:
         named = _renamed(named, node.alias, name)
-    return wrapped, [Item(name, named)]
+    # The last of them is nobody's to name.
+    hidden = [(column.name, _ref(column)) for column in more[:-1]]
+    return wrapped, [Item(name, named, unexpanded=hidden)]
 
 
 def _sample(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]:

@@ -15,13 +15,14 @@ from pglast import ast
 from pglast.enums import SetOperation
 
 from sql import numeric
-from sql.bind_ctes import Shared, entries, with_shared
+from sql.bind_ctes import Shared, check_overall, entries, with_shared
 from sql.bind_expressions import condition
 from sql.bind_from import from_clause
 from sql.bind_grouping import Grouping, key_columns
 from sql.bind_grouping_sets import GroupClause, group_clause
 from sql.bind_limits import distinct_on, limit_parts, limited
 from sql.bind_locking import check_locking, lock
+from sql.bind_search_cycle import check_not_recursive, search_cycle, with_clauses
 from sql.bind_sets import with_sets
 from sql.bind_targets import (
     Target,
@@ -41,7 +42,7 @@ from sql.coerce import (
     to_common_type,
 )
 from sql.comparability import check_equality, check_ordering
-from sql.errors import SqlError, mismatch, not_supported
+from sql.errors import SqlError, not_supported
 from sql.plan import (
     ColumnRef,
     CteId,
@@ -65,7 +66,7 @@ from sql.select_result import SelectResult
 from sql.sort_keys import sort_direction
 from sql.syntax import Node, at, is_a, position, strings
 from sql.traverse import rewritten_set, rewritten_window
-from sql.types import NUMERIC, SqlType, display, plain_type
+from sql.types import NUMERIC, SqlType, plain_type
 
 __all__ = ["SelectResult", "bind_query", "bind_with"]
 
@@ -114,8 +115,8 @@ def bind_with(
     share = share and all(is_a(cte.ctequery, ast.SelectStmt) for cte in node.ctes)
     for entry in entries(node):
         cte = entry.node
-        if cte.search_clause is not None or cte.cycle_clause is not None:
-            raise not_supported("SEARCH or CYCLE", at(cte.location))
+        if not entry.recursive:
+            check_not_recursive(cte)
         if entry.recursive:
             result = _recursive(binding, Scope(scope.parent, ctes=dict(scope.ctes)), cte)
         elif not is_a(cte.ctequery, ast.SelectStmt):
@@ -147,6 +148,7 @@ def _rename(result: SelectResult, cte: Node) -> None:
 def _recursive(binding: Binding, scope: Scope, cte: Node) -> SelectResult:
     """`base UNION [ALL] step`: the step sees the rows of the last round by the query's name."""
     node, name = cte.ctequery, cte.ctename
+    added = search_cycle(binding, scope, cte)
     outer: Sequence[Shared] = ()
     if node.withClause is not None:
         outer = bind_with(binding, scope, node.withClause, share=True)
@@ -159,6 +161,8 @@ def _recursive(binding: Binding, scope: Scope, cte: Node) -> SelectResult:
     columns = [binding.new_column(c.name, t) for c, t in zip(base.columns, types, strict=True)]
     last = SelectResult(base.plan, tuple(columns), base.nodes, shared=CteId(binding.new_id()))
     _rename(last, cte)
+    if added is not None:
+        last.unexpanded = tuple(added.columns)
     assert last.shared is not None, "it was given just now"
     binding.work_tables.add(last.shared)
     step = _side(binding, Scope(scope.parent, ctes={**scope.ctes, name: last}), node.rarg)
@@ -168,21 +172,14 @@ def _recursive(binding: Binding, scope: Scope, cte: Node) -> SelectResult:
         raise SqlError("42601", message, position(step.nodes[0]) if step.nodes else None)
     for index, column in enumerate(base.columns):
         overall = _common(binding, base, step, index, "UNION")
-        _check_overall(name, index, column.type, overall, base.nodes[index])
+        check_overall(name, index, column.type, overall, base.nodes[index])
     plans = [_as_types(binding, side, types, "UNION") for side in (base, step)]
     plan = Recursive(last.shared, name, plans[0], plans[1], bool(node.all), last.columns)
-    return SelectResult(with_shared(binding, plan, outer), last.columns, base.nodes)
-
-
-def _check_overall(name: str, index: int, base: SqlType, overall: SqlType, node: Node) -> None:
-    if (base.name, base.typmod) == (overall.name, overall.typmod):
-        return
-    message = (
-        f'recursive query "{name}" column {index + 1} has type {display(base)} in non-recursive '
-        f"term but type {display(overall)} overall"
-    )
-    hint = "Cast the output of the non-recursive term to the correct type."
-    raise mismatch(message, position(node), hint=hint)
+    columns, nodes = last.columns, base.nodes
+    if added is not None:
+        plan = with_clauses(binding, added, plan)
+        columns, nodes = (*columns, *added.shown), [*nodes, *[cte] * len(added.shown)]
+    return SelectResult(with_shared(binding, plan, outer), columns, nodes)
 
 
 def _part(binding: Binding, scope: Scope, cte: Node, clause: Node) -> SelectResult:

@@ -212,6 +212,9 @@ def _rows(
         else:
             calls.append(_bound(binding, scope, node))
             names.append("value" if node.funcname[-1].sval in _VALUES else name)
+    if any(call.type.name == "record" for call in calls):
+        message = 'a column definition list is required for functions returning "record"'
+        raise SqlError("42601", message, position(nodes[0]))
     columns = [binding.new_column(name, call.type) for name, call in zip(names, calls, strict=True)]
     number = binding.new_column("ordinality", INT8) if ordinality else None
     scan = SetScan(tuple(calls), tuple(columns), number)

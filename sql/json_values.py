@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import TypeGuard
 
+from sql.errors import not_supported
 from sql.json_text import Tree, canonical, quoted, tree, unquoted
 from sql.text_output import format_text
 from sql.types import SqlType, Value
@@ -42,6 +43,8 @@ def json_text(value: Value, type_: SqlType, timezone: str) -> str:
         assert isinstance(value, tuple), "an array"
         return f"[{','.join(json_text(item, element, timezone) for item in value)}]"
     match type_.name:
+        case "record":
+            raise not_supported("a row value as JSON")
         case "bool":
             return "true" if value else "false"
         case "json" | "jsonb":
@@ -78,6 +81,8 @@ def json_tree(value: Value, type_: SqlType, timezone: str) -> Tree:
     match value:
         case bool():
             return value
+        case str() if type_.name == "record":
+            raise not_supported("a row value as JSON")
         case str() if type_.name in ("json", "jsonb"):
             return tree(value)
         case int() if type_.name in ("int2", "int4", "int8"):

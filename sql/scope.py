@@ -41,6 +41,8 @@ class Item:
     """Whether a LATERAL reference to it is legal; not from the right side of RIGHT and FULL
     joins.
     """
+    unexpanded: Sequence[tuple[str, Expr]] = ()
+    """Columns that a name finds, and a star does not show."""
     whole: Expr | None = None
     """What the name itself means as a value."""
     is_target: bool = False
@@ -148,7 +150,7 @@ def find_column(binding: Binding, scope: Scope, name: str, place: int) -> Expr |
 def in_item(item: Item, name: str, place: int) -> Expr | None:
     """The item's column of that name; 42702 if it has two."""
     found: Expr | None = None
-    for column, expr in item.columns:
+    for column, expr in (*item.columns, *item.unexpanded):
         if column == name:
             if found is not None:
                 raise SqlError("42702", f'column reference "{name}" is ambiguous', place + 1)

@@ -35,6 +35,9 @@ class SelectResult:
     shared: CteId | None = None
     """The rows that a use of this WITH query scans; None: a use is its plan."""
 
+    unexpanded: tuple[PlanColumn, ...] = ()
+    """Further columns of what is scanned, which a star does not show."""
+
     volatile_uses: int = 0
     """How often it was read, if it is volatile and not shared."""
 

@@ -415,6 +415,10 @@ def field_overflow(precision: int, scale: int) -> SqlError:
     )
 
 
+def _no_record(_text: str) -> Value:
+    raise SqlError("0A000", "input of anonymous composite types is not implemented")
+
+
 _PARSERS: Final[Mapping[str, Callable[[str], Value]]] = {
     "bool": _parse_bool,
     "int2": partial(_parse_integer, bits=16, type_name="smallint"),
@@ -434,6 +438,7 @@ _PARSERS: Final[Mapping[str, Callable[[str], Value]]] = {
     "json": _parse_json,
     "jsonb": _parse_jsonb,
     "jsonpath": lambda text: text_of(parse_path(text)),
+    "record": _no_record,
     "date": parse_date,
     "time": parse_time,
     "timestamp": parse_timestamp,

@@ -21,6 +21,8 @@ from sql.errors import SqlError
 from sql.timezones import find_zone, offset_at_utc
 from sql.types import REGISTERED, VECTORS, Interval, SqlType, Value
 
+RECORD_LENGTH: Final = 8
+"""The digits at the end of a row's text (`sql/records.py`)."""
 _FLOAT8_DIGITS_MAX: Final = 15
 _FLOAT4_DIGITS_MAX: Final = 6
 _FLOAT4_INFINITY_BITS: Final = 0x7F800000
@@ -51,6 +53,13 @@ def format_text(value: Value, type_: SqlType, *, timezone: str = "UTC") -> str:
 
 def _format_bool(value: Value) -> str:
     return "t" if value else "f"
+
+
+def format_record(value: Value) -> str:
+    """A row as PostgreSQL shows it: a part of what it is here."""
+    assert isinstance(value, str), "a record is a text"
+    length = int(value[-RECORD_LENGTH:])
+    return value[-RECORD_LENGTH - length : -RECORD_LENGTH]
 
 
 def _format_bytea(value: Value) -> str:
@@ -265,6 +274,7 @@ _FORMATTERS: Final[Mapping[str, Callable[[Value], str]]] = {
     "json": str,
     "jsonb": str,
     "jsonpath": str,
+    "record": format_record,
     "void": lambda _: "",
     **dict.fromkeys(REGISTERED, str),
     "bytea": _format_bytea,

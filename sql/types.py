@@ -13,6 +13,7 @@
     enums                 str, the label (sql/enum_types.py)     string
     jsonb                 str, canonical (sql/json_text.py)      string
     jsonpath              str, canonical (sql/json_path.py)      string
+    record                str (sql/records.py)                   string
     date                  int, days since 1970-01-01             date32
     time                  int, microseconds since midnight       int64
     timestamp             int, microseconds since 1970-01-01     timestamp[us]
@@ -109,7 +110,7 @@ OIDS: Final[dict[str, int]] = {
     "bool": 16, "bytea": 17, "name": 19, "int8": 20, "int2": 21, "int4": 23, "text": 25, "oid": 26,
     "float4": 700, "float8": 701, "unknown": 705, "bpchar": 1042, "varchar": 1043, "date": 1082,
     "timestamp": 1114, "timestamptz": 1184, "interval": 1186, "numeric": 1700, "uuid": 2950,
-    "void": 2278,
+    "void": 2278, "record": 2249, "_record": 2287,
     "regproc": 24, "regclass": 2205, "regtype": 2206, "regnamespace": 4089, "regrole": 4096,
     "_bool": 1000, "_bytea": 1001, "_name": 1003, "_int8": 1016, "_int2": 1005, "_int4": 1007,
     "_text": 1009, "_oid": 1028, "_float4": 1021, "_float8": 1022, "_bpchar": 1014,
@@ -135,7 +136,7 @@ CATEGORIES: Final[dict[str, str]] = {
     "bool": "B", "bytea": "U", "name": "S", "int8": "N", "int2": "N", "int4": "N", "text": "S",
     "oid": "N", "float4": "N", "float8": "N", "unknown": "X", "bpchar": "S", "varchar": "S",
     "date": "D", "timestamp": "D", "timestamptz": "D", "interval": "T", "numeric": "N", "uuid": "U",
-    "void": "P", "json": "U", "jsonb": "U", "jsonpath": "U", "time": "D",
+    "void": "P", "record": "P", "json": "U", "jsonb": "U", "jsonpath": "U", "time": "D",
 } | {name: "A" for name in OIDS if name.startswith("_")}  # fmt: skip
 _ENUM_SIZE: Final = 4
 

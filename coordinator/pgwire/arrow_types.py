@@ -27,7 +27,7 @@ _TYPES: Final[dict[str, pa.DataType]] = {
     "oid": pa.int64(), "float4": pa.float32(), "float8": pa.float64(), "text": pa.string(),
     "varchar": pa.string(), "bpchar": pa.string(), "name": pa.string(), "unknown": pa.string(),
     "uuid": pa.string(), "json": pa.string(), "jsonb": pa.string(), "jsonpath": pa.string(),
-    "void": pa.string(), "bytea": pa.binary(), "date": pa.date32(),
+    "record": pa.string(), "void": pa.string(), "bytea": pa.binary(), "date": pa.date32(),
     "time": pa.int64(), "timestamp": pa.timestamp("us"), "timestamptz": pa.timestamp("us",
     tz="UTC"),
     "interval": pa.struct(

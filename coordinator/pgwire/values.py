@@ -286,6 +286,10 @@ def _encode_interval(value: Value) -> bytes:
     return _INTERVAL.pack(value.micros, value.days, value.months)
 
 
+def _no_record(_value: Value) -> bytes:
+    raise not_supported("binary output of a row value")
+
+
 _BINARY_ENCODERS: Final[Mapping[str, Callable[[Value], bytes]]] = {
     "bool": _packing("!?"),
     "int2": _packing("!h"),
@@ -304,5 +308,6 @@ _BINARY_ENCODERS: Final[Mapping[str, Callable[[Value], bytes]]] = {
     "timestamp": _encode_timestamp,
     "timestamptz": _encode_timestamp,
     "interval": _encode_interval,
+    "record": _no_record,
     "void": lambda _: b"",
 }

@@ -22,7 +22,7 @@ _NATIVE: Final = frozenset(
     {
         "bool", "int2", "int4", "int8", "oid", "float4", "float8", "numeric", "text", "varchar",
         "bpchar", "name", "uuid", "bytea", "date", "time", "timestamp", "timestamptz", "unknown",
-        "void",
+        "void", "record",
     }
 )  # fmt: skip
 """Types that DuckDB compares as PostgreSQL does."""

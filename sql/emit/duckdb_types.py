@@ -28,7 +28,7 @@ _NAMES: Final[dict[str, str]] = {
     **dict.fromkeys(REGISTERED, "bigint"),
     "float4": "float", "float8": "double", "text": "varchar", "varchar": "varchar",
     "bpchar": "varchar", "name": "varchar", "unknown": "varchar", "uuid": "varchar",
-    "json": "varchar", "jsonb": "varchar", "jsonpath": "varchar",
+    "json": "varchar", "jsonb": "varchar", "jsonpath": "varchar", "record": "varchar",
     "bytea": "blob", "date": "date", "time": "bigint", "timestamp": "timestamp",
     "timestamptz": "timestamptz",
     "interval": "struct(months integer, days integer, micros bigint)", "void": "varchar",

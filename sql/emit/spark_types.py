@@ -26,7 +26,8 @@ _NAMES: Final[dict[str, str]] = {
     **dict.fromkeys(REGISTERED, "bigint"),
     "float4": "float", "float8": "double", "text": "string", "varchar": "string",
     "bpchar": "string", "name": "string", "unknown": "string", "uuid": "string",
-    "json": "string", "jsonb": "string", "jsonpath": "string", "bytea": "binary",
+    "json": "string", "jsonb": "string", "jsonpath": "string",
+    "record": "string", "bytea": "binary",
     "date": "date", "time": "bigint", "timestamp": "timestamp_ntz",
     "timestamptz": "timestamp_ltz", "void": "string",
     # Spark has two interval types that do not mix; ours has three fields.
