@@ -20,8 +20,10 @@ from compute.reference_json_making import (
     jsonb_object_agg,
 )
 from compute.reference_ordering import ordering_key
+from compute.reference_sql_json import check_unique
 from compute.reference_statistics import STATISTICS
 from sql.errors import SqlError
+from sql.json_values import key_text
 from sql.plan import Aggregate
 from sql.types import SqlType, Value
 
@@ -109,18 +111,39 @@ def _string_agg(_source: SqlType, target: SqlType) -> Folder:
     return run
 
 
-def _json_agg(fold: Callable[..., str]) -> Callable[[Aggregate], Folder]:
+def _json_agg(fold: Callable[..., str], *, strict: bool = False) -> Callable[[Aggregate], Folder]:
+    """`strict`: NULLs are left out."""
+
     def make(call: Aggregate) -> Folder:
         type_ = call.args[0].type
-        return lambda rows: fold([row[0] for row in rows], type_, rows[0][-1])
+
+        def run(rows: Rows) -> Value:
+            kept = [row[0] for row in rows if not (strict and row[0] is None)]
+            return fold(kept, type_, rows[0][-1])
+
+        return run
 
     return make
 
 
-def _json_object_agg(fold: Callable[..., str]) -> Callable[[Aggregate], Folder]:
+def _json_object_agg(
+    fold: Callable[..., str], *, strict: bool = False, unique: bool = False
+) -> Callable[[Aggregate], Folder]:
+    """`strict`: values that are NULL are left out; `unique`: 22030 for a key that comes twice."""
+
     def make(call: Aggregate) -> Folder:
         types = (call.args[0].type, call.args[1].type)
-        return lambda rows: fold([(row[0], row[1]) for row in rows], types, rows[0][-1])
+
+        def run(rows: Rows) -> Value:
+            kept = [(row[0], row[1]) for row in rows if not (strict and row[1] is None)]
+            if unique:
+                keys = [
+                    key_text(key, types[0], str(rows[0][-1])) for key, _ in kept if key is not None
+                ]
+                check_unique(keys, binary=call.type.name == "jsonb")
+            return fold(kept, types, rows[0][-1])
+
+        return run
 
     return make
 
@@ -135,6 +158,15 @@ _JSON: Final[dict[str, Callable[[Aggregate], Folder]]] = {
     "jsonb_agg": _json_agg(jsonb_agg),
     "json_object_agg": _json_object_agg(json_object_agg),
     "jsonb_object_agg": _json_object_agg(jsonb_object_agg),
+    "json_agg_strict": _json_agg(json_agg, strict=True),
+    "jsonb_agg_strict": _json_agg(jsonb_agg, strict=True),
+    **{
+        f"{base}_object_agg{'_unique' if unique else ''}{'_strict' if strict else ''}": (
+            _json_object_agg(fold, strict=strict, unique=unique)
+        )
+        for base, fold in (("json", json_object_agg), ("jsonb", jsonb_object_agg))
+        for unique, strict in ((False, True), (True, False), (True, True))
+    },
 }
 
 

@@ -23,6 +23,7 @@ from compute.reference_clocks import CLOCK_FUNCTIONS
 from compute.reference_families import family_function
 from compute.reference_json import JSON_FUNCTIONS
 from compute.reference_numbers import Function, Maker
+from compute.reference_sql_json import SQL_JSON
 from sql import functions as table
 from sql.arrays import converted_element, element_type
 from sql.characters import lower, upper
@@ -90,6 +91,7 @@ def _row_value(call: Call) -> Function:
 _OWN: Final[dict[str, Maker]] = {
     **JSON_FUNCTIONS,
     **CLOCK_FUNCTIONS,
+    **SQL_JSON,
     "row(any)": _row_value,
 }
 """Casts and others whose rule is a function each."""

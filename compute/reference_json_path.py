@@ -414,6 +414,11 @@ def _items(text: str, path: str, variables: str, silent: bool) -> Iterator[Tree]
             raise failure.error from None
 
 
+def found_items(text: str, path: str, variables: str) -> Iterator[Tree]:
+    """The items of a path, whose errors are raised."""
+    return _items(text, path, variables, False)
+
+
 def path_exists(text: str, path: str, variables: str = "{}", silent: bool = False) -> Value:
     """jsonb_path_exists: NULL for an error that is swallowed."""
     parsed = parse_path(path)
@@ -424,12 +429,12 @@ def path_exists(text: str, path: str, variables: str = "{}", silent: bool = Fals
             return bool(list(items))
         return next(items, items) is not items
     except SqlError as error:
-        if silent and error.sqlstate in _SWALLOWED and isinstance(known, Mapping):
+        if silent and error.sqlstate in SWALLOWED and isinstance(known, Mapping):
             return None
         raise
 
 
-_SWALLOWED: Final = frozenset(
+SWALLOWED: Final = frozenset(
     {"2203A", "2203B", "2203C", "22012", "22033", "22036", "22038", "22039"}
 )
 

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 from pglast import ast
 from pglast.enums import BoolExprType, BoolTestType, MinMaxOp, NullTestType, SQLValueFunctionOp
 
+from sql import bind_sql_json as sql_json
 from sql.bind_arrays import array_constructor, cast_constructor, subscripted
 from sql.bind_calls import cannot_cast
 from sql.bind_functions import function_call
@@ -393,4 +394,14 @@ _BINDERS: Final[dict[type, Binder]] = {
     ast.SetToDefault: _default,
     ast.RowExpr: row_value,
     ast.MergeSupportFunc: _merge_action,
+    ast.JsonObjectConstructor: sql_json.json_object,
+    ast.JsonArrayConstructor: sql_json.json_array,
+    ast.JsonArrayQueryConstructor: sql_json.json_array_of_query,
+    ast.JsonParseExpr: sql_json.json_parsed,
+    ast.JsonScalarExpr: sql_json.json_scalar,
+    ast.JsonSerializeExpr: sql_json.json_serialized,
+    ast.JsonArrayAgg: sql_json.json_array_aggregate,
+    ast.JsonObjectAgg: sql_json.json_object_aggregate,
+    ast.JsonIsPredicate: sql_json.is_json,
+    ast.JsonFuncExpr: sql_json.json_function,
 }

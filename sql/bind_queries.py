@@ -175,11 +175,11 @@ def _recursive(binding: Binding, scope: Scope, cte: Node) -> SelectResult:
         check_overall(name, index, column.type, overall, base.nodes[index])
     plans = [_as_types(binding, side, types, "UNION") for side in (base, step)]
     plan = Recursive(last.shared, name, plans[0], plans[1], bool(node.all), last.columns)
-    columns, nodes = last.columns, base.nodes
+    shown, nodes = last.columns, base.nodes
     if added is not None:
         plan = with_clauses(binding, added, plan)
-        columns, nodes = (*columns, *added.shown), [*nodes, *[cte] * len(added.shown)]
-    return SelectResult(with_shared(binding, plan, outer), columns, nodes)
+        shown, nodes = (*shown, *added.shown), [*nodes, *[cte] * len(added.shown)]
+    return SelectResult(with_shared(binding, plan, outer), shown, nodes)
 
 
 def _part(binding: Binding, scope: Scope, cte: Node, clause: Node) -> SelectResult:

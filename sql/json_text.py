@@ -41,6 +41,18 @@ def parse_json(text: str) -> str:
     return text
 
 
+def has_unique_keys(text: str) -> bool:
+    """Whether no object of a valid json has a key twice."""
+    repeated = False
+
+    def pairs(found: list[tuple[str, object]]) -> None:
+        nonlocal repeated
+        repeated = repeated or len({key for key, _ in found}) < len(found)
+
+    json.loads(text, object_pairs_hook=pairs, parse_float=str, parse_int=str)
+    return not repeated
+
+
 def parse_jsonb(text: str) -> str:
     """A jsonb value: the canonical text (S1)."""
     found = _decoded(text)

@@ -131,6 +131,18 @@ def column_name(node: Node) -> str:
     return _figure(node)[0] or "?column?"
 
 
+_JSON_NAMES: Final[dict[type, str]] = {
+    ast.JsonObjectConstructor: "json_object",
+    ast.JsonArrayConstructor: "json_array",
+    ast.JsonArrayQueryConstructor: "json_array",
+    ast.JsonObjectAgg: "json_objectagg",
+    ast.JsonArrayAgg: "json_arrayagg",
+    ast.JsonParseExpr: "json",
+    ast.JsonScalarExpr: "json_scalar",
+    ast.JsonSerializeExpr: "json_serialize",
+}
+
+
 def _figure(node: Node) -> tuple[str | None, int]:
     """A name, and how good it is: 2 certain, 1 a fallback, 0 none."""
     part: Node = node
@@ -165,6 +177,10 @@ def _figure(node: Node) -> tuple[str | None, int]:
             return "grouping", 2
         case ast.MergeSupportFunc():
             return "merge_action", 2
+        case ast.JsonFuncExpr():
+            return part.op.name.removesuffix("_OP").lower(), 2
+        case _ if type(node) in _JSON_NAMES:
+            return _JSON_NAMES[type(node)], 2
         case _:
             return None, 0
 

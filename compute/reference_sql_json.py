@@ -1,0 +1,224 @@
+"""SQL/JSON in Python: constructors, IS JSON, JSON_EXISTS, JSON_VALUE, JSON_QUERY (jsonfuncs.c).
+
+INVARIANTS
+  Q1  ON ERROR answers for errors of the data: of the path, of its result's form, of conversion.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Final
+
+from compute.reference_json_path import SWALLOWED, found_items
+from compute.reference_numbers import Function, Maker
+from sql.errors import SqlError
+from sql.json_text import Tree, canonical, has_unique_keys, number_text, parse_json, quoted, tree
+from sql.json_values import is_list, json_text, json_tree, key_text
+from sql.plan import Call
+from sql.text_input import apply_typmod, parse_text
+from sql.types import SqlType, Value
+
+_OF_DATA: Final = SWALLOWED | {"22034", "2203F", "22P02", "22003", "22001", "22007", "22008"}
+
+
+# --- constructors ------------------------------------------------------------------------------
+
+
+def _object(*, binary: bool) -> Maker:
+    def make(call: Call) -> Function:
+        types = [arg.type for arg in call.args[2:-1]]
+
+        def run(absent: bool, unique: bool, *rest: Value) -> str:
+            zone, parts = str(rest[-1]), rest[:-1]
+            pairs = list(zip(parts[::2], parts[1::2], types[::2], types[1::2], strict=True))
+            keys = [_key(key, type_, zone) for key, _, type_, _ in pairs]
+            check_unique(keys if unique else (), binary=binary)
+            kept = [
+                (key, value, type_)
+                for key, (_, value, _, type_) in zip(keys, pairs, strict=True)
+                if not (absent and value is None)
+            ]
+            if binary:
+                return canonical({key: json_tree(value, t, zone) for key, value, t in kept})
+            shown = [f"{quoted(key)} : {json_text(value, t, zone)}" for key, value, t in kept]
+            return f"{{{', '.join(shown)}}}"
+
+        return run
+
+    return make
+
+
+def _array(*, binary: bool) -> Maker:
+    def make(call: Call) -> Function:
+        types = [arg.type for arg in call.args[1:-1]]
+
+        def run(absent: bool, *rest: Value) -> str:
+            zone = str(rest[-1])
+            kept = [
+                (value, type_)
+                for value, type_ in zip(rest[:-1], types, strict=True)
+                if not (absent and value is None)
+            ]
+            if binary:
+                return canonical([json_tree(value, type_, zone) for value, type_ in kept])
+            return f"[{', '.join(json_text(value, type_, zone) for value, type_ in kept)}]"
+
+        return run
+
+    return make
+
+
+def _key(key: Value, type_: SqlType, zone: str) -> str:
+    if key is None:
+        raise SqlError("22004", "null value not allowed for object key")
+    if type_.element is not None or type_.name in ("json", "jsonb"):
+        raise SqlError("22023", "key value must be scalar, not array, composite, or json")
+    return key_text(key, type_, zone)
+
+
+def check_unique(keys: Sequence[str], *, binary: bool) -> None:
+    """22030 for a key that comes twice."""
+    seen: set[str] = set()
+    for key in keys:
+        if key in seen:
+            named = "" if binary else f": {quoted(key)}"
+            raise SqlError("22030", f"duplicate JSON object key value{named}")
+        seen.add(key)
+
+
+def _unique(text: str) -> str:
+    if not has_unique_keys(parse_json(text)):
+        raise SqlError("22030", "duplicate JSON object key value")
+    return text
+
+
+def is_json(text: str, kind: str, unique: bool) -> bool:
+    """Whether a text is JSON of that kind."""
+    try:
+        parse_json(text)
+    except SqlError as error:
+        if error.sqlstate != "22P02":
+            raise
+        return False
+    first = text.lstrip(" \t\n\r")[:1]
+    fits = {"any": True, "object": first == "{", "array": first == "["}
+    if not fits.get(kind, first not in ("{", "[")):
+        return False
+    return not unique or has_unique_keys(text)
+
+
+# --- functions over a path ---------------------------------------------------------------------
+
+
+def _exists(text: str, path: str, variables: str, on_error: str) -> Value:
+    try:
+        return any(True for _ in found_items(text, path, variables))
+    except SqlError as error:
+        if on_error == "error" or error.sqlstate not in SWALLOWED:
+            raise
+        return {"true": True, "false": False}.get(on_error)
+
+
+_Reading = Callable[[Sequence[Tree], str], Value]
+
+
+def _answering(read: _Reading) -> Callable[..., Value]:
+    """A value of the items, with what ON EMPTY and ON ERROR say."""
+
+    def run(
+        given: tuple[Value, ...],
+        on_empty: str,
+        if_empty: Value,
+        on_error: str,
+        if_error: Value,
+        zone: str,
+    ) -> Value:
+        if None in given:
+            return None
+        try:
+            items = list(found_items(*map(str, given)))
+            if items:
+                return read(items, zone)
+        except SqlError as error:
+            if on_error == "error" or error.sqlstate not in _OF_DATA:
+                raise
+            return if_error
+        if on_empty == "error":
+            raise SqlError("22035", "no SQL/JSON item found for specified path")
+        return if_empty
+
+    return run
+
+
+def _value(call: Call) -> Function:
+    type_ = call.type
+
+    def read(items: Sequence[Tree], zone: str) -> Value:
+        message = "JSON path expression in JSON_VALUE must return single scalar item"
+        if len(items) > 1:
+            raise SqlError("22034", message)
+        (item,) = items
+        if isinstance(item, Mapping) or is_list(item):
+            raise SqlError("2203F", message)
+        return None if item is None else _converted(item, type_, zone)
+
+    answer = _answering(read)
+    return lambda text, path, variables, *rest: answer((text, path, variables), *rest)
+
+
+def _converted(item: Tree, type_: SqlType, zone: str) -> Value:
+    if type_.name in ("json", "jsonb"):
+        return canonical(item)
+    match item:
+        case bool():
+            text = "t" if item else "f"
+        case Decimal():
+            text = number_text(item)
+        case _:
+            text = str(item)
+    return apply_typmod(parse_text(type_.name, text, timezone=zone), type_, explicit=False)
+
+
+def _query(call: Call) -> Function:
+    type_ = call.type
+
+    def reading(wrapper: str, omits: bool) -> _Reading:
+        def read(items: Sequence[Tree], _zone: str) -> Value:
+            if wrapper == "always" or (wrapper == "several" and len(items) > 1):
+                return canonical(list(items))
+            if len(items) > 1:
+                message = (
+                    "JSON path expression in JSON_QUERY must return single item when no wrapper"
+                    " is requested"
+                )
+                raise SqlError("22034", message)
+            (item,) = items
+            if not omits or not isinstance(item, str):
+                return canonical(item)
+            return item if type_.name == "text" else canonical(tree(parse_json(item)))
+
+        return read
+
+    def run(
+        text: Value, path: Value, variables: Value, wrapper: str, omits: bool, *rest: Value
+    ) -> Value:
+        answer = _answering(reading(wrapper, omits))
+        return answer((text, path, variables), *rest, "UTC")
+
+    return run
+
+
+def _plain(function: Function) -> Maker:
+    return lambda _call: function
+
+
+SQL_JSON: Final[dict[str, Maker]] = {
+    "sql_json_object(bool,bool,any)": _object(binary=False),
+    "sql_jsonb_object(bool,bool,any)": _object(binary=True),
+    "sql_json_array(bool,any)": _array(binary=False),
+    "sql_jsonb_array(bool,any)": _array(binary=True),
+    "json_unique(text)": _plain(_unique),
+    "is_json(text,text,bool)": _plain(is_json),
+    "sql_json_exists(jsonb,jsonpath,jsonb,text)": _plain(_exists),
+    "sql_json_value(jsonb,jsonpath,jsonb,text,any,text,any)": _value,
+    "sql_json_query(jsonb,jsonpath,jsonb,text,bool,text,any,text,any)": _query,
+}

@@ -1,0 +1,393 @@
+"""SQL/JSON: constructors, IS JSON, JSON_EXISTS, JSON_VALUE and JSON_QUERY (parse_expr.c).
+
+    JSON_OBJECT(k: v ..)       ─▶ sql_json_object(absent, unique, k, v ..)
+    JSON_VALUE(j, path ..)     ─▶ sql_json_value(j, path, variables, on empty, value, on error ..)
+
+INVARIANTS
+  Q1  a default is computed before the path is followed, so it is made of constants.
+  Q2  a value is converted as text is that comes in; under other styles than the default that is
+      refused.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from pglast import ast
+from pglast.enums import (
+    JsonBehaviorType,
+    JsonExprOp,
+    JsonFormatType,
+    JsonQuotes,
+    JsonValueType,
+    JsonWrapper,
+    SetOperation,
+    SubLinkType,
+)
+
+from sql.bind_types import type_named
+from sql.binding import Binding
+from sql.coerce import ASSIGNMENT, EXPLICIT, coerce, implicit, zone_arguments
+from sql.errors import SqlError, mismatch, not_supported
+from sql.functions import function_by_id
+from sql.plan import Call, Const, Expr
+from sql.scope import Scope
+from sql.styles import PLAIN
+from sql.syntax import Node, at, position
+from sql.traverse import column_ids
+from sql.types import (
+    BOOL,
+    JSON,
+    JSONB,
+    REGISTERED,
+    TEXT,
+    SqlType,
+    display,
+)
+
+_EXPR_SUBLINK: Final = SubLinkType.EXPR_SUBLINK
+_JSONPATH: Final = SqlType("jsonpath")
+_TEXTS: Final = frozenset({"text", "varchar", "bpchar", "name", "unknown"})
+_JSONS: Final = frozenset({"json", "jsonb"})
+
+
+# --- constructors ------------------------------------------------------------------------------
+
+
+def json_object(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """`JSON_OBJECT(key: value ..)`."""
+    parts: list[Expr] = []
+    values: list[Expr] = []
+    for pair in node.exprs or ():
+        values.append(_value(binding, scope, pair.value))
+        parts += [_plain(binding, scope, pair.key), values[-1]]
+    flags = [Const(bool(node.absent_on_null), BOOL), Const(bool(node.unique), BOOL)]
+    return _constructed(binding, scope, node, "object", flags, parts, values)
+
+
+def json_array(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """`JSON_ARRAY(value ..)`."""
+    values = [_value(binding, scope, part) for part in node.exprs or ()]
+    flags = [Const(bool(node.absent_on_null), BOOL)]
+    return _constructed(binding, scope, node, "array", flags, values, values)
+
+
+def _constructed(
+    binding: Binding,
+    _scope: Scope,
+    node: Node,
+    what: str,
+    flags: Sequence[Expr],
+    parts: Sequence[Expr],
+    values: Sequence[Expr],
+) -> Expr:
+    target = _target(binding, node.output, values)
+    made = JSONB if target.name == "jsonb" else JSON
+    if not parts:
+        found: Expr = Const("{}" if what == "object" else "[]", made)
+    else:
+        places = ",".join(["bool"] * len(flags))
+        row = function_by_id(f"sql_{made.name}_{what}({places},any)")
+        found = Call(row, (*flags, *parts, *zone_arguments(binding, row)), made)
+    return _returned(binding, found, target, node)
+
+
+def json_array_of_query(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """`JSON_ARRAY(SELECT ..)`: the aggregate over the rows of the query."""
+    targets = node.query.targetList or ()
+    if len(targets) > 1:
+        raise SqlError("42601", "subquery must return only one column", at(node.location))
+    rows = ast.RangeSubselect(
+        subquery=node.query,
+        alias=ast.Alias(aliasname="q", colnames=(ast.String(sval="a"),)),
+    )
+    column = ast.ColumnRef(
+        fields=(ast.String(sval="q"), ast.String(sval="a")), location=node.location
+    )
+    aggregate = ast.JsonArrayAgg(
+        constructor=ast.JsonAggConstructor(output=node.output, location=node.location),
+        arg=ast.JsonValueExpr(raw_expr=column, format=node.format),
+        absent_on_null=node.absent_on_null,
+    )
+    target = ast.ResTarget(val=aggregate, location=node.location)
+    select = ast.SelectStmt(
+        targetList=(target,), fromClause=(rows,), op=SetOperation.SETOP_NONE, all=False
+    )
+    link = ast.SubLink(subLinkType=_EXPR_SUBLINK, subselect=select, location=node.location)
+    return binding.expression(scope, link)
+
+
+def json_parsed(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """`JSON(text)`."""
+    expr = _plain(binding, scope, node.expr.raw_expr)
+    if not node.unique_keys:
+        return _cast(binding, expr, node.expr.raw_expr, JSON)
+    if expr.type.name not in _TEXTS:
+        raise not_supported("WITH UNIQUE KEYS of a value that is no text", at(node.location))
+    text = implicit(binding, expr, node.expr.raw_expr, TEXT)
+    return Call(function_by_id("json_unique(text)"), (text,), JSON)
+
+
+def json_scalar(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """`JSON_SCALAR(value)`."""
+    expr = _plain(binding, scope, node.expr)
+    if expr.type.name in _JSONS:
+        return _cast(binding, expr, node.expr, JSON)
+    row = function_by_id("to_json(anyelement)")
+    return Call(row, (expr, *zone_arguments(binding, row)), JSON)
+
+
+def json_serialized(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """`JSON_SERIALIZE(json)`."""
+    expr = _plain(binding, scope, node.expr.raw_expr)
+    if expr.type.name == "jsonb":
+        raise not_supported("JSON_SERIALIZE of a jsonb", at(node.location))
+    found = _cast(binding, expr, node.expr.raw_expr, JSON)
+    target = TEXT if node.output is None else type_named(binding, node.output.typeName)
+    return _returned(binding, found, target, node)
+
+
+def json_array_aggregate(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """`JSON_ARRAYAGG(value)`."""
+    value = _argument(node.arg)
+    ending = "_agg_strict" if node.absent_on_null else "_agg"
+    return _aggregate(binding, scope, node, ending, [value])
+
+
+def json_object_aggregate(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """`JSON_OBJECTAGG(key: value)`."""
+    ending = "_object_agg" + ("_unique" if node.unique else "")
+    ending += "_strict" if node.absent_on_null else ""
+    return _aggregate(binding, scope, node, ending, [node.arg.key, _argument(node.arg.value)])
+
+
+def _aggregate(
+    binding: Binding, scope: Scope, node: Node, ending: str, args: Sequence[Node]
+) -> Expr:
+    made = node.constructor
+    inside, scope.in_aggregate = scope.in_aggregate, True
+    try:
+        values = [binding.expression(scope, args[-1])]
+    finally:
+        scope.in_aggregate = inside
+    target = _target(binding, made.output, values)
+    base = "jsonb" if target.name == "jsonb" else "json"
+    call = ast.FuncCall(
+        funcname=(ast.String(sval=base + ending),),
+        args=tuple(args),
+        agg_order=made.agg_order,
+        agg_filter=made.agg_filter,
+        over=made.over,
+        funcformat=0,
+        location=made.location,
+    )
+    return _returned(binding, binding.expression(scope, call), target, made)
+
+
+def _argument(value: Node) -> Node:
+    """The value as an argument of a function: FORMAT JSON is a cast."""
+    if not _is_json(value):
+        return value.raw_expr
+    name = ast.TypeName(names=(ast.String(sval="json"),), typemod=-1, location=-1)
+    return ast.TypeCast(arg=value.raw_expr, typeName=name, location=-1)
+
+
+def _is_json(value: Node) -> bool:
+    return value.format is not None and value.format.format_type == JsonFormatType.JS_FORMAT_JSON
+
+
+def _value(binding: Binding, scope: Scope, value: Node) -> Expr:
+    expr = _plain(binding, scope, value.raw_expr)
+    if _is_json(value) and expr.type.name not in _JSONS:
+        return _cast(binding, expr, value.raw_expr, JSON)
+    return expr
+
+
+def _plain(binding: Binding, scope: Scope, node: Node) -> Expr:
+    expr = binding.expression(scope, node)
+    return implicit(binding, expr, node, TEXT) if expr.type.name == "unknown" else expr
+
+
+def _target(binding: Binding, output: Node | None, values: Sequence[Expr]) -> SqlType:
+    """What RETURNING says; without it jsonb if a value is one."""
+    if output is None:
+        return JSONB if any(value.type.name == "jsonb" for value in values) else JSON
+    return type_named(binding, output.typeName)
+
+
+def _returned(binding: Binding, expr: Expr, target: SqlType, node: Node) -> Expr:
+    if expr.type.name == target.name:
+        return expr
+    if target.name not in ("text", "varchar", "bpchar", *_JSONS):
+        if target.name == "bytea":
+            raise not_supported("RETURNING bytea", at(node.location))
+        shown = f"{display(expr.type)} to {display(target)}"
+        raise SqlError("42846", f"cannot cast type {shown}")
+    return _cast(binding, expr, node, target)
+
+
+def _cast(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
+    done = coerce(binding, expr, node, target, EXPLICIT)
+    if done is None:
+        shown = f"{display(expr.type.bare())} to {display(target)}"
+        raise SqlError("42846", f"cannot cast type {shown}", position(node))
+    return done
+
+
+# --- IS JSON -----------------------------------------------------------------------------------
+
+_KINDS: Final = {
+    JsonValueType.JS_TYPE_ANY: "any",
+    JsonValueType.JS_TYPE_OBJECT: "object",
+    JsonValueType.JS_TYPE_ARRAY: "array",
+    JsonValueType.JS_TYPE_SCALAR: "scalar",
+}
+
+
+def is_json(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """`value IS JSON ..`; NOT stands around it."""
+    expr = _plain(binding, scope, node.expr)
+    if expr.type.name == "bytea":
+        raise not_supported("IS JSON of bytea", at(node.location))
+    if expr.type.name not in _TEXTS and expr.type.name not in _JSONS:
+        message = f"cannot use type {display(expr.type.bare())} in IS JSON predicate"
+        raise mismatch(message)
+    text = _cast(binding, expr, node.expr, TEXT)
+    kind, unique = Const(_KINDS[node.item_type], TEXT), Const(bool(node.unique_keys), BOOL)
+    return Call(function_by_id("is_json(text,text,bool)"), (text, kind, unique), BOOL)
+
+
+# --- JSON_EXISTS, JSON_VALUE, JSON_QUERY -------------------------------------------------------
+
+_WORDS: Final = {
+    JsonBehaviorType.JSON_BEHAVIOR_NULL: "null",
+    JsonBehaviorType.JSON_BEHAVIOR_ERROR: "error",
+    JsonBehaviorType.JSON_BEHAVIOR_EMPTY: "empty array",
+    JsonBehaviorType.JSON_BEHAVIOR_TRUE: "true",
+    JsonBehaviorType.JSON_BEHAVIOR_FALSE: "false",
+    JsonBehaviorType.JSON_BEHAVIOR_UNKNOWN: "unknown",
+    JsonBehaviorType.JSON_BEHAVIOR_EMPTY_ARRAY: "empty array",
+    JsonBehaviorType.JSON_BEHAVIOR_EMPTY_OBJECT: "empty object",
+    JsonBehaviorType.JSON_BEHAVIOR_DEFAULT: "default",
+}
+_ALLOWED: Final = {
+    JsonExprOp.JSON_EXISTS_OP: ("error", "true", "false", "unknown"),
+    JsonExprOp.JSON_VALUE_OP: ("error", "null", "default"),
+    JsonExprOp.JSON_QUERY_OP: ("error", "null", "empty array", "empty object", "default"),
+}
+
+
+def json_function(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """One of the three functions over a path."""
+    if binding.context.styles != PLAIN:
+        raise not_supported("SQL/JSON under this DateStyle or IntervalStyle", at(node.location))
+    document = _document(binding, scope, node.context_item)
+    path = _path(binding, scope, node.pathspec)
+    variables = _variables(binding, scope, node.passing or ())
+    target = _JSON_FUNCTIONS[node.op](binding, node)
+    given = [document, path, variables]
+    if node.op == JsonExprOp.JSON_EXISTS_OP:
+        word = _behavior(node, node.on_error, "ON ERROR", "false")
+        return _called("sql_json_exists(jsonb,jsonpath,jsonb,text)", given, [word], BOOL)
+    empty = _answer(binding, scope, node, node.on_empty, "ON EMPTY", target)
+    error = _answer(binding, scope, node, node.on_error, "ON ERROR", target)
+    if node.op == JsonExprOp.JSON_VALUE_OP:
+        row = function_by_id("sql_json_value(jsonb,jsonpath,jsonb,text,any,text,any)")
+        args = (*given, *empty, *error, *zone_arguments(binding, row))
+        return Call(row, args, target)
+    wrapper = {JsonWrapper.JSW_UNCONDITIONAL: "always", JsonWrapper.JSW_CONDITIONAL: "several"}
+    how = wrapper.get(node.wrapper, "never")
+    omits = node.quotes == JsonQuotes.JS_QUOTES_OMIT
+    row = function_by_id("sql_json_query(jsonb,jsonpath,jsonb,text,bool,text,any,text,any)")
+    args = (*given, Const(how, TEXT), Const(omits, BOOL), *empty, *error)
+    return Call(row, args, target)
+
+
+def _called(id_: str, given: Sequence[Expr], words: Sequence[str], type_: SqlType) -> Expr:
+    return Call(function_by_id(id_), (*given, *(Const(word, TEXT) for word in words)), type_)
+
+
+def _document(binding: Binding, scope: Scope, value: Node) -> Expr:
+    expr = _plain(binding, scope, value.raw_expr)
+    if expr.type.name in _TEXTS or expr.type.name in _JSONS:
+        return _cast(binding, expr, value.raw_expr, JSONB)
+    shown = display(expr.type.bare())
+    raise SqlError("42846", f"cannot cast type {shown} to jsonb", position(value.raw_expr))
+
+
+def _path(binding: Binding, scope: Scope, node: Node) -> Expr:
+    expr = binding.expression(scope, node)
+    done = coerce(binding, expr, node, _JSONPATH, EXPLICIT)
+    if done is None:
+        message = f"JSON path expression must be of type jsonpath, not of type {display(expr.type)}"
+        raise mismatch(message, position(node))
+    return done
+
+
+def _variables(binding: Binding, scope: Scope, passing: Sequence[Node]) -> Expr:
+    if not passing:
+        return Const("{}", JSONB)
+    parts: list[Expr] = []
+    for argument in passing:
+        parts += [Const(argument.name, TEXT), _value(binding, scope, argument.val)]
+    row = function_by_id("jsonb_build_object(any)")
+    return Call(row, (*parts, *zone_arguments(binding, row)), JSONB)
+
+
+def _exists_type(binding: Binding, node: Node) -> SqlType:
+    if node.output is not None and type_named(binding, node.output.typeName).name != "bool":
+        raise not_supported("RETURNING of JSON_EXISTS", at(node.location))
+    return BOOL
+
+
+def _value_type(binding: Binding, node: Node) -> SqlType:
+    target = TEXT if node.output is None else type_named(binding, node.output.typeName)
+    refused = target.element is not None or target.name in ("record", "void", *REGISTERED)
+    if refused:
+        raise not_supported(f"RETURNING {display(target)}", at(node.location))
+    return target
+
+
+def _query_type(binding: Binding, node: Node) -> SqlType:
+    wraps = node.wrapper in (JsonWrapper.JSW_CONDITIONAL, JsonWrapper.JSW_UNCONDITIONAL)
+    if wraps and node.quotes == JsonQuotes.JS_QUOTES_OMIT:
+        message = "SQL/JSON QUOTES behavior must not be specified when WITH WRAPPER is used"
+        raise SqlError("42601", message, at(node.location))
+    target = JSONB if node.output is None else type_named(binding, node.output.typeName)
+    if target.name not in ("json", "jsonb", "text") or target.typmod != -1:
+        raise not_supported(f"JSON_QUERY RETURNING {display(target)}", at(node.location))
+    return target
+
+
+_JSON_FUNCTIONS: Final[dict[JsonExprOp, Callable[[Binding, Node], SqlType]]] = {
+    JsonExprOp.JSON_EXISTS_OP: _exists_type,
+    JsonExprOp.JSON_VALUE_OP: _value_type,
+    JsonExprOp.JSON_QUERY_OP: _query_type,
+}
+
+
+def _behavior(node: Node, behavior: Node | None, clause: str, absent: str) -> str:
+    if behavior is None:
+        return absent
+    word = _WORDS[behavior.btype]
+    if word not in _ALLOWED[node.op]:
+        raise SqlError("42601", f"invalid {clause} behavior", at(behavior.location))
+    return word
+
+
+def _answer(
+    binding: Binding, scope: Scope, node: Node, behavior: Node | None, clause: str, target: SqlType
+) -> tuple[Expr, Expr]:
+    """What to do, and the default (Q1)."""
+    word = _behavior(node, behavior, clause, "null")
+    if word in ("empty array", "empty object"):
+        return Const("default", TEXT), Const("[]" if word == "empty array" else "{}", target)
+    if word != "default" or behavior is None:
+        return Const(word, TEXT), Const(None, target)
+    expr = binding.expression(scope, behavior.expr)
+    if any(column_ids(expr)):
+        raise not_supported("a DEFAULT that depends on columns", at(behavior.location))
+    done = coerce(binding, expr, behavior.expr, target, ASSIGNMENT)
+    if done is None:
+        message = f"could not coerce {clause} expression (DEFAULT) to the RETURNING type"
+        raise mismatch(message)
+    return Const("default", TEXT), done
