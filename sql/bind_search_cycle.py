@@ -112,6 +112,7 @@ def _check_clauses(found: SearchCycle, columns: Sequence[PlanColumn]) -> None:
         if side.op != SetOperation.SETOP_NONE:
             raise SqlError(state, f"{start} {word} side of the UNION must be a SELECT")
     names = [column.name for column in columns]
+    sequence = mark = path = ""
     if found.search is not None:
         sequence = found.search.search_seq_column
         place = at(found.search.location)
@@ -126,11 +127,10 @@ def _check_clauses(found: SearchCycle, columns: Sequence[PlanColumn]) -> None:
         if mark == path:
             message = "cycle mark column name and cycle path column name are the same"
             raise SqlError("42601", message, place)
-    if found.search is not None and found.cycle is not None:
-        for kind, name in (("mark", mark), ("path", path)):
-            if sequence == name:
-                message = f"search sequence column name and cycle {kind} column name are the same"
-                raise SqlError("42601", message, at(found.search.location))
+    if found.search is not None and sequence in (mark, path):
+        kind = "mark" if sequence == mark else "path"
+        message = f"search sequence column name and cycle {kind} column name are the same"
+        raise SqlError("42601", message, at(found.search.location))
     if not any(_reads(item, found.node.ctename) for item in query.rarg.fromClause or ()):
         message = (
             f'{start} recursive reference to WITH query "{found.node.ctename}" must be at the top'
