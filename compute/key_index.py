@@ -187,9 +187,12 @@ class KeyIndex:
             ]
         return found
 
-    def places(self, view: ShardView, key: OneKey, *, may_read: bool) -> list[Place] | None:
+    def places(
+        self, view: ShardView, key: OneKey, *, may_read: bool, at_most: int | None = None
+    ) -> list[Place] | None:
         """The live rows that have a key, of which an index keeps the columns in order; None if a
-        file would have to be read, or many rows compared, and may not. Blocks, if it may.
+        file would have to be read, or many rows compared, and may not. Blocks, if it may. Raises
+        TooManyRows if a file or slice has more than `at_most`, live or not.
         """
         tail = self._tail(view, key)
         found: list[Place] = []
@@ -203,7 +206,7 @@ class KeyIndex:
                 columns = self._inline_columns(view.shard, part, key, may_read=may_read)
                 if columns is None:
                     return None
-                rows = columns.having(key)
+                rows = columns.having(key, at_most)
                 found += [(part.source, row) for row in rows if row not in part.deleted]
         for file in self._files_with(view, key):
             columns = self._columns.get(_place(view.shard, file.file.name, key))
@@ -213,7 +216,7 @@ class KeyIndex:
                 return None
             found += [
                 (file.file.name, row)
-                for row in columns.having(key)
+                for row in columns.having(key, at_most)
                 if row < file.row_limit and row not in file.deleted
             ]
         return found

@@ -60,6 +60,10 @@ def fields_of(table: Table, key: Key) -> tuple[str, ...]:
     return tuple([table.columns[ordinal].field for ordinal in key.columns])
 
 
+class NoSuchKeyError(Exception):
+    """A value that the type of its column does not have, so that no row can have the key."""
+
+
 class OneKey:
     """A key to look up, of types whose values are equal in Python exactly when they are in
     PostgreSQL; none of them NULL.
@@ -77,13 +81,16 @@ class OneKey:
 
     @property
     def arrays(self) -> Sequence[Any]:
-        """Each value as an array. Raises pa.ArrowInvalid, OverflowError: no row can have it."""
+        """Each value as an array. Raises NoSuchKeyError."""
         if self._arrays is None:
             columns = [self.table.columns[ordinal] for ordinal in self.key.columns]
-            self._arrays = [
-                to_array([cast("Value", value)], column.type)
-                for value, column in zip(self.values, columns, strict=True)
-            ]
+            try:
+                self._arrays = [
+                    to_array([cast("Value", value)], column.type)
+                    for value, column in zip(self.values, columns, strict=True)
+                ]
+            except (pa.ArrowInvalid, OverflowError) as error:
+                raise NoSuchKeyError from error
         return self._arrays
 
     @property

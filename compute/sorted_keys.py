@@ -25,6 +25,10 @@ ROWS_MIN: Final = 1_000
 """Files with fewer rows are compared whole."""
 
 
+class TooManyRows(Exception):
+    """More rows have a key than whoever asks for them wants."""
+
+
 class SortedKeys:
     """The key columns of all rows of a file."""
 
@@ -46,15 +50,20 @@ class SortedKeys:
         """Whether a few keys are found without comparing many rows."""
         return self._sorted is not None or self.rows.num_rows < ROWS_MIN
 
-    def having(self, key: OneKey) -> list[int]:
-        """The rows that have this key (O1)."""
+    def having(self, key: OneKey, at_most: int | None = None) -> list[int]:
+        """The rows that have this key (O1). Raises TooManyRows, perhaps also if so many have the
+        value of its most telling column.
+        """
         ordered = self._sorted
         if ordered is None:
             columns = zip(self.rows.columns, key.arrays, strict=True)
             masks: list[Any] = [pc.equal(column, array[0]) for column, array in columns]
-            found: list[int] = pc.indices_nonzero(reduce(pc.and_, masks)).to_pylist()
+            numbers = pc.indices_nonzero(reduce(pc.and_, masks))
+            if at_most is not None and len(numbers) > at_most:
+                raise TooManyRows
+            found: list[int] = numbers.to_pylist()
             return found
-        candidates = ordered.find([key.values[self._column]])
+        candidates = ordered.find([key.values[self._column]], at_most)
         if not candidates or len(self.rows.columns) == 1:
             return candidates
         known = KnownRows.of(self.rows.take(pa.array(candidates, pa.int64())))
@@ -98,11 +107,12 @@ class _Numbers:
     def nbytes(self) -> int:
         return int(self._values.nbytes) + (0 if self._order is None else int(self._order.nbytes))
 
-    def find(self, wanted: Sequence[Any]) -> list[int]:
+    def find(self, wanted: Sequence[Any], at_most: int | None = None) -> list[int]:
+        """The rows that have one of these values. Raises TooManyRows."""
         given = np.array(wanted, dtype=np.int64)
         lows = np.searchsorted(self._values, given, "left")
         highs = np.searchsorted(self._values, given, "right")
-        return _rows(lows.tolist(), highs.tolist(), self._order)
+        return _rows(lows.tolist(), highs.tolist(), self._order, at_most)
 
 
 class _Texts:
@@ -122,15 +132,21 @@ class _Texts:
     def __getitem__(self, place: int) -> str:
         return str(self._values[int(self._order[place])].as_py())
 
-    def find(self, wanted: Sequence[Any]) -> list[int]:
+    def find(self, wanted: Sequence[Any], at_most: int | None = None) -> list[int]:
+        """The rows that have one of these values. Raises TooManyRows."""
         lows = [bisect_left(self, text) for text in wanted]
         highs = [bisect_right(self, text) for text in wanted]
-        return _rows(lows, highs, self._order)
+        return _rows(lows, highs, self._order, at_most)
 
 
 def _rows(
-    lows: Sequence[int], highs: Sequence[int], order: npt.NDArray[np.int64] | None
+    lows: Sequence[int],
+    highs: Sequence[int],
+    order: npt.NDArray[np.int64] | None,
+    at_most: int | None,
 ) -> list[int]:
+    if at_most is not None and sum(highs) - sum(lows) > at_most:
+        raise TooManyRows
     found: list[int] = []
     for low, high in zip(lows, highs, strict=True):
         found += range(low, high) if order is None else order[low:high].tolist()
@@ -146,13 +162,13 @@ def _ordered(column: "pa.ChunkedArray[Any]") -> _Numbers | _Texts | None:
         pa.types.is_integer(type_) or pa.types.is_date32(type_) or pa.types.is_timestamp(type_)
     ):
         return None
-    if column.null_count:
-        return None
-    plain = KnownRows.of(pa.table([column], names=["k"])).columns[0]
-    whole = pa.types.is_integer(type_)
-    width = pa.int32() if pa.types.is_date32(type_) else pa.int64()
-    values = (plain if whole else plain.cast(width)).to_numpy().astype(np.int64)
-    if bool((values[:-1] <= values[1:]).all()):
+    # NULLs have no place in the order: no key that is looked up has one.
+    there = np.flatnonzero(column.is_valid().to_numpy()) if column.null_count else None
+    plain = column if there is None else column.drop_null()
+    if not pa.types.is_integer(type_):
+        plain = plain.cast(pa.int32() if pa.types.is_date32(type_) else pa.int64())
+    values = plain.to_numpy().astype(np.int64)
+    if there is None and bool((values[:-1] <= values[1:]).all()):
         return _Numbers(values, None)
     order = np.argsort(values, kind="stable").astype(np.int64)
-    return _Numbers(values[order], order)
+    return _Numbers(values[order], order if there is None else there[order])

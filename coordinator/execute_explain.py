@@ -34,7 +34,7 @@ from coordinator.explain import (
 from coordinator.made_rows import made_view
 from coordinator.point_access import point_access
 from coordinator.read_predicates import read_predicates
-from coordinator.reading_by_key import read_by_key
+from coordinator.reading_by_key import read_by_key, rows_by_key
 from sql.catalog import Table
 from sql.explain import explained
 from sql.plan import Plan, RelationId, output_columns
@@ -90,8 +90,11 @@ class _Explaining:
         match self._statement:
             case Query() as query:
                 shown = await self._query(query)
-                if read_by_key(self._execution, query.plan, query.tables) is not None:
-                    self._take(Choice(None, "rows by key"), query.plan)
+                reading = read_by_key(self._execution, query.plan, query.tables)
+                if reading is not None:
+                    (view,) = self._inputs.values()
+                    if await rows_by_key(self._execution, reading, view) is not None:
+                        self._take(Choice(None, "rows by key"), query.plan)
                 return shown
             case Modify() as modify:
                 return await self._modify(modify)
@@ -132,7 +135,8 @@ class _Explaining:
             found.details.append(("Conflict Resolution", action))
         inputs = await self._execution.views(modify.tables, plan=modify.source)
         found.below.append((INPUT, self._over(modify.source, inputs)))
-        if point_access(self._execution, modify.source, modify.tables, inputs) is not None:
+        access = await point_access(self._execution, modify.source, modify.tables, inputs)
+        if access is not None:
             self._take(Choice(None, "rows by key"), modify.source)
         return found
 

@@ -1,7 +1,7 @@
 """SELECT, VALUES, WITH: choose an engine, pin the inputs, stream the rows.
 
     constant ──▶ in process, at once
-    tables ────▶ views at the transaction's timestamp ─┬─▶ a row by its key, in process
+    tables ────▶ views at the transaction's timestamp ─┬─▶ few rows by key, in process
                                                        └─▶ the engine ──▶ batches
 
 `AS OF` reads at a timestamp of its own, outside of the transaction's read set, and never sees the
@@ -59,10 +59,13 @@ async def run_query(
 ) -> AsyncIterator[pa.RecordBatch]:
     """Run by key, or on the chosen engine."""
     reading = read_by_key(execution, query.plan, query.tables)
-    if reading is None:
-        return run_plan(execution, query.plan, inputs)
-    (view,) = inputs.values()
-    return await rows_by_key(execution, reading, view)
+    if reading is not None:
+        (view,) = inputs.values()
+        rows = await rows_by_key(execution, reading, view)
+        if rows is not None:
+            batch = reading.answer(rows, execution.parameters)
+            return held(pa.Table.from_batches([batch]))
+    return run_plan(execution, query.plan, inputs)
 
 
 def run_plan(

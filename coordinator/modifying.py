@@ -63,7 +63,7 @@ async def _source(
     execution: Execution, modify: Modify, work: StatementWork
 ) -> AsyncIterator[pa.RecordBatch]:
     inputs = work.inputs(modify.tables)
-    access = point_access(execution, modify.source, modify.tables, inputs)
+    access = await point_access(execution, modify.source, modify.tables, inputs)
     if access is not None:
         return held(pa.Table.from_batches([await access.answer(execution, inputs)]))
     in_process = execution.services.in_process

@@ -1,6 +1,7 @@
 """Plans that ask for rows by key: answered in process, over the rows that have the keys.
 
     plan ─▶ conditions of its scans ─▶ keys ─▶ KeyIndex.locate ─▶ rows ─▶ the plan, in process
+    one table, one value for each column ─▶ `compute/point_reads.py`: the same, with less ado
 
 A row for which no condition of its scans is true changes nothing of a plan's result (D1 of
 `sql/read_conditions.py`), so the plan may as well run over the others alone.
@@ -21,10 +22,13 @@ import pyarrow as pa
 from compute.key_index import KeyIndex, Place
 from compute.key_predicates import NewKeys
 from compute.located_rows import LocatedRows, fetch, is_warm, run_over_rows
+from compute.point_reads import PointRead, point_change
 from compute.reference_arrow import to_array, to_batch
+from compute.reference_expressions import Row
 from coordinator.examining import is_doubtful
 from coordinator.execution import Execution
 from coordinator.read_predicates import read_predicates
+from coordinator.reading_by_key import rows_by_key
 from sql.catalog import Key, Table
 from sql.plan import Plan, RelationId, output_columns
 from sql.system_relations import is_system
@@ -46,6 +50,20 @@ class _ByKey:
     table: Table
     key: Key
     values: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class RowsFound:
+    """The rows of the only table of a plan, as far as they change anything of it."""
+
+    reading: PointRead
+    rows: list[Row]
+
+    async def answer(
+        self, execution: Execution, _inputs: Mapping[RelationId, ShardView]
+    ) -> pa.RecordBatch:
+        """The rows of the plan."""
+        return self.reading.answer(self.rows, execution.parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +105,30 @@ class PointAccess:
         return to_batch(rows, output_columns(self.plan))
 
 
-def point_access(
+async def point_access(
     execution: Execution,
     plan: Plan,
     tables: Sequence[Table],
     inputs: Mapping[RelationId, ShardView],
-) -> PointAccess | None:
+) -> PointAccess | RowsFound | None:
     """How to answer the plan by keys; None if an engine has to (A1)."""
     if not tables or len(tables) != len(inputs) or any(map(is_system, tables)):
         return None
     if not execution.services.in_process.can_run(plan):
         return None
+    reading = point_change(plan, tables[0]) if len(tables) == 1 else None
+    if reading is not None:
+        rows = await rows_by_key(execution, reading, inputs[RelationId(tables[0].shard)])
+        return None if rows is None else RowsFound(reading, rows)
+    return _point_access(execution, plan, tables, inputs)
+
+
+def _point_access(
+    execution: Execution,
+    plan: Plan,
+    tables: Sequence[Table],
+    inputs: Mapping[RelationId, ShardView],
+) -> PointAccess | None:
     by_key: list[_ByKey] = []
     small: list[Table] = []
     predicates = read_predicates(plan, tables, execution.parameters)

@@ -1,17 +1,16 @@
-"""Queries by key on the local engine: answered here; in a thread if a file has to be read.
+"""Few rows of one table by values of its columns: found here; in a thread if a file has to be read.
 
-What is answered so, and how, is `compute/point_reads.py`. The view, and what the transaction
-depends on, are those of every other query.
+What is found so, and how, is `compute/point_reads.py`. The view, and what the transaction depends
+on, are those of every other query.
 """
 
 import asyncio
 from collections.abc import Sequence
 from functools import partial
 
-import pyarrow as pa
-
-from compute.point_reads import PointRead, point_read
-from coordinator.execution import Batches, Execution
+from compute.point_reads import Elsewhere, PointRead, point_read
+from compute.reference_expressions import Row
+from coordinator.execution import Execution
 from sql.catalog import Table
 from sql.plan import Plan
 from sql.system_relations import is_system
@@ -19,7 +18,7 @@ from storage.batch import ShardView
 
 
 def read_by_key(execution: Execution, plan: Plan, tables: Sequence[Table]) -> PointRead | None:
-    """How to answer a query by key; None if an engine has to."""
+    """How to answer a query on the local engine by key; None if that has to be asked."""
     if len(tables) != 1 or execution.services.local is None or is_system(tables[0]):
         return None
     if execution.variables.get("engine") not in ("local", "auto"):
@@ -27,20 +26,18 @@ def read_by_key(execution: Execution, plan: Plan, tables: Sequence[Table]) -> Po
     return point_read(plan, tables[0])
 
 
-async def rows_by_key(execution: Execution, reading: PointRead, view: ShardView) -> Batches:
-    """The answer."""
+async def rows_by_key(
+    execution: Execution, reading: PointRead, view: ShardView
+) -> list[Row] | None:
+    """The rows that it wants; None if an engine has to look for them after all."""
     index, parameters = execution.services.key_index, execution.parameters
     try:
         rows = reading.rows(index, view, parameters, may_read=False)
-        if rows is None:
+        if rows is Elsewhere.FILES:
             read = partial(reading.rows, index, view, parameters, may_read=True)
             rows = await asyncio.to_thread(read)
     except Exception:
         await execution.services.coordination.examine([view])
         raise
-    assert rows is not None, "R2: who may read has an answer"
-    return _one(reading.answer(rows, parameters))
-
-
-async def _one(batch: pa.RecordBatch) -> Batches:
-    yield batch
+    assert rows is not Elsewhere.FILES, "R2: who may read has an answer"
+    return None if rows is Elsewhere.ENGINE else rows

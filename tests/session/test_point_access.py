@@ -101,3 +101,41 @@ async def test_who_changes_the_row_conflicts() -> None:
         await other.execute("insert into t values (99, 990, 'new')")
         with pytest.raises(psycopg.errors.SerializationFailure):
             await one.execute("commit")
+
+
+@pytest.mark.parametrize("flushed", [False, True])
+@on_a_loop
+async def test_columns_that_are_no_key_find_rows_to_change(flushed: bool) -> None:
+    core = CoreSettings(cut_commits_max=1) if flushed else None
+    async with (
+        running(engine=NoEngine(), local=NoEngine(), core=core) as stack,
+        connected(stack, 2) as (one, other),
+    ):
+        await one.execute("set engine = local")
+        await one.execute("create table t (id int, a int, b text, d date)")
+        await one.execute(
+            "insert into t select x, x / 2, 'b' || x, '2020-01-01'::date + x"
+            " from (values (1), (2), (3), (4), (5)) v(x)"
+        )
+        if flushed:
+            await cut(stack, one)
+        for text, rows in (
+            ("update t set b = b || '!' where a = 1 returning id, b", [(2, "b2!"), (3, "b3!")]),
+            ("update t set a = a * 10 where d = '2020-01-03' and a = 1 returning a", [(10,)]),
+            ("delete from t where b = 'b3!' and a = 1 returning id", [(3,)]),
+            ("update t set a = 7 where b = null returning id", []),
+            ("update t set a = a + 1 where id = 4 and d > '2021-01-01' returning a", []),
+        ):
+            assert await all_rows(one, text) == rows, text
+            if flushed:
+                await cut(stack, one)
+        await one.execute("begin")
+        await one.execute("update t set a = a + 1 where id = 4")
+        await other.execute("update t set a = a + 1 where id = 5")
+        await one.execute("update t set a = 0 where id = 99")
+        await other.execute("insert into t values (99)")
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            await one.execute("commit")
+        await one.execute("rollback")
+        shown = await all_rows(one, "explain update t set a = 1 where id = 4")
+        assert shown[-1] == ("Engine: reference (rows by key)",)

@@ -1,5 +1,6 @@
-"""Queries that ask for a row by its key on the local engine: no engine, the same answers."""
+"""Queries that ask for few rows by values on the local engine: no engine, the same answers."""
 
+import random
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -7,6 +8,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
+from compute import point_reads
 from compute.executor import Run
 from coordinator.core.settings import CoreSettings
 from tests.session.stack import running
@@ -95,7 +97,7 @@ async def test_what_is_computed_is_the_engines() -> None:
         texts = (
             "select a + 1 from t where id = 1",
             "select a from t where id in (1, 2)",
-            "select a from t where a = 10",
+            "select a from t where a > 10",
             "select count(*) from t where id = 1",
             "select a from t where id = 1 and b like 'b%'",
             "select a from t where id = 1 or a = 10",
@@ -165,3 +167,81 @@ async def test_who_has_read_the_row_conflicts_with_who_changes_it() -> None:
         await one.execute("insert into t (id) values (1000)")
         await other.execute("update t set a = 5 where id = 2")
         await one.execute("commit")
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@on_a_loop
+async def test_columns_that_are_no_key_name_the_same_rows(seed: int) -> None:
+    """Random rows with NULLs and repetitions, in files, large and small commits and own writes."""
+    chance, rows = random.Random(seed), list[tuple[Any, ...]]()
+    made = "(id int, a int, b text, d date, n numeric(9,1), f bool, u uuid)"
+    texts = {"a": "3", "b": "'b1'", "d": "'2020-01-03'", "n": "2.5", "f": "true",
+             "u": "'00000000-0000-0000-0000-000000000001'"}  # fmt: skip
+
+    def literal(of: str, spread: int) -> str:
+        if chance.random() < 0.2:
+            return "null"
+        number = chance.randrange(spread)
+        return {
+            "a": f"{number}", "b": f"'b{number}'", "d": f"'2020-01-{1 + number % 28:02}'",
+            "n": f"{number}.5", "f": ("false", "true")[number % 2],
+            "u": f"'00000000-0000-0000-0000-{number:012}'",
+        }[of]  # fmt: skip
+
+    async def insert(one: Connection, count: int) -> None:
+        values: list[str] = []
+        for number in range(len(rows), len(rows) + count):
+            row = (number, *(literal(of, 40) for of in texts))
+            rows.append(row)
+            values.append(f"({', '.join(map(str, row))})")
+        await one.execute(f"insert into t values {', '.join(values)}".encode())
+
+    async with (
+        running(local=NoEngine(), core=CoreSettings(cut_commits_max=1)) as stack,
+        connected(stack, 1) as (one,),
+    ):
+        await one.execute("set engine = local")
+        await one.execute(f"create table t {made}".encode())
+        for count in (1_200, 30):
+            await insert(one, count)
+            await cut(stack, one)
+        await insert(one, 1_100)
+        await one.execute("begin")
+        await insert(one, 20)
+        gone = {chance.randrange(len(rows)) for _ in range(200)}
+        for number in gone:
+            await one.execute(f"delete from t where id = {number}".encode())
+        for _ in range(60):
+            asked = {of: literal(of, 40) for of in chance.sample(sorted(texts), 3)}
+            asked |= {"d": literal("d", 40)}
+            if asked.get("n") == "null":
+                del asked["n"]  # it is cast, which is computing
+            wanted = [
+                row[0] for row in rows
+                if row[0] not in gone
+                and all(row[1 + list(texts).index(of)] == value != "null"
+                        for of, value in asked.items())
+            ]  # fmt: skip
+            where = " and ".join(f"{of} = {value}" for of, value in asked.items())
+            found = await all_rows(one, f"select id from t where {where}")
+            assert found == [(number,) for number in wanted], where
+
+
+@on_a_loop
+async def test_many_rows_and_large_tables_are_the_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Asked()
+    async with running(local=engine) as stack, connected(stack, 1) as (one,):
+        await one.execute("set engine = local")
+        await one.execute("create table t (id int, a int, primary key (id))")
+        values = ", ".join(f"({n}, {n % 150 // 149})" for n in range(150))
+        await one.execute(f"insert into t values {values}".encode())
+        assert await all_rows(one, "select id from t where a = 1") == [(149,)]
+        assert engine.times == 0
+        shown = await all_rows(one, "explain select id from t where a = 0")
+        assert shown[-1] == ("Engine: asked",)
+        assert await all_rows(one, "select id from t where a = 0") == []
+        assert engine.times == 1
+        monkeypatch.setattr(point_reads, "INDEXED_ROWS_MAX", 149)
+        assert await all_rows(one, "select id from t where a = 1") == []
+        assert engine.times == 2
+        assert await all_rows(one, "select a from t where id = 149") == [(1,)]
