@@ -141,17 +141,21 @@ class KeyIndex:
                 return found
         return None
 
-    def is_warm(self, view: ShardView, keys: NewKeys) -> bool:
-        """Whether looking these keys up neither reads a file nor compares many rows."""
+    def is_warm(self, view: ShardView, keys: NewKeys, files: Sequence[FileSlice]) -> bool:
+        """Whether looking these keys up in these files neither reads one nor compares many rows."""
         if keys.count > WARM_KEYS_MAX or not keys.is_small:
             return False
-        places = [_place(view.shard, part.file.name, keys) for part in self.files(view, keys)]
+        places = [_place(view.shard, part.file.name, keys) for part in files]
         with self._lock:
             known = [self._columns.get(place) for place in places]
         return all(columns is not None and columns.is_ordered for columns in known)
 
-    def locate(self, view: ShardView, keys: NewKeys, going: Deletes) -> dict[RowKey, Place]:
-        """The live rows that have one of the keys. Blocks, if there are files."""
+    def locate(
+        self, view: ShardView, keys: NewKeys, going: Deletes, files: Sequence[FileSlice]
+    ) -> dict[RowKey, Place]:
+        """The live rows that have one of the keys; `files`: those of the view that may hold one.
+        Blocks, if there are some.
+        """
         tail = self._tail(view, keys)
         wanted = keys.values if keys.is_small else ()
         parts = {part.source: part for part in view.inline} if wanted else {}
@@ -166,7 +170,7 @@ class KeyIndex:
             rows = part.rows.select(list(keys.key.columns))
             live = _Live(part.source, part.rows.num_rows, part.deleted, going)
             found.update(_places(keys, rows, keys.among(rows), live))
-        for file in self.files(view, keys):
+        for file in files:
             columns = self._file_columns(view.shard, file.file, keys)
             live = _Live(file.file.name, file.row_limit, file.deleted, going)
             found.update(_places(keys, columns.rows, columns.among(keys), live))
@@ -229,7 +233,8 @@ class KeyIndex:
         # Own rows have the same name in every transaction.
         columns = None if part.source == OWN else self._columns.get(place)
         if columns is None and (may_read or part.rows.num_rows <= SMALL_ROWS_MAX):
-            columns = SortedKeys(part.rows.select(list(key.key.columns)))
+            rows = part.rows.select(list(key.key.columns))
+            columns = SortedKeys(rows, once=part.source == OWN)
             if part.source != OWN:
                 with self._lock:
                     self._keep(place, columns)

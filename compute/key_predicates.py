@@ -96,7 +96,7 @@ class OneKey:
     @property
     def types(self) -> tuple[pa.DataType, ...]:
         """How the key's columns are stored."""
-        return tuple([array.type for array in self.arrays])
+        return tuple([arrow_type(self.table.columns[at].type) for at in self.key.columns])
 
     @property
     def hashes(self) -> Hashes | None:

@@ -39,8 +39,7 @@ def fetch(view: ShardView, places: Sequence[Place], read: ReadRows) -> LocatedRo
         wanted.setdefault(source, []).append(row)
     inline = {part.source: part.rows for part in view.inline}
     files = {part.file.name: part.file for part in view.files}
-    schema = relation_schema(view.schema, identity=False)
-    parts: list[pa.Table] = [schema.empty_table()]
+    parts: list[pa.Table] = []
     first: dict[Place, int] = {}
     count = 0
     for source, indexes in wanted.items():
@@ -49,11 +48,15 @@ def fetch(view: ShardView, places: Sequence[Place], read: ReadRows) -> LocatedRo
             part = shaped(inline[source].take(pa.array(rows, pa.int64())), view.schema)
         else:
             part = shaped(read(view.shard, files[source], rows), view.schema)
+        if len(wanted) == 1 and rows == indexes:
+            return LocatedRows(part, places)
         parts.append(part)
         first.update({(source, row): count + n for n, row in enumerate(rows)})
         count += len(rows)
+    schema = relation_schema(view.schema, identity=False)
+    found = pa.concat_tables([schema.empty_table(), *parts])
     order = np.array([first[place] for place in places], dtype=np.int64)
-    return LocatedRows(pa.concat_tables(parts).take(order), places)
+    return LocatedRows(found.take(order), places)
 
 
 def is_warm(view: ShardView, places: Sequence[Place], index: KeyIndex) -> bool:

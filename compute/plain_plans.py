@@ -1,4 +1,4 @@
-"""Plans that show columns of a table: compared and sorted, and nothing else computed.
+"""Plans of few words: what shows columns of a table, and what makes rows of rows one by one.
 
 INVARIANTS
   P1  a plain plan has the same answer on every engine, and running it takes next to nothing for
@@ -7,6 +7,7 @@ INVARIANTS
 
 from typing import Final
 
+from compute.plan_nodes import nodes
 from sql.functions import FunctionKind
 from sql.plan import (
     Call,
@@ -24,6 +25,7 @@ from sql.plan import (
     Project,
     Scan,
     Sort,
+    Subquery,
 )
 from sql.traverse import children, inputs, plan_expressions
 
@@ -37,6 +39,14 @@ def is_plain(plan: Plan) -> bool:
     if not isinstance(plan, Scan | Project | Filter | Sort | Limit):
         return False
     return all(map(_is_plain, plan_expressions(plan))) and all(map(is_plain, inputs(plan)))
+
+
+def is_row_by_row(plan: Plan) -> bool:
+    """Whether it has one scan, each row of which gives a row or none, whatever the others are."""
+    below = plan
+    while isinstance(below, Project | Filter):
+        below = below.input
+    return isinstance(below, Scan) and not any(isinstance(node, Subquery) for node in nodes(plan))
 
 
 def _is_plain(expr: Expr) -> bool:

@@ -14,7 +14,6 @@ INVARIANTS
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
 from typing import Final, Literal, cast
@@ -23,24 +22,20 @@ import pyarrow as pa
 
 from compute.key_index import KeyIndex, Place
 from compute.key_predicates import NoSuchKeyError, OneKey
-from compute.plain_plans import is_plain
-from compute.plan_nodes import nodes
+from compute.plain_plans import is_plain, is_row_by_row
+from compute.reference import PreparedPlan
 from compute.reference_arrow import BatchMaker, batch_schema, to_values
-from compute.reference_expressions import Row, Source
-from compute.reference_plans import PlanCompiler
+from compute.reference_expressions import Row
 from compute.row_predicates import equal_to_one
 from compute.scan import rows_of
 from compute.sorted_keys import TooManyRows
 from sql.catalog import Key, Table
 from sql.plan import (
     Const,
-    Filter,
     Param,
     Plan,
-    Project,
     RelationId,
     Scan,
-    Subquery,
     output_columns,
 )
 from sql.read_conditions import read_conditions
@@ -75,16 +70,8 @@ class Elsewhere(Enum):
     ENGINE = "too many rows for columns that are no key (R3)"
 
 
-@dataclass(frozen=True, slots=True)
-class _Compiler(PlanCompiler):
-    """Of a plan with one scan, that is kept and run over other rows each time."""
-
-    def _scan(self, plan: Scan) -> Source:
-        return lambda: iter(self.read(plan))
-
-
 class PointRead:
-    """See the module. Not to be run by two at once: what it compiles to has its parameters."""
+    """See the module. Its answer is not to be asked for by two at once."""
 
     def __init__(
         self, plan: Plan, table: Table, key: Key, wanted: Sequence[Const | Param], *, unique: bool
@@ -97,10 +84,7 @@ class PointRead:
         self._scan = _scan_of(plan)
         columns = output_columns(plan)
         self._maker = BatchMaker([column.type for column in columns], batch_schema(columns))
-        self._parameters: list[Value] = []
-        self._rows: list[Row] = []
-        compiler = _Compiler(lambda _scan: self._rows, self._parameters)
-        self._run = compiler.compile(plan)
+        self._prepared = PreparedPlan(plan)
 
     def rows(
         self, index: KeyIndex, view: ShardView, parameters: Sequence[Value], *, may_read: bool
@@ -127,9 +111,7 @@ class PointRead:
 
     def answer(self, rows: list[Row], parameters: Sequence[Value]) -> pa.RecordBatch:
         """The plan over these rows."""
-        self._parameters[:] = parameters
-        self._rows = rows
-        return self._maker.batch(list(self._run()))
+        return self._maker.batch(self._prepared.rows(parameters, rows))
 
     def _read(
         self, index: KeyIndex, view: ShardView, places: Sequence[Place], *, may_read: bool
@@ -226,21 +208,13 @@ def _known(plan: Plan, table: Table, purpose: _Purpose) -> PointRead | None:
     known = _remembered.get(place)
     if known is not None and known[0] is plan and known[1] is table:
         return known[2]
-    fits = is_plain(plan) if purpose == "query" else _is_simple(plan)
+    fits = is_plain(plan) if purpose == "query" else is_row_by_row(plan)
     made = _point_read(plan, table) if fits else None
     if len(_remembered) >= _REMEMBERED_MAX:
         _remembered.clear()
     # The plan is kept, so that its identity is not given to another one.
     _remembered[place] = (plan, table, made)
     return made
-
-
-def _is_simple(plan: Plan) -> bool:
-    """Whether each row of a scan gives a row or none, whatever the others are."""
-    below = plan
-    while isinstance(below, Project | Filter):
-        below = below.input
-    return isinstance(below, Scan) and not any(isinstance(node, Subquery) for node in nodes(plan))
 
 
 def _point_read(plan: Plan, table: Table) -> PointRead | None:

@@ -10,6 +10,7 @@ INVARIANTS
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeAlias
 
@@ -20,6 +21,7 @@ from compute.executor import Run
 from compute.reference_aggregates import folder
 from compute.reference_arrow import to_batch, to_values
 from compute.reference_expressions import Row
+from compute.reference_expressions import Source as CompiledSource
 from compute.reference_functions import makers
 from compute.reference_plans import PlanCompiler
 from compute.reference_sets import can_run_sets
@@ -34,7 +36,6 @@ from sql.plan import (
     Scan,
     SetScan,
     Subquery,
-    Values,
     Window,
     output_columns,
 )
@@ -97,25 +98,32 @@ def execute(
     return PlanCompiler(read, parameters).compile(plan)()
 
 
-class PreparedRows:
-    """A plan of constants and parameters, compiled once and run with many values.
+@dataclass(frozen=True, slots=True)
+class _EveryTime(PlanCompiler):
+    """Of a plan with one scan, which is read anew in every run."""
 
-    Not for plans with scans or subqueries: what those compile to may belong to one run.
+    def _scan(self, plan: Scan) -> CompiledSource:
+        return lambda: iter(self.read(plan))
+
+
+class PreparedPlan:
+    """A plan over one scan or none, compiled once and run over many rows and values.
+
+    Not for plans with subqueries: what those compile to may belong to one run.
     """
 
-    def __init__(self, plan: Values) -> None:
+    def __init__(self, plan: Plan) -> None:
         check_depth(plan)
         self._parameters: list[Value] = []
-        self._run = PlanCompiler(_never_read, self._parameters).compile(plan)
+        self._rows: Sequence[Row] = ()
+        compiler = _EveryTime(lambda _scan: self._rows, self._parameters)
+        self._run = compiler.compile(plan)
 
-    def rows(self, parameters: Sequence[Value]) -> list[Row]:
-        """The rows with these values; not to be called by two at once."""
+    def rows(self, parameters: Sequence[Value], rows: Sequence[Row] = ()) -> list[Row]:
+        """The answer over these rows of the scan; not to be called by two at once."""
         self._parameters[:] = parameters
+        self._rows = rows
         return list(self._run())
-
-
-def _never_read(scan: Scan) -> Sequence[Row]:
-    raise AssertionError(f"rows of constants scan {scan.name}")
 
 
 def evaluate(expr: Expr, parameters: Sequence[Value] = ()) -> Value:
@@ -153,6 +161,11 @@ def can_run(plan: Plan) -> bool:
 
 
 # --- inputs ------------------------------------------------------------------------------------
+
+
+def rows_in_memory(scan: Scan, view: ShardView) -> Sequence[Row]:
+    """What a scan reads of a view that has no files."""
+    return _scan_rows(scan, view, _no_files)
 
 
 def _scan_rows(scan: Scan, view: ShardView, read_file: ReadFile) -> Sequence[Row]:

@@ -10,13 +10,15 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from storage.batch import DataFile
-from storage.types import ShardId
+from storage.types import ShardId, Source
+
+_File: TypeAlias = tuple[ShardId, Source]
 
 CACHED_BYTES_MAX: Final = 128 << 20
 """Row groups kept. Larger: point reads and writes of larger tables without decoding anew."""
@@ -30,58 +32,61 @@ class RowGroups:
 
     def __init__(self, path: Callable[[ShardId, DataFile], Path]) -> None:
         self._path = path
-        self._groups: OrderedDict[tuple[str, int], pa.Table] = OrderedDict()
-        self._begins: OrderedDict[str, list[int]] = OrderedDict()
+        self._groups: OrderedDict[tuple[_File, int], pa.Table] = OrderedDict()
+        self._begins: OrderedDict[_File, list[int]] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
 
     def is_warm(self, shard: ShardId, file: DataFile, rows: Sequence[int]) -> bool:
         """Whether these rows are in memory (G2)."""
-        path = str(self._path(shard, file))
+        place = shard, file.name
         with self._lock:
-            begins = self._begins.get(path)
+            begins = self._begins.get(place)
             return begins is not None and all(
-                (path, bisect_right(begins, row) - 1) in self._groups for row in rows
+                (place, bisect_right(begins, row) - 1) in self._groups for row in rows
             )
 
     def read(self, shard: ShardId, file: DataFile, rows: Sequence[int]) -> pa.Table:
         """These rows of a file, all columns; the indexes ascend. Blocks, unless they are warm."""
-        path = str(self._path(shard, file))
-        begins = self._first_rows(path)
+        begins = self._first_rows(shard, file)
         wanted: dict[int, list[int]] = {}
         for row in rows:
             group = bisect_right(begins, row) - 1
             wanted.setdefault(group, []).append(row - begins[group])
         parts = [
-            self._group(path, group).take(pa.array(here, pa.int64()))
+            self._group(shard, file, group).take(pa.array(here, pa.int64()))
             for group, here in wanted.items()
         ]
+        if len(parts) == 1:
+            return parts[0]
+        path = self._path(shard, file)
         return pa.concat_tables(parts) if parts else pq.read_schema(path).empty_table()
 
-    def _first_rows(self, path: str) -> list[int]:
+    def _first_rows(self, shard: ShardId, file: DataFile) -> list[int]:
+        place = shard, file.name
         with self._lock:
-            known = self._begins.get(path)
+            known = self._begins.get(place)
         if known is not None:
             return known
-        metadata = pq.read_metadata(path)
+        metadata = pq.read_metadata(self._path(shard, file))
         begins, first = [0], 0
         for group in range(metadata.num_row_groups - 1):
             first += metadata.row_group(group).num_rows
             begins.append(first)
         with self._lock:
-            self._begins[path] = begins
+            self._begins[place] = begins
             if len(self._begins) > FILES_MAX:
                 self._begins.popitem(last=False)
         return begins
 
-    def _group(self, path: str, group: int) -> pa.Table:
-        place = path, group
+    def _group(self, shard: ShardId, file: DataFile, group: int) -> pa.Table:
+        place = (shard, file.name), group
         with self._lock:
             known = self._groups.get(place)
             if known is not None:
                 self._groups.move_to_end(place)
                 return known
-        with pq.ParquetFile(path) as parquet:
+        with pq.ParquetFile(self._path(shard, file)) as parquet:
             # One chunk a column: taking a row from many of them would look for the right one.
             rows = parquet.read_row_group(group, use_threads=False).combine_chunks()
         with self._lock:

@@ -241,12 +241,15 @@ def _begins(view: ShardView, parts: Sequence[InlineSlice]) -> bool:
 
 def shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The columns of a file in the shard's order and types; a file may be older than a column."""
-    columns = [
-        rows.column(field.name).cast(field.type)
-        if field.name in rows.schema.names
-        else pa.chunked_array([pa.nulls(rows.num_rows, field.type)])
-        for field in schema
-    ]
+    there = {name: place for place, name in enumerate(rows.schema.names)}
+    columns: list[pa.ChunkedArray[pa.Scalar[pa.DataType]]] = []
+    for field in schema:
+        place = there.get(field.name)
+        if place is None:
+            columns.append(pa.chunked_array([pa.nulls(rows.num_rows, field.type)]))
+            continue
+        column = rows.column(place)
+        columns.append(column if column.type == field.type else column.cast(field.type))
     return pa.table(columns, schema=relation_schema(schema, identity=False))
 
 

@@ -30,13 +30,13 @@ class TooManyRows(Exception):
 
 
 class SortedKeys:
-    """The key columns of all rows of a file."""
+    """The key columns of all rows of a file. `once`: they are asked once, not worth an order."""
 
-    def __init__(self, rows: pa.Table) -> None:
+    def __init__(self, rows: pa.Table, *, once: bool = False) -> None:
         self.rows = rows
         self._column = 0
         self._sorted: _Numbers | _Texts | None = None
-        if rows.num_rows >= ROWS_MIN:
+        if rows.num_rows >= ROWS_MIN and not once:
             self._column = _most_telling(rows)
             self._sorted = _ordered(rows.column(self._column))
 

@@ -19,7 +19,7 @@ from typing import Final, cast
 import pyarrow as pa
 
 from compute.plan_nodes import nodes
-from compute.reference import PreparedRows
+from compute.reference import PreparedPlan
 from compute.reference_arrow import BatchMaker
 from compute.reference_expressions import Row
 from coordinator.coordination import RequestRefused
@@ -56,7 +56,7 @@ class _Insert:
     """A statement that can be taken, compiled."""
 
     table: Table
-    source: PreparedRows
+    source: PreparedPlan
     not_null: tuple[int, ...]
     encoder: _TableRows
     tag: str
@@ -108,7 +108,7 @@ def _compiled(prepared: Prepared, in_process: InProcess) -> _Insert | None:
         return None
     not_null = tuple(at for at, column in enumerate(table.columns) if column.not_null)
     tag = f"{prepared.tag} {len(source.rows)}"
-    return _Insert(table, PreparedRows(source), not_null, _TableRows(table), tag)
+    return _Insert(table, PreparedPlan(source), not_null, _TableRows(table), tag)
 
 
 async def insert_alone(execution: Execution, prepared: Prepared) -> Done | None:

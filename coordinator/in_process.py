@@ -8,12 +8,22 @@ from typing import Final
 import pyarrow as pa
 
 from compute.executor import Run
+from compute.plain_plans import is_row_by_row
 from compute.plan_nodes import nodes
-from compute.reference import PreparedRows, can_run, execute
+from compute.reference import PreparedPlan, can_run, execute, rows_in_memory
 from compute.reference_arrow import BatchMaker, batch_schema
 from compute.reference_expressions import Row
 from compute.reference_work import work
-from sql.plan import Plan, PlanColumn, Subquery, Values, output_columns
+from sql.plan import (
+    Filter,
+    Plan,
+    PlanColumn,
+    Project,
+    Scan,
+    Subquery,
+    Values,
+    output_columns,
+)
 from sql.types import SqlType, Value
 
 _REMEMBERED_MAX: Final = 2_000
@@ -31,7 +41,8 @@ queries wait for the engine."""
 class _Known:
     """What is remembered of a plan, which is kept so that its identity is not given to another.
 
-    `prepared`: once it has run, if it is rows of constants and parameters, as in INSERT .. VALUES.
+    `prepared`: once it has run, if it is rows of constants and parameters, as in INSERT .. VALUES,
+    or makes rows of rows one by one, as DO UPDATE and RETURNING do.
     """
 
     plan: Plan
@@ -39,7 +50,7 @@ class _Known:
     columns: Sequence[PlanColumn]
     schema: pa.Schema
     maker: BatchMaker
-    prepared: PreparedRows | None = None
+    prepared: PreparedPlan | None = None
 
     def maker_for(self, schema: pa.Schema | None) -> BatchMaker:
         """What makes batches of its rows; None: its own schema. Remembered for the next run."""
@@ -50,11 +61,16 @@ class _Known:
 
     def rows(self, run: Run) -> Sequence[Row]:
         """The rows of a run of the plan."""
+        scan = _scan_of(self.plan)
         if self.prepared is None:
-            if not isinstance(self.plan, Values) or _has_subquery(self.plan):
+            constant = isinstance(self.plan, Values) and not _has_subquery(self.plan)
+            if not constant and (scan is None or not is_row_by_row(self.plan)):
                 return list(execute(run.plan, run.inputs, run.parameters))
-            self.prepared = PreparedRows(self.plan)
-        return self.prepared.rows(run.parameters)
+            self.prepared = PreparedPlan(self.plan)
+        if scan is None:
+            return self.prepared.rows(run.parameters)
+        rows = rows_in_memory(scan, run.inputs[scan.relation])
+        return self.prepared.rows(run.parameters, rows)
 
 
 class ReferenceInProcess:
@@ -102,6 +118,12 @@ class ReferenceInProcess:
 
 def _types(columns: Sequence[PlanColumn]) -> Sequence[SqlType]:
     return [column.type for column in columns]
+
+
+def _scan_of(plan: Plan) -> Scan | None:
+    while isinstance(plan, Project | Filter):
+        plan = plan.input
+    return plan if isinstance(plan, Scan) else None
 
 
 def _has_subquery(plan: Plan) -> bool:

@@ -141,7 +141,7 @@ async def _taken(execution: Execution, check: _Check) -> KeyValues | None:
     if not files:
         return None
     shard = ShardId(new.table.shard)
-    if index.is_warm(view, new):
+    if index.is_warm(view, new, files):
         return index.find_in_files(shard, files, new, going)
     try:
         return await asyncio.to_thread(index.find_in_files, shard, files, new, going)

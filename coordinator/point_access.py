@@ -179,8 +179,10 @@ async def _rows_by_key(index: KeyIndex, view: ShardView, asked: _ByKey) -> Locat
     places: Sequence[Place] = ()
     if asked.values.num_rows:
         keys = NewKeys(asked.table, asked.key, asked.values)
-        locate = partial(index.locate, view, keys, {})
-        found = locate() if index.is_warm(view, keys) else await asyncio.to_thread(locate)
+        files = index.files(view, keys)
+        locate = partial(index.locate, view, keys, {}, files)
+        warm = index.is_warm(view, keys, files)
+        found = locate() if warm else await asyncio.to_thread(locate)
         places = list(found.values())
     if len(places) > 1:
         names = [part.file.name for part in view.files] + [part.source for part in view.inline]

@@ -349,4 +349,4 @@ async def _look(execution: Execution, table: Table, keys: NewKeys) -> ShardView:
 
 async def _locate(execution: Execution, view: ShardView, keys: NewKeys) -> set[RowKey]:
     index = execution.services.key_index
-    return set(await asyncio.to_thread(index.locate, view, keys, {}))
+    return set(await asyncio.to_thread(index.locate, view, keys, {}, index.files(view, keys)))

@@ -178,9 +178,10 @@ class Upserts:
         index, gone = self._execution.services.key_index, self._work.gone(self._table)
         there: list[Mapping[RowKey, Place]] = []
         for one in new:
-            locate = partial(index.locate, view, one, gone)
-            few = one.count <= ON_LOOP_MAX and not index.files(view, one)
-            warm = few or index.is_warm(view, one)
+            files = index.files(view, one)
+            locate = partial(index.locate, view, one, gone, files)
+            few = one.count <= ON_LOOP_MAX and not files
+            warm = few or index.is_warm(view, one, files)
             there.append(locate() if warm else await asyncio.to_thread(locate))
         places = list(dict.fromkeys(place for found in there for place in found.values()))
         if self._conflict.update is None:
@@ -277,12 +278,24 @@ class Upserts:
 
 
 def _result(batch: _Batch) -> Upserted:
+    if not batch.updated:
+        return _inserted(batch)
     order = np.argsort(np.array([*batch.inserted, *batch.updated], dtype=np.int64))
     inserted = batch.rows.take(pa.array(batch.inserted, pa.int64()))
     replaced = batch.old.take(pa.array(batch.replaced, pa.int64()))
     rows = _joined([inserted, *batch.updates], order)
     nothing = made_table([_nulls(inserted.num_rows, type_) for type_ in batch.rows.schema.types])
     return Upserted(rows, _joined([nothing, replaced], order), _joined([replaced], None))
+
+
+def _inserted(batch: _Batch) -> Upserted:
+    """No row was there, or all that were there stay as they are."""
+    rows = batch.rows
+    if len(batch.inserted) < rows.num_rows:
+        rows = rows.take(pa.array(batch.inserted, pa.int64()))
+    nothing = [_nulls(rows.num_rows, type_) for type_ in rows.schema.types]
+    empty = [_nulls(0, type_) for type_ in rows.schema.types]
+    return Upserted(_joined([rows], None), made_batch(nothing, rows.num_rows), made_batch(empty, 0))
 
 
 def _joined(parts: Sequence[pa.Table], order: npt.NDArray[np.int64] | None) -> pa.RecordBatch:

@@ -1,13 +1,14 @@
 """Keys found by an order are the keys found by comparing all rows."""
 
 import random
+from collections.abc import Hashable
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from compute.key_predicates import NewKeys
-from compute.sorted_keys import ROWS_MIN, SortedKeys
+from compute.key_predicates import NewKeys, OneKey
+from compute.sorted_keys import ROWS_MIN, SortedKeys, TooManyRows
 from sql.catalog import Column, Key, Table
 from sql.types import DATE, INT4, INT8, TEXT, TIMESTAMP, SqlType
 
@@ -56,3 +57,15 @@ def test_as_by_comparing(names: tuple[str, ...], shape: str) -> None:
         wanted = pa.concat_tables([there, rows.slice(0, 1)])
         keys = NewKeys(table, key, wanted)
         assert ordered.among(keys) == keys.among(rows)
+    for values in {values for values in keys.values if None not in values}:
+        one, same = OneKey(table, key, values), NewKeys(table, key, _rows_of(table, values))
+        found = same.among(rows)
+        assert ordered.having(one) == found == SortedKeys(rows, once=True).having(one)
+        assert ordered.having(one, ROWS) == found
+        with pytest.raises(TooManyRows):
+            ordered.having(one, len(found) - 1)
+
+
+def _rows_of(table: Table, values: tuple[Hashable, ...]) -> pa.Table:
+    one = OneKey(table, table.keys[0], values)
+    return pa.table(list(one.arrays), names=[column.name for column in table.columns])
