@@ -3,6 +3,8 @@
 make bench
 make bench ARGS='--only commits,reads --rounds 1 --seconds 3'
 make bench ARGS='--only copy --rows 10000000 --rounds 1'      # also the server's peak memory
+make bench ARGS='--only keyed --rounds 1'                     # one row of a million by its key
+make bench ARGS='--only bulk --keyed-rows 10000000 --rounds 1'   # and its peak memory
 """
 
 import argparse
@@ -77,9 +79,10 @@ def _memory(server: Meridian, workload: str) -> Figures:
     """Peak resident memory of the server process since it started, without its JVM."""
     if workload not in ("copy", "bulk"):
         return {}
+    name = "server memory at its peak" + (", bulk" if workload == "bulk" else "")
     status = Path(f"/proc/{server.pid}/status").read_text()
     [line] = [line for line in status.splitlines() if line.startswith("VmHWM:")]
-    return {"server memory at its peak: MiB": int(line.split()[1]) / 1024}
+    return {f"{name}: MiB": int(line.split()[1]) / 1024}
 
 
 def _arguments() -> argparse.Namespace:

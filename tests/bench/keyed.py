@@ -14,9 +14,21 @@ from tests.bench.pgbench import percentile, run_script
 from tests.bench.sizes import Figures, Size
 
 CLIENTS = (1, 16)
+FIRST_NEW = 1_000_000_000
+"""New keys are larger than those that the table is filled with."""
+
+INSERT = rf"""
+\set id random({FIRST_NEW}, 9000000000)
+INSERT INTO bench_keyed VALUES (:id, 1, 'inserted', 1.5);
+"""
 BATCH_ROWS = 1_000
 BATCHES = 10
 CHUNK_ROWS = 10_000
+
+UPDATE = r"""
+\set id random(0, {keys})
+UPDATE bench_keyed SET visits = visits + 1 WHERE id = :id;
+"""
 
 UPSERT = r"""
 \set id random(1, {keys})
@@ -26,7 +38,7 @@ INSERT INTO bench_keyed VALUES (:id, 1, 'upserted', 1.5)
 
 
 def keyed(dsn: str, size: Size) -> Figures:
-    """Single rows by key: UPDATE, DELETE, ON CONFLICT; and ON CONFLICT in batches."""
+    """Single rows by key: INSERT, UPDATE, DELETE, ON CONFLICT; and ON CONFLICT in batches."""
     rows, chance = size.keyed_rows, random.Random(1)
     with psycopg.connect(dsn, autocommit=True) as connection:
         _fill(connection, rows)
@@ -52,13 +64,22 @@ def keyed(dsn: str, size: Size) -> Figures:
             "DELETE by key, large table: p50 ms": _p50(delete, size.reads),
             f"ON CONFLICT, {BATCH_ROWS} rows at once: p50 ms": _p50(batch, BATCHES),
         }
-    for clients in CLIENTS:
-        script = UPSERT.format(keys=2 * rows)
-        run = run_script(
-            dsn, script, clients=clients, protocol="prepared", seconds=size.seconds, retries=True
-        )
-        figures[f"ON CONFLICT by key, {clients} clients: commits/s"] = run.per_second
-        figures[f"ON CONFLICT by key, {clients} clients: p50 ms"] = run.p50_ms
+    for what, script in (
+        ("INSERT, large keyed table", INSERT),
+        ("UPDATE by key", UPDATE.format(keys=rows - 1)),
+        ("ON CONFLICT by key", UPSERT.format(keys=2 * rows)),
+    ):
+        for clients in CLIENTS:
+            run = run_script(
+                dsn,
+                script,
+                clients=clients,
+                protocol="prepared",
+                seconds=size.seconds,
+                retries=True,
+            )
+            figures[f"{what}, {clients} clients: commits/s"] = run.per_second
+            figures[f"{what}, {clients} clients: p50 ms"] = run.p50_ms
     return figures
 
 
