@@ -38,6 +38,7 @@ _SIMPLE: Final[dict[str, pa.DataType]] = {
     "bytea": pa.binary(),
     "date": pa.date32(),
     "time": pa.int64(),
+    "timetz": pa.int64(),
     "timestamp": pa.timestamp("us"),
     "timestamptz": pa.timestamp("us", tz="UTC"),
     "interval": pa.struct(

@@ -1,16 +1,21 @@
-"""Functions of time: microseconds since midnight. The modifiers of all types of time."""
+"""Functions of time, microseconds since midnight, and of timetz (sql/timetz.py); the modifiers of
+all types of time.
+"""
 
 from decimal import Decimal
 from typing import Final
 
+from compute.reference_intervals import overlaps, zone_span
 from compute.reference_numbers import Function, Maker
-from compute.reference_times import to_local
+from compute.reference_times import in_range, to_local
 from sql.dates import MICROS_PER_DAY, MICROS_PER_SECOND
-from sql.errors import SqlError
+from sql.errors import SqlError, not_supported
 from sql.fields import canonical_field
 from sql.plan import Call
 from sql.time_modifiers import fitted_time
-from sql.types import TIMED, Interval, SqlType, Value, display
+from sql.timetz import clock_of, in_utc, offset_of, packed
+from sql.timezones import find_zone, fixed_offset
+from sql.types import TIMED, TIMETZ, Interval, SqlType, Value, display
 
 _TIME: Final = SqlType("time")
 _MINUTE: Final = 60 * MICROS_PER_SECOND
@@ -64,6 +69,17 @@ def _extract(call: Call) -> Function:
 
 def _field(text: str, time: int) -> Decimal:
     field = canonical_field(text, _TIME)
+    found = _clock_field(field, time)
+    if found is None:
+        raise _not_of(text, _TIME)
+    return found
+
+
+def _not_of(text: str, type_: SqlType) -> SqlError:
+    return SqlError("0A000", f'unit "{text.lower()}" not supported for type {display(type_)}')
+
+
+def _clock_field(field: str, time: int) -> Decimal | None:
     match field:
         case "hour":
             return Decimal(time // _HOUR)
@@ -78,10 +94,82 @@ def _field(text: str, time: int) -> Decimal:
         case "epoch":
             return Decimal(time).scaleb(-6)
         case _:
-            message = f'unit "{text.lower()}" not supported for type {display(_TIME)}'
-            raise SqlError("0A000", message)
+            return None
 
 
+def _extract_zoned(call: Call) -> Function:
+    shape = Decimal if call.type.name == "numeric" else float
+    return lambda text, value: shape(_zoned_field(text, value))
+
+
+def _zoned_field(text: str, value: int) -> Decimal:
+    field, offset = canonical_field(text, TIMETZ), offset_of(value)
+    sign = -1 if offset < 0 else 1
+    match field:
+        case "epoch":
+            return Decimal(in_utc(value)).scaleb(-6)
+        case "timezone":
+            return Decimal(offset)
+        case "timezone_hour":
+            return Decimal(sign * (abs(offset) // 3600))
+        case "timezone_minute":
+            return Decimal(sign * (abs(offset) // 60 % 60))
+        case _:
+            found = _clock_field(field, clock_of(value))
+    if found is None:
+        raise _not_of(text, TIMETZ)
+    return found
+
+
+# --- with a time zone ----------------------------------------------------------------------------
+
+
+def _moved(value: int, span: Interval, sign: int = 1) -> int:
+    """Later by the interval's time, on the same clock."""
+    clock = (clock_of(value) + sign * span.micros) % MICROS_PER_DAY
+    return packed(clock, offset_of(value))
+
+
+def _shown_at(span: Interval, value: int) -> int:
+    """The same time of day on a clock that is so far east."""
+    offset = zone_span(span)
+    return packed((in_utc(value) + offset) % MICROS_PER_DAY, offset // MICROS_PER_SECOND)
+
+
+def _zoned_instant(days: int, value: int) -> int:
+    return in_range(days * MICROS_PER_DAY + in_utc(value))
+
+
+def _of_clock(time: int, zone: str) -> int:
+    """In a zone with daylight saving it would be today's offset."""
+    found = find_zone(zone)
+    offset = None if found is None else fixed_offset(found)
+    if offset is None:
+        raise not_supported(f'a time as a time with time zone in "{zone}"')
+    return packed(time, offset)
+
+
+def _of_instant(micros: int, zone: str) -> int:
+    local = to_local(micros, zone)
+    return packed(local % MICROS_PER_DAY, (local - micros) // MICROS_PER_SECOND)
+
+
+def _end(start: int | None, end: int | Interval | None) -> int | None:
+    if not isinstance(end, Interval):
+        return end
+    return None if start is None else _plus(start, end)
+
+
+def _overlapping(
+    start: int | None, end: int | Interval | None, other: int | None, last: int | Interval | None
+) -> bool | None:
+    return overlaps(start, _end(start, end), other, _end(other, last))
+
+
+_OVERLAPPING: Final = (
+    "time,time,time,time", "timetz,timetz,timetz,timetz", "time,interval,time,interval",
+    "time,time,time,interval", "time,interval,time,time",
+)  # fmt: skip
 CLOCK_FUNCTIONS: Final[dict[str, Maker]] = {
     "time + interval": _plain(_plus),
     "time - interval": _plain(_minus),
@@ -92,6 +180,18 @@ CLOCK_FUNCTIONS: Final[dict[str, Maker]] = {
     "extract(text,time)": _extract,
     "date_part(text,time)": _extract,
     "make_time(int4,int4,float8)": _plain(_make_time),
+    "timetz + interval": _plain(_moved),
+    "timetz - interval": _plain(lambda value, span: _moved(value, span, -1)),
+    "interval + timetz": _plain(lambda span, value: _moved(value, span)),
+    "date + timetz": _plain(_zoned_instant),
+    "timetz + date": _plain(lambda value, days: _zoned_instant(days, value)),
+    "extract(text,timetz)": _extract_zoned,
+    "date_part(text,timetz)": _extract_zoned,
+    "timezone(interval,timetz)": _plain(_shown_at),
+    **{f"overlaps({args})": _plain(_overlapping) for args in _OVERLAPPING},
+    "time::timetz": _plain(_of_clock),
+    "timetz::time": _plain(clock_of),
+    "timestamptz::timetz": _plain(_of_instant),
     "time::interval": _plain(lambda time: Interval(micros=time)),
     **{f"{name}::{name}": _fitted for name in TIMED},
     "interval::time": _plain(lambda span: span.micros % MICROS_PER_DAY),

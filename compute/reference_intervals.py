@@ -174,7 +174,8 @@ def _end(start: int | None, end: Bound, zone: str | None) -> int | None:
 # --- zones ---------------------------------------------------------------------------------------
 
 
-def _offset(span: Interval) -> int:
+def zone_span(span: Interval) -> int:
+    """An interval as the offset of a time zone, in microseconds."""
     if span.months or span.days:
         raise SqlError("22023", "interval time zone must not include months or days")
     seconds = abs(span.micros) // _SECOND
@@ -314,8 +315,8 @@ FORMAT_FUNCTIONS: Final[dict[str, Function]] = {
     "age(timestamptz,timestamptz)": age_zoned,
     "make_timestamptz(int4,int4,int4,int4,int4,float8)": _make_zoned,
     "make_timestamptz(int4,int4,int4,int4,int4,float8,text)": _make_zoned,
-    "timezone(interval,timestamp)": lambda z, x: _moment(x - _offset(z)),
-    "timezone(interval,timestamptz)": lambda z, x: _moment(x + _offset(z)),
+    "timezone(interval,timestamp)": lambda z, x: _moment(x - zone_span(z)),
+    "timezone(interval,timestamptz)": lambda z, x: _moment(x + zone_span(z)),
     "timezone(timestamp)": to_instant,
     "timezone(timestamptz)": to_local,
     "overlaps(timestamp,timestamp,timestamp,timestamp)": overlaps,

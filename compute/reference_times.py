@@ -35,7 +35,8 @@ _TIME_END: Final = 9_224_318_016_000 * _SECOND
 _INT4_MAX: Final = 2**31 - 1
 
 
-def _timestamp(micros: int) -> int:
+def in_range(micros: int) -> int:
+    """The timestamp, if PostgreSQL has it (G1)."""
     if not _TIME_MIN <= micros < _TIME_END:
         raise SqlError("22008", "timestamp out of range")
     return micros
@@ -68,19 +69,19 @@ def to_local(micros: int, name: str) -> int:
     """What a clock in the zone shows at an instant."""
     zone = _zone(name)
     offset = zone if isinstance(zone, int) else offset_at_utc(zone, micros // _SECOND)
-    return _timestamp(micros + offset * _SECOND)
+    return in_range(micros + offset * _SECOND)
 
 
 def to_instant(local: int, name: str) -> int:
     """The instant at which a clock in the zone shows this."""
     zone = _zone(name)
     offset = zone if isinstance(zone, int) else offset_at_local(zone, local // _SECOND)
-    return _timestamp(local - offset * _SECOND)
+    return in_range(local - offset * _SECOND)
 
 
 def date_to_timestamp(days: int) -> int:
     """Midnight."""
-    return _timestamp(days * MICROS_PER_DAY)
+    return in_range(days * MICROS_PER_DAY)
 
 
 def timestamp_to_date(micros: int) -> int:
@@ -111,7 +112,7 @@ def date_plus(days: int, count: int) -> int:
 
 def plus_interval(local: int, span: Interval) -> int:
     """A timestamp and an interval (G2)."""
-    return _timestamp(_plus_days(local, span) + span.micros)
+    return in_range(_plus_days(local, span) + span.micros)
 
 
 def _plus_days(local: int, span: Interval) -> int:
@@ -122,14 +123,14 @@ def _plus_days(local: int, span: Interval) -> int:
         if not -4800 < year < 300_000:
             raise SqlError("22008", "timestamp out of range")
         days = days_from_civil(year, month0 + 1, min(day, days_in_month(year, month0 + 1)))
-    return _timestamp((days + span.days) * MICROS_PER_DAY + within)
+    return in_range((days + span.days) * MICROS_PER_DAY + within)
 
 
 def plus_interval_zoned(micros: int, span: Interval, zone: str) -> int:
     """An instant and an interval: months and days on the zone's clock."""
     if span.months or span.days:
         micros = to_instant(_plus_days(to_local(micros, zone), span), zone)
-    return _timestamp(micros + span.micros)
+    return in_range(micros + span.micros)
 
 
 def negative(span: Interval) -> Interval:
@@ -373,7 +374,7 @@ def date_trunc(text: str, local: int, type_: SqlType = TIMESTAMP) -> int:
             first = days_from_civil((year - 1) // 1000 * 1000 + 1, 1, 1)
         case _:
             raise _unsupported_unit(text.lower(), type_)
-    return _timestamp(first * MICROS_PER_DAY)
+    return in_range(first * MICROS_PER_DAY)
 
 
 def date_trunc_zoned(text: str, micros: int, zone: str) -> int:
@@ -430,7 +431,7 @@ def make_timestamp(year: int, month: int, day: int, hour: int, minute: int, seco
     if not ordinary or whole > MICROS_PER_DAY:
         shown = f"{hour}:{minute:02}:{second:02g}"
         raise SqlError("22008", f"time field value out of range: {shown}")
-    return _timestamp(days * MICROS_PER_DAY + whole)
+    return in_range(days * MICROS_PER_DAY + whole)
 
 
 def to_timestamp(seconds: float) -> int:
@@ -441,4 +442,4 @@ def to_timestamp(seconds: float) -> int:
         raise not_supported("infinite timestamps")
     if not _TIME_MIN <= seconds * _SECOND < _TIME_END:
         raise SqlError("22008", f'timestamp out of range: "{seconds:g}"')
-    return _timestamp(round((seconds - 946_684_800) * 1_000_000) + 946_684_800 * _SECOND)
+    return in_range(round((seconds - 946_684_800) * 1_000_000) + 946_684_800 * _SECOND)

@@ -18,6 +18,7 @@ from sql.plan import Const, Expr
 from sql.scope import Scope
 from sql.syntax import Node, at
 from sql.table_changes import names_in, with_definition, with_other_values
+from sql.text_output import format_text
 from sql.types import SqlType, display, quoted_name
 
 
@@ -106,9 +107,9 @@ def _with_default_of(work: Altering, column: Column, type_: SqlType) -> Column:
         return altered
     done = coerce(work.binding, Const(column.default, column.type), None, type_, ASSIGNMENT)
     made = None if done is None else stored(work.binding, done, type_)
-    if made is not None and not isinstance(made, Const) and isinstance(column.default, str):
-        # Its text is found when it is used: what `'..'::jsonb::text` is, say.
-        literal = "'" + column.default.replace("'", "''") + "'"
+    if made is not None and not isinstance(made, Const):
+        # Its value is found when it is used: what `'..'::jsonb::text` is, say.
+        literal = "'" + format_text(column.default, column.type).replace("'", "''") + "'"
         text = f"CAST(CAST({literal} AS {display(column.type)}) AS {display(type_)})"
         return replace(altered, default=None, expression=str(RawStream()(expression_of(text))))
     if not isinstance(made, Const):

@@ -169,6 +169,8 @@ def _current_value(binding: Binding, _scope: Scope, node: Node) -> Expr:
             return Const(context.now, TIMESTAMPTZ)
         case SQLValueFunctionOp.SVFOP_LOCALTIMESTAMP | SQLValueFunctionOp.SVFOP_LOCALTIMESTAMP_N:
             return _local_now(binding, "timestamp")
+        case SQLValueFunctionOp.SVFOP_CURRENT_TIME | SQLValueFunctionOp.SVFOP_CURRENT_TIME_N:
+            return _local_now(binding, "timetz")
         case SQLValueFunctionOp.SVFOP_LOCALTIME | SQLValueFunctionOp.SVFOP_LOCALTIME_N:
             return _local_now(binding, "time")
         case (

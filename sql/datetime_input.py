@@ -92,7 +92,7 @@ def parse_date(text: str, order: str = "MDY") -> int:
         year, month, day = int(match[1]), int(match[2]), int(match[3])
         if year >= 1 and 1 <= month <= 12 and 1 <= day <= days_in_month(year, month):
             return days_from_civil(year, month, day)
-    days, _, _ = _decode("date", text, UTC, order)
+    days, _, _ = decode_moment("date", text, UTC, order)
     if days > DATE_DAYS_MAX:
         raise SqlError("22008", f'date out of range: "{text}"')
     return days
@@ -103,7 +103,7 @@ def parse_timestamp(text: str, order: str = "MDY") -> int:
     micros = _iso_timestamp(text, None)
     if micros is not None:
         return micros
-    days, micros, _ = _decode("timestamp", text, UTC, order)
+    days, micros, _ = decode_moment("timestamp", text, UTC, order)
     return _checked_timestamp(days * MICROS_PER_DAY + micros, text)
 
 
@@ -115,7 +115,7 @@ def parse_timestamptz(text: str, *, timezone: str, order: str = "MDY") -> int:
     micros = _iso_timestamp(text, zone)
     if micros is not None:
         return micros
-    days, micros, offset = _decode("timestamp with time zone", text, zone, order)
+    days, micros, offset = decode_moment("timestamp with time zone", text, zone, order)
     return _checked_timestamp(days * MICROS_PER_DAY + micros - offset * MICROS_PER_SECOND, text)
 
 
@@ -150,7 +150,9 @@ def _checked_timestamp(micros: int, text: str) -> int:
     return micros
 
 
-def _decode(type_name: str, text: str, zone: tzinfo, order: str) -> tuple[int, int, int]:
+def decode_moment(
+    type_name: str, text: str, zone: tzinfo, order: str = "MDY"
+) -> tuple[int, int, int]:
     """Days, microseconds of the day, offset east in seconds."""
     try:
         words = split_fields(text, characters_max=DATETIME_CHARACTERS_MAX)

@@ -20,7 +20,6 @@ from sql.types import (
 
 _FOREIGN: Final = frozenset(
     [
-        "timetz",
         "money",
         "xml",
         "inet",
@@ -132,7 +131,7 @@ def _modified(name: str, node: Node) -> SqlType:
             return _with_length(name, modifiers, place)
         case "numeric":
             return _with_precision(modifiers, place)
-        case "time" | "timestamp" | "timestamptz":
+        case "time" | "timetz" | "timestamp" | "timestamptz":
             return SqlType(name, time_typmod(name, modifiers, place))
         case "interval":
             return SqlType(name, interval_typmod(modifiers, place))

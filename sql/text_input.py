@@ -22,7 +22,7 @@ from functools import partial
 from typing import Final
 
 from sql.array_text import parse_array
-from sql.clock_input import parse_time
+from sql.clock_input import parse_time, parse_timetz
 from sql.datetime_input import parse_date, parse_timestamp, parse_timestamptz
 from sql.enum_types import EnumType, enum_of, is_enum
 from sql.errors import SqlError, invalid_text, not_supported
@@ -45,6 +45,8 @@ def parse_text(
     """The value of `text` for the type `type_name` (pg_type.typname), not yet fitted (T1, T2)."""
     if type_name == "timestamptz":
         return parse_timestamptz(text, timezone=timezone, order=styles.order)
+    if type_name == "timetz":
+        return parse_timetz(text, timezone=timezone)
     if type_name.startswith("_"):
         element = partial(
             parse_text, type_name[1:], timezone=timezone, styles=styles, typmod=typmod

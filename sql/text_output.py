@@ -18,6 +18,7 @@ from sql.array_text import format_array
 from sql.dates import MICROS_PER_SECOND, civil_from_days
 from sql.enum_types import kept_as
 from sql.errors import SqlError
+from sql.timetz import clock_of, offset_of
 from sql.timezones import find_zone, offset_at_utc
 from sql.types import REGISTERED, VECTORS, Interval, SqlType, Value
 
@@ -85,6 +86,12 @@ def _format_date(value: Value) -> str:
 def _format_time(value: Value) -> str:
     assert isinstance(value, int), "time is an int"
     return _clock(*divmod(value, MICROS_PER_SECOND))
+
+
+def _format_timetz(value: Value) -> str:
+    assert isinstance(value, int), "timetz is an int"
+    clock = _clock(*divmod(clock_of(value), MICROS_PER_SECOND))
+    return clock + format_offset(offset_of(value))
 
 
 def _format_timestamp(value: Value) -> str:
@@ -280,6 +287,7 @@ _FORMATTERS: Final[Mapping[str, Callable[[Value], str]]] = {
     "bytea": _format_bytea,
     "date": _format_date,
     "time": _format_time,
+    "timetz": _format_timetz,
     "timestamp": _format_timestamp,
     "interval": _format_interval,
 }

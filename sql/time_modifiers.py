@@ -15,6 +15,7 @@ from typing import Final
 
 from sql.dates import MICROS_PER_SECOND, days_from_civil
 from sql.errors import SqlError
+from sql.timetz import clock_of, offset_of, packed
 from sql.types import (
     INTERVAL_FIELDS,
     NO_PRECISION,
@@ -35,7 +36,7 @@ _SMALLEST: Final = {
 }
 UNIT_MICROS: Final = {"hour": 3_600 * MICROS_PER_SECOND, "minute": 60 * MICROS_PER_SECOND}
 _MONTHS_OF: Final = {"year": 12, "month": 1}
-_NAMES: Final = {"time": "TIME", "timetz": "TIME", "timestamp": "TIMESTAMP"}
+_NAMES: Final = {"time": "TIME", "timestamp": "TIMESTAMP"}
 
 
 def time_typmod(name: str, given: Sequence[int], place: int | None) -> int:
@@ -93,6 +94,8 @@ def fitted_time(value: Value, type_: SqlType) -> Value:
         return _fitted_interval(value, type_.typmod)
     if not isinstance(value, int) or type_.typmod >= SECONDS_DIGITS_MAX:
         return value
+    if type_.name == "timetz":
+        return packed(_rounded(clock_of(value), type_.typmod), offset_of(value))
     zero = MOMENTS_ZERO if type_.name.startswith("timestamp") else 0
     return zero + _rounded(value - zero, type_.typmod)
 

@@ -46,6 +46,12 @@ def find_abbreviation(name: str) -> tuple[int, bool] | None:
     return _abbreviations().get(name)
 
 
+def fixed_offset(zone: tzinfo) -> int | None:
+    """The offset that is always in force; None for a zone whose offset changes."""
+    offset = zone.utcoffset(None)
+    return None if offset is None else _seconds(offset)
+
+
 def offset_at_utc(zone: tzinfo, seconds: int) -> int:
     """The offset in force at an instant, given in seconds since 1970 UTC."""
     if zone is UTC:

@@ -16,6 +16,7 @@
     record                str (sql/records.py)                   string
     date                  int, days since 1970-01-01             date32
     time                  int, microseconds since midnight       int64
+    timetz                int, see sql/timetz.py                 int64
     timestamp             int, microseconds since 1970-01-01     timestamp[us]
     timestamptz           int, microseconds since 1970-01-01 UTC timestamp[us, UTC]
     interval              Interval                               struct months, days, micros
@@ -117,7 +118,7 @@ OIDS: Final[dict[str, int]] = {
     "_varchar": 1015, "_date": 1182, "_timestamp": 1115, "_timestamptz": 1185, "_interval": 1187,
     "_numeric": 1231, "_uuid": 2951, "json": 114, "jsonb": 3802,
     "jsonpath": 4072, "_jsonpath": 4073, "_json": 199, "_jsonb": 3807,
-    "time": 1083, "_time": 1183,
+    "time": 1083, "_time": 1183, "timetz": 1266, "_timetz": 1270,
 }  # fmt: skip
 NAMES_BY_OID: Final[dict[int, str]] = {oid: name for name, oid in OIDS.items()}
 
@@ -127,8 +128,8 @@ VECTORS: Final[dict[str, int]] = {"int2vector": 22, "oidvector": 30}
 
 SIZES: Final[dict[str, int]] = {
     "bool": 1, "int8": 8, "int2": 2, "int4": 4, "oid": 4, "float4": 4, "float8": 8, "date": 4,
-    "timestamp": 8, "timestamptz": 8, "time": 8, "interval": 16, "uuid": 16, "name": 64,
-    "unknown": -2,
+    "timestamp": 8, "timestamptz": 8, "time": 8, "timetz": 12, "interval": 16, "uuid": 16,
+    "name": 64, "unknown": -2,
     "void": 4,
 }  # fmt: skip
 
@@ -137,6 +138,7 @@ CATEGORIES: Final[dict[str, str]] = {
     "oid": "N", "float4": "N", "float8": "N", "unknown": "X", "bpchar": "S", "varchar": "S",
     "date": "D", "timestamp": "D", "timestamptz": "D", "interval": "T", "numeric": "N", "uuid": "U",
     "void": "P", "record": "P", "json": "U", "jsonb": "U", "jsonpath": "U", "time": "D",
+    "timetz": "D",
 } | {name: "A" for name in OIDS if name.startswith("_")}  # fmt: skip
 _ENUM_SIZE: Final = 4
 
@@ -175,6 +177,7 @@ JSON: Final = SqlType("json")
 JSONB: Final = SqlType("jsonb")
 DATE: Final = SqlType("date")
 TIME: Final = SqlType("time")
+TIMETZ: Final = SqlType("timetz")
 TIMESTAMP: Final = SqlType("timestamp")
 TIMESTAMPTZ: Final = SqlType("timestamptz")
 INTERVAL: Final = SqlType("interval")
@@ -218,12 +221,13 @@ def bpchar(length: int | None = None) -> SqlType:
 DISPLAY_NAMES: Final[dict[str, str]] = {
     "bool": "boolean", "int2": "smallint", "int4": "integer", "int8": "bigint", "float4": "real",
     "float8": "double precision", "varchar": "character varying", "bpchar": "character",
-    "time": "time without time zone", "timestamp": "timestamp without time zone",
+    "time": "time without time zone", "timetz": "time with time zone",
+    "timestamp": "timestamp without time zone",
     "timestamptz": "timestamp with time zone",
 }  # fmt: skip
 
 
-TIMED: Final = frozenset({"time", "timestamp", "timestamptz", "interval"})
+TIMED: Final = frozenset({"time", "timetz", "timestamp", "timestamptz", "interval"})
 """Types whose modifier says how many digits a second has."""
 
 SECONDS_DIGITS_MAX: Final = 6

@@ -28,8 +28,8 @@ _TYPES: Final[dict[str, pa.DataType]] = {
     "varchar": pa.string(), "bpchar": pa.string(), "name": pa.string(), "unknown": pa.string(),
     "uuid": pa.string(), "json": pa.string(), "jsonb": pa.string(), "jsonpath": pa.string(),
     "record": pa.string(), "void": pa.string(), "bytea": pa.binary(), "date": pa.date32(),
-    "time": pa.int64(), "timestamp": pa.timestamp("us"), "timestamptz": pa.timestamp("us",
-    tz="UTC"),
+    "time": pa.int64(), "timetz": pa.int64(), "timestamp": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us", tz="UTC"),
     "interval": pa.struct(
         [("months", pa.int32()), ("days", pa.int32()), ("micros", pa.int64())]
     ),

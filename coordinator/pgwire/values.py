@@ -28,6 +28,7 @@ from sql.errors import SqlError, not_supported
 from sql.styles import PLAIN, Styles
 from sql.text_input import NAME_BYTES_MAX, apply_typmod, label_of, parse_text
 from sql.text_output import format_text
+from sql.timetz import ZONE_SECONDS_END, clock_of, offset_of, packed
 from sql.types import DISPLAY_NAMES, Interval, SqlType, Value
 
 DAYS_OF_2000: Final = days_from_civil(2000, 1, 1)
@@ -42,6 +43,7 @@ _NUMERIC_SPECIAL: Final = {0xC000: "NaN", 0xD000: "Infinity", 0xF000: "-Infinity
 _NUMERIC_SCALE_MAX: Final = 0x3FFF
 _EXACT: Final = Context(prec=400_000, Emax=999_999_999, Emin=-999_999_999)
 _INTERVAL: Final = struct.Struct("!qii")
+_TIMETZ: Final = struct.Struct("!qi")
 
 
 def decode_value(
@@ -150,6 +152,16 @@ def _decode_time(data: bytes) -> int:
     return micros
 
 
+def _decode_timetz(data: bytes) -> int:
+    _check_length(data, _TIMETZ.size)
+    clock, west = _TIMETZ.unpack(data)
+    if not 0 <= clock <= MICROS_PER_DAY:
+        raise SqlError("22008", "time out of range")
+    if abs(west) >= ZONE_SECONDS_END:
+        raise SqlError("22009", "time zone displacement out of range")
+    return packed(clock, -west)
+
+
 def _decode_timestamp(data: bytes) -> int:
     _check_length(data, 8)
     micros = int.from_bytes(data, "big", signed=True) + MICROS_OF_2000
@@ -212,6 +224,7 @@ _BINARY_DECODERS: Final[Mapping[str, Callable[[bytes], Value]]] = {
     "jsonb": _decode_jsonb,
     "date": _decode_date,
     "time": _decode_time,
+    "timetz": _decode_timetz,
     "timestamp": _decode_timestamp,
     "timestamptz": _decode_timestamp,
     "interval": _decode_interval,
@@ -276,6 +289,11 @@ def _encode_date(value: Value) -> bytes:
     return struct.pack("!i", value - DAYS_OF_2000)
 
 
+def _encode_timetz(value: Value) -> bytes:
+    assert isinstance(value, int), "timetz is an int"
+    return _TIMETZ.pack(clock_of(value), -offset_of(value))
+
+
 def _encode_timestamp(value: Value) -> bytes:
     assert isinstance(value, int), "timestamps are ints"
     return struct.pack("!q", value - MICROS_OF_2000)
@@ -305,6 +323,7 @@ _BINARY_ENCODERS: Final[Mapping[str, Callable[[Value], bytes]]] = {
     "jsonb": lambda value: _JSONB_VERSION + _encode_json(value),
     "date": _encode_date,
     "time": _packing("!q"),
+    "timetz": _encode_timetz,
     "timestamp": _encode_timestamp,
     "timestamptz": _encode_timestamp,
     "interval": _encode_interval,

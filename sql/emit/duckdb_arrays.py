@@ -21,8 +21,8 @@ from sql.types import BYTEA, SqlType, Value
 _NATIVE: Final = frozenset(
     {
         "bool", "int2", "int4", "int8", "oid", "float4", "float8", "numeric", "text", "varchar",
-        "bpchar", "name", "uuid", "bytea", "date", "time", "timestamp", "timestamptz", "unknown",
-        "void", "record",
+        "bpchar", "name", "uuid", "bytea", "date", "time", "timetz", "timestamp", "timestamptz",
+        "unknown", "void", "record",
     }
 )  # fmt: skip
 """Types that DuckDB compares as PostgreSQL does."""

@@ -203,6 +203,8 @@ def _fit_time(call: Call, scope: Scope) -> str:
     x, scale = scope.emit(call.args[0]), 10 ** (SECONDS_DIGITS_MAX - call.type.typmod)
     if scale == 1:
         return x
+    if call.type.name == "timetz":
+        return reference(call, scope)
     name, half = call.type.name, scale // 2
     if name == "time":
         return f"({x} + {half}) // {scale} * {scale}"

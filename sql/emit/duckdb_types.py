@@ -29,7 +29,8 @@ _NAMES: Final[dict[str, str]] = {
     "float4": "float", "float8": "double", "text": "varchar", "varchar": "varchar",
     "bpchar": "varchar", "name": "varchar", "unknown": "varchar", "uuid": "varchar",
     "json": "varchar", "jsonb": "varchar", "jsonpath": "varchar", "record": "varchar",
-    "bytea": "blob", "date": "date", "time": "bigint", "timestamp": "timestamp",
+    "bytea": "blob", "date": "date", "time": "bigint", "timetz": "bigint",
+    "timestamp": "timestamp",
     "timestamptz": "timestamptz",
     "interval": "struct(months integer, days integer, micros bigint)", "void": "varchar",
 }  # fmt: skip

@@ -19,8 +19,8 @@ from sql.types import SqlType, Value
 _NATIVE: Final = frozenset(
     {
         "bool", "int2", "int4", "int8", "oid", "float4", "float8", "numeric", "text", "varchar",
-        "bpchar", "name", "uuid", "bytea", "date", "time", "timestamp", "timestamptz", "unknown",
-        "void",
+        "bpchar", "name", "uuid", "bytea", "date", "time", "timetz", "timestamp", "timestamptz",
+        "unknown", "void",
     }
 )  # fmt: skip
 """Types that Spark compares as PostgreSQL does."""

@@ -288,6 +288,8 @@ def _fit_time(call: Call, scope: Scope) -> str:
     x, scale = scope.emit(call.args[0]), 10 ** (SECONDS_DIGITS_MAX - call.type.typmod)
     if scale == 1:
         return x
+    if call.type.name == "timetz":
+        raise unsupported("fewer digits of a time with time zone")
     if call.type.name == "time":
         return _rounded(x, scale)
     micros = f"({_micros(x)} - {MOMENTS_ZERO}L)"

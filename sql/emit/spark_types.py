@@ -28,7 +28,7 @@ _NAMES: Final[dict[str, str]] = {
     "bpchar": "string", "name": "string", "unknown": "string", "uuid": "string",
     "json": "string", "jsonb": "string", "jsonpath": "string",
     "record": "string", "bytea": "binary",
-    "date": "date", "time": "bigint", "timestamp": "timestamp_ntz",
+    "date": "date", "time": "bigint", "timetz": "bigint", "timestamp": "timestamp_ntz",
     "timestamptz": "timestamp_ltz", "void": "string",
     # Spark has two interval types that do not mix; ours has three fields.
     "interval": "struct<months:int,days:int,micros:bigint>",

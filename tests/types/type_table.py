@@ -29,6 +29,8 @@ _SHOWN: Final = (
     ("jsonb", "PostgreSQL's own text of it: keys ordered, the last of doubled ones"),
     ("date", "years 1 to 5874897; no infinity"),
     ("time", "microseconds since midnight"),
+    ("timetz", "an integer that sorts as the values do: microseconds since midnight in UTC, times"
+     " 1000000, plus 57600, plus the seconds west of UTC"),
     ("timestamp", "no zone; years 1 to 294247; no infinity"),
     ("timestamptz", "an instant"),
     ("interval", "PostgreSQL's three fields, which do not mix"),
