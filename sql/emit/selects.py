@@ -26,12 +26,12 @@ from sql.emit.scope import DEPTH_MAX, Dialect, Given, OutsideCall, Scope, Statem
 from sql.emit.select_parts import (
     Names,
     Select,
-    check_comparable,
     comparable,
     derived,
     render,
     within,
 )
+from sql.emit.set_operations import set_operation
 from sql.emit.windows import with_plain_keys
 from sql.plan import (
     BoolOp,
@@ -330,18 +330,11 @@ def _distinct(plan: DistinctRows, scope: Scope) -> Select:
 
 
 def _set_operation(plan: SetOp, scope: Scope) -> Select:
-    if not plan.all:
-        check_comparable(plan.columns, scope.statement, "a set operation on")
-    if not plan.columns:
-        raise scope.statement.dialect.unsupported("a set operation of no columns")
     left, right = (
-        f"({render(_select(side, scope), output_columns(side), plan.columns)})"
+        render(_select(side, scope), output_columns(side), plan.columns)
         for side in (plan.left, plan.right)
     )
-    alias = scope.statement.alias()
-    operator = f"{plan.kind.value}{' all' if plan.all else ''}"
-    names = {column.id: f"{alias}.c{column.id}" for column in plan.columns}
-    return Select(f"({left} {operator} {right}) {alias}", names)
+    return set_operation(plan, left, right, scope)
 
 
 def _sort(plan: Sort, scope: Scope) -> Select:
