@@ -323,15 +323,28 @@ def _extract_date(field: str, days: int, type_: SqlType) -> int:
     return result
 
 
+def _julian(local: int) -> float:
+    """The day, and how much of it is over, added up as date_part() does."""
+    days, within = divmod(local, MICROS_PER_DAY)
+    seconds, micros = divmod(within, _SECOND)
+    return days + 2_440_588 + (seconds + micros / 1_000_000) / 86_400
+
+
 def make_extract(call: Call) -> Function:
     """extract(): numeric; date_part(): float8."""
     type_ = call.args[1].type
     shape = float if call.type.name == "float8" else Decimal
     if shape is float and type_.name == "date":
         # date_part() of a date is that of its midnight; extract() knows dates.
-        return lambda text, value: float(extract(text, date_to_timestamp(value), TIMESTAMP, "UTC"))
+        of_midnight = _dated(TIMESTAMP, float)
+        return lambda text, value: of_midnight(text, date_to_timestamp(value))
+    return _dated(type_, shape)
 
+
+def _dated(type_: SqlType, shape: type[float] | type[Decimal]) -> Function:
     def run(text: str, value: int | Interval, zone: str = "UTC") -> Value:
+        if shape is float and isinstance(value, int) and canonical_field(text, type_) == "julian":
+            return _julian(to_local(value, zone) if type_.name == "timestamptz" else value)
         return shape(extract(text, value, type_, zone))
 
     return run

@@ -126,6 +126,17 @@ def test_digits_of_seconds(connection: Connection) -> None:
     ]
 
 
+def test_a_default_whose_cast_is_no_constant(connection: Connection) -> None:
+    connection.execute("create table clocks (id int, t timetz default '10:00+02')")
+    connection.execute("insert into clocks values (1)")
+    connection.execute("alter table clocks alter column t type time")
+    connection.execute("insert into clocks values (2)")
+    connection.execute("alter table clocks alter column t type timetz")
+    connection.execute("insert into clocks values (3)")
+    found = connection.execute("select t::text from clocks order by id").fetchall()
+    assert found == [("10:00:00+00",)] * 3
+
+
 def test_files_hold_lists(server: Any, connection: Connection) -> None:
     connection.execute("create table filed (id int, tags text[], days date[])")
     connection.execute("insert into filed values (1, '{a,b}', '{2024-01-01}'), (2, null, '{}')")
