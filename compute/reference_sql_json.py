@@ -118,6 +118,16 @@ def _exists(text: str, path: str, variables: str, on_error: str) -> Value:
         return {"true": True, "false": False}.get(on_error)
 
 
+def _items(text: str, path: str, variables: str, on_error: str) -> Value:
+    """The rows of JSON_TABLE; none of a path that fails, unless that is said."""
+    try:
+        return tuple([canonical(item) for item in found_items(text, path, variables)])
+    except SqlError as error:
+        if on_error == "error" or error.sqlstate not in SWALLOWED:
+            raise
+        return ()
+
+
 _Reading = Callable[[Sequence[Tree], str], Value]
 
 
@@ -219,6 +229,7 @@ SQL_JSON: Final[dict[str, Maker]] = {
     "json_unique(text)": _plain(_unique),
     "is_json(text,text,bool)": _plain(is_json),
     "sql_json_exists(jsonb,jsonpath,jsonb,text)": _plain(_exists),
+    "sql_json_items(jsonb,jsonpath,jsonb,text)": _plain(_items),
     "sql_json_value(jsonb,jsonpath,jsonb,text,any,text,any)": _value,
     "sql_json_query(jsonb,jsonpath,jsonb,text,bool,text,any,text,any)": _query,
 }

@@ -10,6 +10,7 @@ from pglast import ast
 from pglast.enums import JoinType
 
 from sql.bind_calls import operator
+from sql.bind_json_table import json_table
 from sql.bind_samples import check_sample, sampled
 from sql.bind_sets import from_function
 from sql.binding import Binding
@@ -444,4 +445,5 @@ _ITEMS: Final[dict[type, Callable[[Binding, Scope, Node], tuple[Plan, list[Item]
     ast.RangeFunction: from_function,
     ast.RangeTableSample: _sample,
     ast.JoinExpr: _join,
+    ast.JsonTable: json_table,
 }

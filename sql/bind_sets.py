@@ -151,12 +151,13 @@ def _elements(
     choice = find_function(_SPLIT[name], exprs, name, place)
     args = converted(binding, choice, exprs, nodes)
     if choice.function.rewrite is not None:
-        return _unnested(stand_in(binding, choice.function.rewrite, args))
+        return unnested(stand_in(binding, choice.function.rewrite, args))
     zone = zone_arguments(binding, choice.function)
-    return _unnested(Call(choice.function, (*args, *zone), type_called(choice.result)))
+    return unnested(Call(choice.function, (*args, *zone), type_called(choice.result)))
 
 
-def _unnested(array: Expr) -> SetCall:
+def unnested(array: Expr) -> SetCall:
+    """The elements of an array, as a set."""
     element = array.type.element
     assert element is not None, "a function that gives an array"
     return SetCall(function_by_id("unnest(anyarray)"), (array,), element)
@@ -170,7 +171,7 @@ def _pairs(binding: Binding, scope: Scope, node: Node) -> tuple[SetCall, SetCall
     choice = find_function(name, exprs, name, node.location)
     args = converted(binding, choice, exprs, nodes)
     keys = Call(function_by_id(f"{name}_keys({choice.args[0]})"), args, TYPES["_text"])
-    return _unnested(keys), _unnested(Call(choice.function, args, type_called(choice.result)))
+    return unnested(keys), unnested(Call(choice.function, args, type_called(choice.result)))
 
 
 # --- FROM --------------------------------------------------------------------------------------

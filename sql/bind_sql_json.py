@@ -280,11 +280,17 @@ def json_function(binding: Binding, scope: Scope, node: Node) -> Expr:
     """One of the three functions over a path."""
     if binding.context.styles != PLAIN:
         raise not_supported("SQL/JSON under this DateStyle or IntervalStyle", at(node.location))
-    document = _document(binding, scope, node.context_item)
-    path = _path(binding, scope, node.pathspec)
-    variables = _variables(binding, scope, node.passing or ())
+    document = document_of(binding, scope, node.context_item)
+    path = path_of(binding, scope, node.pathspec)
+    variables = variables_of(binding, scope, node.passing or ())
+    return function_over(binding, scope, node, (document, path, variables))
+
+
+def function_over(
+    binding: Binding, scope: Scope, node: Node, given: tuple[Expr, Expr, Expr]
+) -> Expr:
+    """The function over a document, a path and its variables."""
     target = _JSON_FUNCTIONS[node.op](binding, node)
-    given = [document, path, variables]
     if node.op == JsonExprOp.JSON_EXISTS_OP:
         word = _behavior(node, node.on_error, "ON ERROR", "false")
         return _called("sql_json_exists(jsonb,jsonpath,jsonb,text)", given, [word], BOOL)
@@ -306,7 +312,8 @@ def _called(id_: str, given: Sequence[Expr], words: Sequence[str], type_: SqlTyp
     return Call(function_by_id(id_), (*given, *(Const(word, TEXT) for word in words)), type_)
 
 
-def _document(binding: Binding, scope: Scope, value: Node) -> Expr:
+def document_of(binding: Binding, scope: Scope, value: Node) -> Expr:
+    """A context item as jsonb."""
     expr = _plain(binding, scope, value.raw_expr)
     if expr.type.name in _TEXTS or expr.type.name in _JSONS:
         return _cast(binding, expr, value.raw_expr, JSONB)
@@ -314,7 +321,8 @@ def _document(binding: Binding, scope: Scope, value: Node) -> Expr:
     raise SqlError("42846", f"cannot cast type {shown} to jsonb", position(value.raw_expr))
 
 
-def _path(binding: Binding, scope: Scope, node: Node) -> Expr:
+def path_of(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """An expression as a path."""
     expr = binding.expression(scope, node)
     done = coerce(binding, expr, node, _JSONPATH, EXPLICIT)
     if done is None:
@@ -323,7 +331,8 @@ def _path(binding: Binding, scope: Scope, node: Node) -> Expr:
     return done
 
 
-def _variables(binding: Binding, scope: Scope, passing: Sequence[Node]) -> Expr:
+def variables_of(binding: Binding, scope: Scope, passing: Sequence[Node]) -> Expr:
+    """What PASSING gives, as an object."""
     if not passing:
         return Const("{}", JSONB)
     parts: list[Expr] = []
