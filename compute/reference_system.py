@@ -88,6 +88,53 @@ def privilege(kind: str, text: str) -> bool:
     return True
 
 
+_LETTERS: Final = {
+    "select": "r", "insert": "a", "update": "w", "delete": "d", "truncate": "D", "references": "x",
+    "trigger": "t", "maintain": "m", "usage": "U", "create": "C", "connect": "c", "temporary": "T",
+    "temp": "T",
+}  # fmt: skip
+
+
+def may(grants: str, roles: str, wanted: str) -> bool:
+    """Whether one of `roles` has one of the privileges. `grants`: `oid=letters/letters WITH GRANT
+    OPTION`; `roles`: oids, those that are inherited from first, or `*` for who may everything.
+    """
+    usage = set(roles.split("|", maxsplit=1)[0].split(","))
+    if "*" in usage:
+        return True
+    have: set[str] = set()
+    for item in grants.split():
+        grantee, _, letters = item.partition("=")
+        if grantee in usage:
+            plain, _, options = letters.partition("/")
+            have |= {*plain, *(f"{letter}*" for letter in options)}
+    for part in wanted.split(","):
+        word = part.strip().lower()
+        bare = word.removesuffix(_OPTIONS[0])
+        if _LETTERS[bare] + ("*" if bare != word else "") in have:
+            return True
+    return False
+
+
+_KINDS: Final[tuple[str, ...]] = ("usage", "member", "set", "admin")
+
+
+def member(roles: str, target: int, wanted: str) -> bool:
+    """pg_has_role(). `roles`: usage|member|set|admin, each a list of oids, the first of all his
+    own; `*`: every role.
+    """
+    if not roles:
+        return False
+    kinds: dict[str, str] = dict(zip(_KINDS, roles.split("|"), strict=True))
+    for part in wanted.split(","):
+        word = part.strip().lower()
+        kind = "admin" if any(word.endswith(option) for option in _OPTIONS) else word
+        oids = kinds[kind].split(",")
+        if "*" in oids or str(target) in oids:
+            return True
+    return False
+
+
 SYSTEM: Final[dict[str, Function]] = {
     "pg_size_pretty(int8)": size_pretty,
     "pg_size_pretty(numeric)": size_pretty_numeric,
@@ -95,4 +142,6 @@ SYSTEM: Final[dict[str, Function]] = {
     "unicode_version()": lambda: "16.0",
     "pg_trigger_depth()": lambda: 0,
     "meridian_privilege(text,text)": privilege,
+    "meridian_may(text,text,text)": may,
+    "meridian_member(text,oid,text)": member,
 }

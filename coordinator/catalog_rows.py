@@ -15,6 +15,7 @@ from coordinator.dependency_rows import pg_depend
 from coordinator.information_schema_rows import INFORMATION_SCHEMA_ROWS, Named
 from coordinator.name_catalog_rows import NAME_ROWS
 from coordinator.relation_rows import Row, view_of
+from coordinator.rights_rows import RIGHTS_INFORMATION_ROWS, RIGHTS_ROWS
 from coordinator.role_catalog_rows import ROLE_ROWS
 from coordinator.server_catalog_rows import SERVER_ROWS
 from coordinator.table_catalog_rows import TABLE_ROWS
@@ -35,10 +36,11 @@ _ROWS: Final[Mapping[str, Mapping[str, Callable[[BindContext], Iterator[Named]]]
         **TABLE_ROWS,
         **NAME_ROWS,
         **COMMENT_ROWS,
+        **RIGHTS_ROWS,
         **ROLE_ROWS,
         "pg_depend": pg_depend,
     },
-    INFORMATION_SCHEMA: INFORMATION_SCHEMA_ROWS,
+    INFORMATION_SCHEMA: {**INFORMATION_SCHEMA_ROWS, **RIGHTS_INFORMATION_ROWS},
 }
 
 

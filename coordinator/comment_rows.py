@@ -16,9 +16,9 @@ from sql.catalog_oids import derived_oid, schema_oid
 _PG_CLASS: Final = 1259
 _CLASSES: Final = {
     "relation": _PG_CLASS, "column": _PG_CLASS, "index": _PG_CLASS, "constraint": 2606,
-    "schema": 2615,
+    "schema": 2615, "type": 1247,
 }  # fmt: skip
-_PG_DATABASE: Final = 1262
+_PG_DATABASE, _PG_AUTHID = 1262, 1260
 
 
 def _oid(subject: Subject) -> int:
@@ -48,6 +48,8 @@ def _pg_shdescription(context: BindContext) -> Iterator[Named]:
     for subject, text in _comments(context.catalog):
         if subject.kind == "database":
             yield {"objoid": DATABASE, "classoid": _PG_DATABASE, "description": text}
+        elif subject.kind == "role":
+            yield {"objoid": subject.of, "classoid": _PG_AUTHID, "description": text}
 
 
 def _comments(catalog: Catalog) -> list[tuple[Subject, str]]:

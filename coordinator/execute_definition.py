@@ -9,6 +9,7 @@ from coordinator.core.messages import (
     PutComment,
     PutObject,
     PutReadHold,
+    PutRights,
     PutSchema,
     PutTable,
     PutTimeline,
@@ -20,7 +21,7 @@ from coordinator.core.messages import (
 )
 from coordinator.deferred_checks import check_unused
 from coordinator.execute_alter import redefine, rewritten_all, touched, validate
-from coordinator.execute_rights import changed_rights
+from coordinator.execute_rights import changed_rights, with_owners
 from coordinator.execution import Done, Execution
 from coordinator.pgwire.messages import Severity
 from coordinator.spilling import write_rows
@@ -31,6 +32,7 @@ from sql.catalog_objects import (
     EnumDefinition,
     IndexDefinition,
     SequenceDefinition,
+    Subject,
     word_for,
 )
 from sql.definition_statements import (
@@ -41,6 +43,7 @@ from sql.definition_statements import (
     Redefinition,
 )
 from sql.errors import SqlError
+from sql.privileges import Rights
 from sql.statements import (
     AdvanceTimeline,
     AlterTable,
@@ -104,7 +107,8 @@ def _with_schema(execution: Execution, changes: list[CatalogChange]) -> list[Cat
 def _buffer(execution: Execution, changes: list[CatalogChange]) -> None:
     execution.transaction.changed_catalog = True
     execution.transaction.wrote = True
-    execution.services.coordination.change_catalog(execution.transaction.id, changes)
+    owned = with_owners(execution, changes)
+    execution.services.coordination.change_catalog(execution.transaction.id, owned)
 
 
 def execute_advance(execution: Execution, statement: AdvanceTimeline, tag: str) -> Done:
@@ -158,6 +162,9 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
         case CreateSchema(exists=True):
             _skipping(execution, "42P06", f'schema "{statement.name}" already exists')
             return []
+        case CreateSchema(owner=int(owner)):
+            whose = PutRights(Subject("schema", statement.name), Rights(owner, version=1))
+            return [PutSchema(statement.name), whose]
         case CreateSchema():
             return [PutSchema(statement.name)]
         case DropSchema():
@@ -290,6 +297,7 @@ async def _altered(execution: Execution, statement: AlterTable) -> list[CatalogC
     changes += [PutTable(redefined.after) for redefined in statement.tables]
     changes += [PutObject(thing) for thing in statement.objects]
     changes += [PutComment(comment) for comment in statement.comments]
+    changes += [PutRights(subject, rights) for subject, rights in statement.rights]
     if statement.old_schema is not None:
         changes.append(RemoveSchema(statement.old_schema))
     return changes

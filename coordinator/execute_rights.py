@@ -14,16 +14,28 @@ import unicodedata
 from dataclasses import replace
 from typing import Final
 
-from coordinator.core.messages import CatalogChange, PutRights, PutRole, RemoveRole
+from coordinator.core.messages import (
+    CatalogChange,
+    PutObject,
+    PutRights,
+    PutRole,
+    PutSchema,
+    PutTable,
+    RemoveRole,
+)
 from coordinator.execution import Execution
 from coordinator.pgwire.messages import Severity
 from sql.bind_roles import UNASKED
 from sql.definition_statements import ChangeRights
 from sql.errors import SqlError, not_supported
+from sql.privileges import OWNER, Rights
+from sql.rights import Thing, first_acl, schema_thing, thing_of
+from sql.role_names import current_role
 from sql.roles import Role
+from sql.temporary import is_temporary
 
 NOT_ENFORCED: Final = "privileges are recorded and shown, but not enforced yet"
-WARNINGS: Final = (NOT_ENFORCED, UNASKED[1])
+WARNINGS: Final = (NOT_ENFORCED, UNASKED.message)
 """What PostgreSQL does not say."""
 _TOLD: Final = frozenset({"GRANT", "REVOKE", "ALTER DEFAULT PRIVILEGES"})
 _VERIFIER: Final = re.compile(
@@ -35,9 +47,9 @@ _SALT_BYTES: Final = 16
 
 async def changed_rights(execution: Execution, statement: ChangeRights) -> list[CatalogChange]:
     """The changes; a new role gets its oid."""
-    for sqlstate, text, detail in statement.notices:
-        severity = Severity.WARNING if sqlstate[:2] == "01" else Severity.NOTICE
-        execution.notice(SqlError(sqlstate, text, detail=detail), severity)
+    for told in statement.notices:
+        is_notice = told.sqlstate == "00000"
+        execution.notice(told, Severity.NOTICE if is_notice else Severity.WARNING)
     if statement.tag in _TOLD:
         execution.notice(SqlError("01000", NOT_ENFORCED), Severity.WARNING)
     roles = statement.roles
@@ -52,6 +64,39 @@ async def changed_rights(execution: Execution, statement: ChangeRights) -> list[
     changes += (RemoveRole(role) for role in statement.dropped)
     changes += (PutRights(subject, rights) for subject, rights in statement.rights)
     return changes
+
+
+def with_owners(execution: Execution, changes: list[CatalogChange]) -> list[CatalogChange]:
+    """The changes, and whose the new things are: they are his who acts."""
+    assert execution.bind_context is not None, "a definition knows what it is bound in"
+    context = execution.bind_context()
+    catalog, known = context.catalog, {c.subject for c in changes if isinstance(c, PutRights)}
+    if not (catalog.roles or catalog.rights or PutSchema("public") in changes):
+        return changes
+    owner = current_role(context).oid
+    owned: list[CatalogChange] = []
+    for change in changes:
+        owned.append(change)
+        thing = _made(change)
+        if thing is not None and thing.subject not in known:
+            whose = OWNER if is_temporary(thing.name) else owner
+            acl = None if is_temporary(thing.schema) else first_acl(catalog, thing, whose)
+            if (whose, acl) != (OWNER, None) or thing.name == "public":
+                owned.append(PutRights(thing.subject, Rights(whose, acl, 1)))
+    return owned
+
+
+def _made(change: CatalogChange) -> Thing | None:
+    """What did not exist before, if it has an owner of its own."""
+    match change:
+        case PutSchema(name=name):
+            return schema_thing(name)
+        case PutTable(table=thing) if thing.version == 0:
+            return thing_of(thing)
+        case PutObject(object=thing) if thing.version == 0 and thing.kind != "index":
+            return thing_of(thing)
+        case _:
+            return None
 
 
 def _numbered(role: Role, oid: int) -> Role:

@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from coordinator.information_schema_rows import Named
+from coordinator.rights_rows import Shown
+from sql import role_names
 from sql.binding import BindContext
 from sql.catalog_objects import TEXT_CLASSES
-from sql.catalog_oids import derived_oid, schema_oid
+from sql.catalog_oids import DATABASE_OID, derived_oid, schema_oid
 from sql.privileges import OWNER
+from sql.rights import Thing
 from sql.system_catalogs import (
     PG_CATALOG,
 )
@@ -21,7 +24,7 @@ BTREE: Final = 403
 METHODS: Final = {"btree": 403, "hash": 405, "gist": 783, "gin": 2742, "spgist": 4000, "brin": 3580}
 _ANYENUM: Final = 3500
 _DEFAULT_COLLATION, _C_COLLATION = 100, 950
-DATABASE: Final = 5
+DATABASE: Final = DATABASE_OID
 _TABLESPACE: Final = 1663
 
 
@@ -67,10 +70,12 @@ def _pg_collation(_context: BindContext) -> Iterator[Named]:
 
 
 def _pg_database(context: BindContext) -> Iterator[Named]:
+    owner, acl = Shown(context).of(Thing(role_names.DATABASE, "database", "", ""))
     yield {
         "oid": DATABASE,
         "datname": context.database,
-        "datdba": OWNER,
+        "datdba": owner,
+        "datacl": acl,
         "encoding": 6,
         "datlocprovider": "c",
         "datallowconn": True,

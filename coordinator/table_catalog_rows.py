@@ -21,6 +21,7 @@ from coordinator.catalog_objects import (
     views,
 )
 from coordinator.information_schema_rows import Named
+from coordinator.rights_rows import Shown
 from coordinator.server_catalog_rows import BTREE, HEAP, METHODS
 from coordinator.type_catalog_rows import (
     collation_of,
@@ -33,7 +34,7 @@ from sql.binding import BindContext
 from sql.catalog import Catalog, Key, Table
 from sql.catalog_objects import IndexDefinition, SequenceDefinition
 from sql.catalog_oids import constraint_oid, derived_oid, index_oid, schema_oid
-from sql.privileges import OWNER
+from sql.rights import schema_thing
 from sql.system_catalogs import (
     CATALOG_SCHEMAS,
     PG_CATALOG,
@@ -65,39 +66,54 @@ def _is_shown_as_view(table: Table) -> bool:
 
 
 def _pg_namespace(context: BindContext) -> Iterator[Named]:
+    shown = Shown(context)
     names = {*CATALOG_SCHEMAS, SYSTEM_SCHEMA, *context.catalog.schemas}
     for name in sorted(names):
-        yield {"oid": schema_oid(name), "nspname": name, "nspowner": OWNER}
+        owner, acl = shown.of(schema_thing(name))
+        yield {"oid": schema_oid(name), "nspname": name, "nspowner": owner, "nspacl": acl}
 
 
 def _pg_class(context: BindContext) -> Iterator[Named]:
-    yield from map(_sequence_class, context.catalog.sequences())
+    shown = Shown(context)
+    for sequence in context.catalog.sequences():
+        yield _sequence_class(sequence) | shown.named(sequence, "rel")
     for table in all_tables(context):
         view = _is_shown_as_view(table)
-        yield _class_row(table.schema) | {
-            "oid": table.oid,
-            "relname": table.name,
-            "relkind": "v" if view else "r",
-            "relam": 0 if view else HEAP,
-            "relnatts": len(table.columns),
-            "relchecks": len(table.checks),
-            "relhasindex": bool(table.keys) or any(context.catalog.indexes(table.oid)),
-            "relhasrules": is_user_view(table),
-            "relreplident": "n" if view or table.schema == PG_CATALOG else "d",
-        }
-        yield from map(_index_class, context.catalog.indexes(table.oid))
-        for key in table.keys:
-            yield _class_row(table.schema) | {
-                "oid": index_oid(table, key),
-                "relname": key.name,
-                "relkind": "i",
-                "relam": BTREE,
-                "relnatts": len(key.columns),
-                "relreplident": "n",
+        rights = shown.named(table, "rel")
+        yield (
+            _class_row(table.schema)
+            | rights
+            | {
+                "oid": table.oid,
+                "relname": table.name,
+                "relkind": "v" if view else "r",
+                "relam": 0 if view else HEAP,
+                "relnatts": len(table.columns),
+                "relchecks": len(table.checks),
+                "relhasindex": bool(table.keys) or any(context.catalog.indexes(table.oid)),
+                "relhasrules": is_user_view(table),
+                "relreplident": "n" if view or table.schema == PG_CATALOG else "d",
             }
+        )
+        owner = {"relowner": rights["relowner"]}
+        for index in context.catalog.indexes(table.oid):
+            yield _index_class(index) | owner
+        for key in table.keys:
+            yield (
+                _class_row(table.schema)
+                | owner
+                | {
+                    "oid": index_oid(table, key),
+                    "relname": key.name,
+                    "relkind": "i",
+                    "relam": BTREE,
+                    "relnatts": len(key.columns),
+                    "relreplident": "n",
+                }
+            )
 
 
-def _index_class(index: IndexDefinition) -> Named:
+def _index_class(index: IndexDefinition) -> dict[str, Value]:
     return _class_row(index.schema) | {
         "oid": index.oid,
         "relname": index.name,
@@ -108,7 +124,7 @@ def _index_class(index: IndexDefinition) -> Named:
     }
 
 
-def _sequence_class(sequence: SequenceDefinition) -> Named:
+def _sequence_class(sequence: SequenceDefinition) -> dict[str, Value]:
     return _class_row(sequence.schema) | {
         "oid": sequence.oid,
         "relname": sequence.name,
@@ -123,7 +139,6 @@ def _sequence_class(sequence: SequenceDefinition) -> Named:
 def _class_row(schema: str) -> dict[str, Value]:
     return {
         "relnamespace": schema_oid(schema),
-        "relowner": OWNER,
         "relpersistence": "t" if is_temporary(schema) else "p",
         "relispopulated": True,
         "reltuples": -1.0,
@@ -131,6 +146,7 @@ def _class_row(schema: str) -> dict[str, Value]:
 
 
 def _pg_attribute(context: BindContext) -> Iterator[Named]:
+    shown = Shown(context)
     for table in all_tables(context):
         for place, column in enumerate(table.columns, 1):
             yield {f"att{end}": value for end, value in stored_as(column.type).items()} | {
@@ -145,6 +161,7 @@ def _pg_attribute(context: BindContext) -> Iterator[Named]:
                 "attidentity": {"always": "a", "by default": "d"}.get(column.identity, ""),
                 "attgenerated": "s" if column.generated is not None else "",
                 "attislocal": True,
+                "attacl": shown.column(table.oid, column_number(column, place)),
             }
         for key in table.keys:
             yield from _index_columns(table, key)
@@ -314,11 +331,12 @@ def _plain_index(table: Table, index: IndexDefinition) -> Named:
 
 
 def _pg_views(context: BindContext) -> Iterator[Named]:
+    shown = Shown(context)
     for view in context.catalog.views():
         yield {
             "schemaname": view.schema,
             "viewname": view.name,
-            "viewowner": context.user,
+            "viewowner": shown.owner(view),
             "definition": f" {view.text};",
         }
 
@@ -336,12 +354,13 @@ def _pg_rewrite(context: BindContext) -> Iterator[Named]:
 
 
 def _pg_tables(context: BindContext) -> Iterator[Named]:
+    shown = Shown(context)
     for table in (*system_catalogs().values(), *users_tables(context.catalog)):
         if not _is_shown_as_view(table):
             yield {
                 "schemaname": table.schema,
                 "tablename": table.name,
-                "tableowner": context.user,
+                "tableowner": shown.owner(table),
                 "hasindexes": bool(table.keys) or any(context.catalog.indexes(table.oid)),
                 "hasrules": False,
                 "hastriggers": False,

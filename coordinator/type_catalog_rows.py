@@ -10,6 +10,7 @@ from typing import Final
 
 from compute.reference_strings import quote_ident
 from coordinator.information_schema_rows import Named
+from coordinator.rights_rows import Shown
 from sql.binding import BindContext
 from sql.catalog_objects import TEXT_CLASSES, DomainDefinition, EnumDefinition, UserType
 from sql.catalog_oids import derived_oid, schema_oid
@@ -123,23 +124,31 @@ def _pg_type(context: BindContext) -> Iterator[Named]:
             "typoutput": "array_out" if name[0] == "_" else f"{name}out",
         }
         assert oid == named.type.oid, "a type has one oid"
+    shown = Shown(context)
+    owned = {thing.oid: shown.named(thing, "typ") for thing in context.catalog.objects.values()}
     for named in own_types(context):
         if named.domain is not None:
-            yield _domain_row(named, named.domain)
+            yield _domain_row(named, named.domain) | owned[named.domain.oid]
             continue
         element_type = named.type.element
         family = "enum" if element_type is None else "array"
-        yield _type_row(named, "e" if element_type is None else "b") | {
-            "typelem": 0 if element_type is None else element_type.oid,
-            "typarray": array_of(named.type).oid if element_type is None else 0,
-            "typinput": f"{family}_in",
-            "typoutput": f"{family}_out",
-            "typreceive": f"{family}_recv",
-            "typsend": f"{family}_send",
-        }
+        oid = named.type.oid if element_type is None else element_type.oid
+        rights = owned[oid] if element_type is None else {"typowner": owned[oid]["typowner"]}
+        yield (
+            _type_row(named, "e" if element_type is None else "b")
+            | rights
+            | {
+                "typelem": 0 if element_type is None else element_type.oid,
+                "typarray": array_of(named.type).oid if element_type is None else 0,
+                "typinput": f"{family}_in",
+                "typoutput": f"{family}_out",
+                "typreceive": f"{family}_recv",
+                "typsend": f"{family}_send",
+            }
+        )
 
 
-def _domain_row(named: NamedType, domain: DomainDefinition) -> Named:
+def _domain_row(named: NamedType, domain: DomainDefinition) -> dict[str, Value]:
     return _type_row(named, "d") | {
         "oid": domain.oid,
         "typbasetype": domain.type.oid,

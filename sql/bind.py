@@ -38,7 +38,9 @@ from sql.bind_own import (
     optimize,
     vacuum,
 )
+from sql.bind_owners import alter_owner, drop_owned, reassign_owned
 from sql.bind_parts import with_parts
+from sql.bind_privileges import alter_default_privileges, grant
 from sql.bind_queries import SelectResult, bind_query
 from sql.bind_roles import alter_role, create_role, drop_role, set_for_role
 from sql.bind_sequence_definitions import alter_sequence, create_sequence, set_sequence
@@ -309,11 +311,6 @@ _STATEMENTS: Final[dict[type, str]] = {
     ast.ReindexStmt: "REINDEX",
     ast.ClusterStmt: "CLUSTER",
     ast.SecLabelStmt: "SECURITY LABEL",
-    ast.AlterOwnerStmt: "OWNER TO",
-    ast.ReassignOwnedStmt: "REASSIGN OWNED",
-    ast.DropOwnedStmt: "DROP OWNED",
-    ast.AlterDefaultPrivilegesStmt: "ALTER DEFAULT PRIVILEGES",
-    ast.GrantStmt: "GRANT or REVOKE",
     ast.LockStmt: "LOCK",
     ast.DeclareCursorStmt: "DECLARE CURSOR",
     ast.FetchStmt: "FETCH",
@@ -352,6 +349,11 @@ _BINDERS: Final[dict[type, Binder]] = {
     ast.AlterRoleSetStmt: set_for_role,
     ast.DropRoleStmt: drop_role,
     ast.GrantRoleStmt: grant_role,
+    ast.GrantStmt: grant,
+    ast.AlterDefaultPrivilegesStmt: alter_default_privileges,
+    ast.AlterOwnerStmt: alter_owner,
+    ast.ReassignOwnedStmt: reassign_owned,
+    ast.DropOwnedStmt: drop_owned,
     ast.TransactionStmt: lambda _, node: transaction(node),
     ast.ConstraintsSetStmt: set_constraints,
     ast.VariableSetStmt: lambda _, node: set_variable(node),

@@ -13,6 +13,7 @@ from sql.bind_comments import constraint_renamed, schema_renamed
 from sql.bind_definitions import check_schema_name
 from sql.bind_domains import rename_constraint
 from sql.bind_from import find_view
+from sql.bind_owners import alter_relation_owner, changes_owner
 from sql.bind_roles import rename_role
 from sql.bind_sequence_definitions import renamed_sequence
 from sql.bind_user_types import move_type, rename_type
@@ -30,6 +31,7 @@ from sql.look_up import (
     relation_exists,
     schema_exists,
 )
+from sql.rights import rights_renamed
 from sql.statements import AlterTable
 from sql.syntax import Node, strings
 from sql.table_changes import index_with_name, with_name
@@ -104,6 +106,7 @@ def _rename_schema(binding: Binding, node: Node) -> AlterTable:
         tag="ALTER SCHEMA",
         objects=tuple(_moved(thing, new) for thing in things),
         comments=schema_renamed(catalog, old, new),
+        rights=rights_renamed(catalog, old, new),
     )
 
 
@@ -148,8 +151,10 @@ def set_schema(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     return AlterTable((_redefined(table, schema=schema),), objects=moved)
 
 
-def alter_table(binding: Binding, node: Node) -> AlterTable:
-    """ALTER TABLE with its actions."""
+def alter_table(binding: Binding, node: Node) -> AlterTable | ChangeRights:
+    """ALTER TABLE with its actions; of other relations OWNER TO."""
+    if changes_owner(node):
+        return alter_relation_owner(binding, node)
     if node.objtype != ObjectType.OBJECT_TABLE:
         what = node.objtype.name.removeprefix("OBJECT_").replace("_", " ")
         raise not_supported(f"ALTER {what}", None)

@@ -1,4 +1,4 @@
-"""COMMENT ON tables, columns, views, sequences, indexes, constraints, schemas, the database.
+"""COMMENT ON relations, columns, constraints, types, schemas, roles, the database.
 
 A comment lies beside the definition (`Subject`), so it follows what gets another name and goes with
 what is dropped; only what is known by its name (a schema, a constraint) takes it along by itself.
@@ -15,6 +15,7 @@ from sql.binding import Binding
 from sql.catalog import Catalog, LookUp, Table
 from sql.catalog_objects import (
     Comment,
+    DomainDefinition,
     Subject,
     ViewDefinition,
 )
@@ -29,7 +30,10 @@ from sql.look_up import (
     refuse_system_change,
     schema_exists,
 )
+from sql.names import is_builtin
+from sql.role_names import role_named, roles_of
 from sql.syntax import Node, strings
+from sql.type_users import found_type
 
 _KINDS: Final = {
     ObjectType.OBJECT_TABLE: "table",
@@ -64,13 +68,17 @@ def _subject(binding: Binding, node: Node) -> Subject:
             return Subject("schema", node.object.sval)
         case ObjectType.OBJECT_DATABASE:
             return Subject("database", node.object.sval)
+        case ObjectType.OBJECT_ROLE:
+            return Subject("role", role_named(roles_of(binding.context), node.object.sval).oid)
+        case ObjectType.OBJECT_TYPE | ObjectType.OBJECT_DOMAIN:
+            return _type(binding, node)
         case kind:
             what = kind.name.removeprefix("OBJECT_").replace("_", " ")
             raise not_supported(f"COMMENT ON {what}")
 
 
 def _relation(binding: Binding, names: Sequence[str], kind: str) -> Subject:
-    found = _found(binding, names)
+    found = found_relation(binding, names)
     if kind_of(found) != kind:
         raise SqlError("42809", f'"{names[-1]}" is not {_ARTICLES.get(kind, f"a {kind}")}')
     if isinstance(found, tuple):
@@ -79,11 +87,23 @@ def _relation(binding: Binding, names: Sequence[str], kind: str) -> Subject:
     return Subject("relation", found.oid)
 
 
+def _type(binding: Binding, node: Node) -> Subject:
+    if node.object.arrayBounds:
+        raise not_supported("COMMENT ON an array type")
+    names = strings(node.object.names)
+    if names[0] == "pg_catalog" or (len(names) == 1 and is_builtin(names[0])):
+        raise not_supported("COMMENT ON a built-in type")
+    found = found_type(binding, names)
+    if node.objtype == ObjectType.OBJECT_DOMAIN and not isinstance(found, DomainDefinition):
+        raise SqlError("42809", f'"{names[-1]}" is not a domain')
+    return Subject("type", found.oid)
+
+
 def _column(binding: Binding, names: Sequence[str]) -> Subject:
     *relation, name = names
     if not relation:
         raise SqlError("42601", "column name must be qualified")
-    found = _found(binding, relation)
+    found = found_relation(binding, relation)
     if isinstance(found, Table):
         places = {column.name: found.number_of(at) for at, column in enumerate(found.columns)}
     elif isinstance(found, ViewDefinition):
@@ -99,7 +119,7 @@ def _column(binding: Binding, names: Sequence[str]) -> Subject:
 
 def _constraint(binding: Binding, names: Sequence[str]) -> Subject:
     *relation, name = names
-    found = _found(binding, relation)
+    found = found_relation(binding, relation)
     table = found if isinstance(found, Table) else None
     if table is None or name not in _constraints(table):
         message = f'constraint "{name}" for table "{relation[-1]}" does not exist'
@@ -112,8 +132,8 @@ def _constraints(table: Table) -> Iterator[str]:
     return (name for name in constraint_names(table) if name not in indexes)
 
 
-def _found(binding: Binding, names: Sequence[str]) -> Relation:
-    """The relation of that name, whatever it is, or 42P01."""
+def found_relation(binding: Binding, names: Sequence[str], *, of_system: bool = False) -> Relation:
+    """The relation of that name, whatever it is, or 42P01. One of the system is 42501, or found."""
     *qualifier, name = names
     schema = qualifier[-1] if qualifier else None
     known = (*SYSTEM_SCHEMAS, *binding.context.catalog.schemas)
@@ -127,7 +147,9 @@ def _found(binding: Binding, names: Sequence[str]) -> Relation:
             return found
     system = look_up(binding, name, schema=schema)
     if system is not None:
-        refuse_system_change(system)
+        if not of_system:
+            refuse_system_change(system)
+        return system
     raise undefined_table(".".join(names))
 
 

@@ -41,6 +41,7 @@ from sql.look_up import (
     relation_exists,
     schema_exists,
 )
+from sql.role_names import role_of, roles_of, spec_name
 from sql.sequence_users import cascaded_uses, told_uses, uses_elsewhere, without_defaults
 from sql.statements import CreateSchema, CreateTable, DropSchema, DropTable
 from sql.syntax import Node, at, is_a, strings
@@ -249,16 +250,16 @@ def create_schema(binding: Binding, node: Node) -> CreateSchema:
     """CREATE SCHEMA [IF NOT EXISTS]."""
     if node.schemaElts:
         raise not_supported("CREATE SCHEMA with elements", None)
-    if node.schemaname is None:
-        raise not_supported("CREATE SCHEMA without a name", None)
-    if node.authrole is not None:
-        raise not_supported("AUTHORIZATION", at(node.authrole.location))
+    owner: int | None = None
     name: str = node.schemaname
+    if node.authrole is not None:
+        role = role_of(binding, roles_of(binding.context), node.authrole)
+        owner, name = role.oid, name or spec_name(binding, node.authrole)
     check_schema_name(name)
     exists = name in SYSTEM_SCHEMAS or schema_exists(binding, name)
     if exists and not node.if_not_exists:
         raise SqlError("42P06", f'schema "{name}" already exists')
-    return CreateSchema(name, exists)
+    return CreateSchema(name, exists, owner)
 
 
 def check_schema_name(name: str) -> None:

@@ -22,7 +22,7 @@ def grant_role(binding: Binding, node: Node) -> ChangeRights:
     roles = roles_of(binding.context)
     options = {option.defname: bool(option.arg.boolval) for option in node.opt or ()}
     grantor = None if node.grantor is None else role_of(binding, roles, node.grantor)
-    notices: list[tuple[str, str, str | None]] = []
+    notices: list[SqlError] = []
     changed: dict[int, Role] = {}
     for granted in node.granted_roles:
         if granted.cols:
@@ -81,7 +81,7 @@ def with_members(
     inherit: bool | None = None,
     set_: bool | None = None,
     grantor: int = OWNER,
-    notices: list[tuple[str, str, str | None]],
+    notices: list[SqlError],
 ) -> Role:
     """The role with these among its members; None: an option that is not said. Raises 0LP01."""
     for member in members:
@@ -103,7 +103,7 @@ def with_members(
                 f'role "{roles.name(member.oid)}" has already been granted membership in role '
                 f'"{roles.name(role.oid)}" by role "{roles.name(grantor)}"'
             )
-            notices.append(("00000", text, None))
+            notices.append(SqlError("00000", text))
         elif known is None:
             role = replace(role, members=(*role.members, after))
         else:
@@ -120,7 +120,7 @@ def without_members(
     option: str | None = None,
     grantor: int = OWNER,
     cascade: bool = False,
-    notices: list[tuple[str, str, str | None]],
+    notices: list[SqlError],
 ) -> Role:
     """The role without these, or without one option of them. Raises 2BP01."""
     for member in members:
@@ -131,7 +131,7 @@ def without_members(
                 f'role "{roles.name(member.oid)}" has not been granted membership in role '
                 f'"{roles.name(role.oid)}" by role "{roles.name(grantor)}"'
             )
-            notices.append(("01000", text, None))
+            notices.append(SqlError("01000", text))
         else:
             role = replace(role, members=_taken(role.members, known, option, cascade=cascade))
     return role

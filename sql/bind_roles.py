@@ -27,11 +27,10 @@ _FLAGS: Final = {
     "isreplication": "replication",
     "bypassrls": "bypass_rls",
 }
-_EMPTY: Final = ("00000", "empty string is not a valid password, clearing password", None)
-UNASKED: Final = (
+_EMPTY: Final = SqlError("00000", "empty string is not a valid password, clearing password")
+UNASKED: Final = SqlError(
     "01000",
     "the password is stored, but nobody is asked for it: the server trusts every connection",
-    None,
 )
 
 
@@ -46,9 +45,9 @@ def create_role(binding: Binding, node: Node) -> ChangeRights:
     made = _with_options(
         binding, Role(0, name, login=node.stmt_type == RoleStmtType.ROLESTMT_USER), options
     )
-    notices: list[tuple[str, str, str | None]] = []
+    notices: list[SqlError] = []
     if "sysid" in options:
-        notices.append(("00000", "SYSID can no longer be specified", None))
+        notices.append(SqlError("00000", "SYSID can no longer be specified"))
     above: dict[int, Role] = {}
     new = Roles({**binding.context.catalog.roles, 0: made}, "")
     for spec in _list(options, "addroleto"):
@@ -76,7 +75,7 @@ def alter_role(binding: Binding, node: Node) -> ChangeRights:
     _check_name(spec_name(binding, node.role), "Cannot alter reserved roles.")
     role = role_of(binding, roles, node.role)
     options = _options(node.options or ())
-    notices: list[tuple[str, str, str | None]] = []
+    notices: list[SqlError] = []
     members = [role_of(binding, roles, spec) for spec in _list(options, "rolemembers")]
     altered = _with_options(binding, role, options)
     if members and node.action > 0:
@@ -117,7 +116,7 @@ def drop_role(binding: Binding, node: Node) -> ChangeRights:
     """DROP ROLE, USER and GROUP."""
     context, roles = binding.context, roles_of(binding.context)
     dropped: dict[int, Role] = {}
-    notices: list[tuple[str, str, str | None]] = []
+    notices: list[SqlError] = []
     for spec in node.roles:
         name = spec_name(binding, spec)
         if spec.roletype:
@@ -126,7 +125,7 @@ def drop_role(binding: Binding, node: Node) -> ChangeRights:
         if role is None:
             if not node.missing_ok:
                 raise undefined_role(name)
-            notices.append(("00000", f'role "{name}" does not exist, skipping', None))
+            notices.append(SqlError("00000", f'role "{name}" does not exist, skipping'))
             continue
         if name == context.user:
             raise SqlError("55006", "current user cannot be dropped")
@@ -199,7 +198,7 @@ def _with_options(binding: Binding, role: Role, options: dict[str, Node]) -> Rol
 
 def _password(
     options: dict[str, Node],
-) -> tuple[str | None, tuple[tuple[str, str, str | None], ...]]:
+) -> tuple[str | None, tuple[SqlError, ...]]:
     """The password that is said, and what is to be told of it."""
     option = options.get("password")
     if option is None or option.arg is None:

@@ -11,6 +11,7 @@ from typing import Final
 from sql.catalog import Key, Table
 from sql.system_catalogs import INFORMATION_SCHEMA, PG_CATALOG
 
+DATABASE_OID: Final = 5
 _SCHEMA_OIDS: Final = {PG_CATALOG: 11, "public": 2200, INFORMATION_SCHEMA: 13_000}
 
 

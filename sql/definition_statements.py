@@ -67,8 +67,7 @@ class ChangeObjects:
 class ChangeRights:
     """Roles, owners and privileges. A role with the oid 0 gets one, wherever that stands.
 
-    `password`: of the first of `roles`, as it was written; None: nothing is said of it. `notices`:
-    SQLSTATE, text, detail.
+    `password`: of the first of `roles`, as it was written; None: nothing is said of it.
     """
 
     tag: str
@@ -76,7 +75,8 @@ class ChangeRights:
     dropped: tuple[Role, ...] = ()
     rights: tuple[tuple[Subject, Rights], ...] = ()
     password: str | None = field(default=None, repr=False)
-    notices: tuple[tuple[str, str, str | None], ...] = ()
+    notices: tuple[SqlError, ...] = ()
+    """Notices; those with another SQLSTATE than 00000 are warnings."""
 
 
 @dataclass(frozen=True, slots=True)

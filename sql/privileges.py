@@ -237,6 +237,11 @@ def merged(one: Acl, other: Acl) -> Acl:
     return one
 
 
+def in_order(acl: Acl) -> Acl:
+    """The list as PostgreSQL keeps it where it compares lists (aclitemsort)."""
+    return tuple(sorted(acl, key=lambda item: (item.grantee, item.grantor)))
+
+
 # --- as catalogs show them ---------------------------------------------------------------------
 
 

@@ -34,7 +34,10 @@ def _of_rights(binding: Binding, roles: Roles, oid: int) -> Iterator[tuple[tuple
                 yield place, f"owner of {what}"
         elif said.owner == oid and subject.kind != "column":
             yield place, f"owner of {what}"
-        if oid in mentioned(said.acl or ()) and oid != said.owner:
+        owner = said.owner
+        if subject.kind == "column":
+            owner = binding.context.catalog.rights.get(Subject("relation", subject.of), said).owner
+        if oid in mentioned(said.acl or ()) and oid != owner:
             yield place, f"privileges for {what}"
 
 

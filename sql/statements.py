@@ -20,7 +20,13 @@ from typing import TypeAlias
 
 from sql.binding import Supplied
 from sql.catalog import SYSTEM_TIMELINE, Check, Column, ForeignKey, Key, LookUp, Table, Timeline
-from sql.catalog_objects import CatalogObject, Comment, IndexDefinition, SequenceDefinition
+from sql.catalog_objects import (
+    CatalogObject,
+    Comment,
+    IndexDefinition,
+    SequenceDefinition,
+    Subject,
+)
 from sql.definition_statements import (
     ChangeObjects,
     ChangeRights,
@@ -32,6 +38,7 @@ from sql.definition_statements import (
 from sql.errors import SqlError
 from sql.explain_options import ExplainOptions
 from sql.plan import Expr, Plan, RelationId, Values
+from sql.privileges import Rights
 from sql.types import SqlType
 
 
@@ -251,10 +258,11 @@ class DropTable:
 
 @dataclass(frozen=True, slots=True)
 class CreateSchema:
-    """`exists`: IF NOT EXISTS found one; notice only."""
+    """`exists`: IF NOT EXISTS found one; notice only. `owner`: of AUTHORIZATION."""
 
     name: str
     exists: bool = False
+    owner: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +304,7 @@ class AlterTable:
     notices: tuple[tuple[str, str], ...] = ()
     comments: tuple[Comment, ...] = ()
     """Of things that are known by their names, which they get anew."""
+    rights: tuple[tuple[Subject, Rights], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,18 +33,20 @@ FILLED: Final = frozenset(
         f"{PG_CATALOG}.{name}"
         for name in (
             "pg_am", "pg_attrdef", "pg_attribute", "pg_auth_members", "pg_authid", "pg_class",
-            "pg_collation", "pg_constraint", "pg_database", "pg_depend", "pg_description",
-            "pg_enum", "pg_group", "pg_index", "pg_indexes", "pg_namespace", "pg_opclass",
-            "pg_rewrite", "pg_roles", "pg_sequence", "pg_settings", "pg_shadow", "pg_shdescription",
-            "pg_tables", "pg_tablespace", "pg_type", "pg_user", "pg_views",
+            "pg_collation", "pg_constraint", "pg_database", "pg_default_acl", "pg_depend",
+            "pg_description", "pg_enum", "pg_group", "pg_index", "pg_indexes", "pg_namespace",
+            "pg_opclass", "pg_rewrite", "pg_roles", "pg_sequence", "pg_settings", "pg_shadow",
+            "pg_shdescription", "pg_tables", "pg_tablespace", "pg_type", "pg_user", "pg_views",
         )
     }
     | {
         f"{INFORMATION_SCHEMA}.{name}"
         for name in (
-            "columns", "domain_constraints", "domains", "key_column_usage",
-            "referential_constraints", "schemata", "sequences",
-            "table_constraints", "tables", "views",
+            "administrable_role_authorizations", "applicable_roles", "column_privileges", "columns",
+            "domain_constraints", "domains", "enabled_roles", "key_column_usage",
+            "referential_constraints", "role_column_grants", "role_table_grants", "role_udt_grants",
+            "role_usage_grants", "schemata", "sequences", "table_constraints", "table_privileges",
+            "tables", "udt_privileges", "usage_privileges", "views",
         )
     }
 )  # fmt: skip
@@ -53,7 +55,7 @@ EMPTY: Final = frozenset(
     {
         f"{PG_CATALOG}.{name}"
         for name in (
-            "pg_db_role_setting", "pg_default_acl", "pg_event_trigger",
+            "pg_db_role_setting", "pg_event_trigger",
             "pg_extension", "pg_foreign_data_wrapper", "pg_foreign_server", "pg_foreign_table",
             "pg_inherits", "pg_init_privs", "pg_largeobject_metadata", "pg_matviews",
             "pg_partitioned_table", "pg_policies", "pg_policy", "pg_publication",
@@ -65,7 +67,7 @@ EMPTY: Final = frozenset(
     }
     | {
         f"{INFORMATION_SCHEMA}.{name}"
-        for name in ("foreign_tables", "role_table_grants", "triggers", "user_mappings")
+        for name in ("foreign_tables", "triggers", "user_mappings")
     }
 )  # fmt: skip
 
@@ -92,6 +94,8 @@ HELPERS: Final = {
         _helper(1, "meridian_type_names", oid=OID, name=TEXT, base=TEXT, plain=TEXT, suffix=TEXT),
         _helper(2, "meridian_visible", oid=OID, visible=BOOL),
         _helper(4, "meridian_serials", shown=TEXT, other=TEXT, attname=TEXT, sequence=TEXT),
+        _helper(5, "meridian_rights", kind=TEXT, oid=OID, part=INT4, grants=TEXT),
+        _helper(6, "meridian_members", oid=OID, roles=TEXT),
         _helper(3, "meridian_names", kind=TEXT, oid=OID, shown=TEXT, other=TEXT),
     )
 }

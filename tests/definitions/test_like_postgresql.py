@@ -36,7 +36,7 @@ def _lines(text: str) -> list[str]:
 
 def answers(dsn: str, lines: Sequence[str]) -> Iterator[str]:
     """What a server says, statement by statement."""
-    place = psycopg.conninfo.make_conninfo(dsn, user="postgres")
+    place = psycopg.conninfo.make_conninfo(dsn, user="postgres", dbname="postgres")
     with psycopg.connect(place, autocommit=True) as connection:
         asking = Asking(connection)
         yield from map(asking.answer, lines)
@@ -81,10 +81,10 @@ def _recorded(dsn: str, lines: Sequence[str]) -> list[str]:
 
 
 def record() -> None:
-    """Ask PostgreSQL for all scripts."""
-    with postgres() as dsn:
-        place = psycopg.conninfo.make_conninfo(dsn, user="postgres", dbname="postgres")
-        for name in SCRIPTS:
+    """Ask PostgreSQL for all scripts; each has a server of its own, whose roles are its own."""
+    for name in SCRIPTS:
+        with postgres() as dsn:
+            place = psycopg.conninfo.make_conninfo(dsn, user="postgres", dbname="postgres")
             said = _recorded(place, statements(name)[0])
             (DIRECTORY / f"{name}.out").write_text("\n\n".join(said) + "\n")
 

@@ -105,5 +105,5 @@ select relname, relnamespace::regnamespace from pg_class where relname in ('m', 
 comment on function lower(text) is 'x'
 comment on type int4 is 'x'
 comment on trigger x on u is 'x'
-comment on database meridian is 'all of it'
+comment on database postgres is 'all of it'
 select datname, shobj_description(oid, 'pg_database'), shobj_description(oid, 'pg_authid') from pg_database
