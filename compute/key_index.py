@@ -53,6 +53,10 @@ Place: TypeAlias = tuple[Source, int]
 WARM_KEYS_MAX: Final = 20
 """Keys that are looked up on the loop, if their files are in memory. Larger: longer stalls."""
 
+AT_HAND_MAX: Final = 3
+"""Files that are looked into, and not asked for by filters, if their keys are in memory and in
+order. Larger: more to look into than hashing a key would cost."""
+
 SMALL_ROWS_MAX: Final = 1_000
 """Rows of a commit that go into the dictionary."""
 
@@ -116,9 +120,18 @@ class KeyIndex:
     def files(self, view: ShardView, keys: NewKeys) -> tuple[FileSlice, ...]:
         """The files that may hold one of the keys."""
         parts = [part for part in view.files if keys.may_be_in(part.file)]
-        if keys.count <= FEW:
-            parts = [part for part in parts if not self._lacks(view.shard, part.file, keys)]
-        return tuple(parts)
+        return tuple(self._filtered(view.shard, parts, keys) if keys.count <= FEW else parts)
+
+    def _filtered(
+        self, shard: ShardId, parts: Sequence[FileSlice], keys: NewKeys | OneKey
+    ) -> Sequence[FileSlice]:
+        """Those of the files that may hold a key by their filters."""
+        if len(parts) <= AT_HAND_MAX:
+            places = [_place(shard, part.file.name, keys) for part in parts]
+            known = [self._columns.get(place) for place in places]
+            if all(columns is not None and columns.is_ordered for columns in known):
+                return parts
+        return [part for part in parts if not self._lacks(shard, part.file, keys)]
 
     def _lacks(self, shard: ShardId, file: DataFile, keys: NewKeys | OneKey) -> bool:
         """Whether a file that was read before surely has none of the keys."""
@@ -244,9 +257,7 @@ class KeyIndex:
 
     def _files_with(self, view: ShardView, key: OneKey) -> Sequence[FileSlice]:
         parts = [part for part in view.files if key.may_be_in(part.file)]
-        if len(parts) < 2:
-            return parts
-        return [part for part in parts if not self._lacks(view.shard, part.file, key)]
+        return parts if len(parts) < 2 else self._filtered(view.shard, parts, key)
 
     def _tail(self, view: ShardView, keys: NewKeys | OneKey) -> _Tail:
         with self._lock:
