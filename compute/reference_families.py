@@ -13,7 +13,7 @@ from compute.reference_mathematics import MATHEMATICS, MATHEMATICS_MAKERS
 from compute.reference_numbers import Function, Maker, numeric_result
 from compute.reference_regex import REGEX_FUNCTIONS, REGEX_NAMES
 from compute.reference_strings import STRING_FUNCTIONS, STRING_MAKERS, STRING_NAMES
-from compute.reference_system import SYSTEM
+from compute.reference_system import SYSTEM, SYSTEM_MAKERS
 from sql.functions import Function as Row
 from sql.functions import FunctionKind
 
@@ -33,7 +33,12 @@ _NAMES: Final[dict[str, Function]] = {
     **BYTE_NAMES,
     **FORMAT_NAMES,
 }
-_MAKERS: Final[dict[str, Maker]] = {**STRING_MAKERS, **MATHEMATICS_MAKERS, **ENUM_MAKERS}
+_MAKERS: Final[dict[str, Maker]] = {
+    **STRING_MAKERS,
+    **MATHEMATICS_MAKERS,
+    **ENUM_MAKERS,
+    **SYSTEM_MAKERS,
+}
 
 
 def family_function(row: Row) -> Maker | None:

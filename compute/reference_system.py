@@ -4,8 +4,11 @@ import re
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 from typing import Final
 
-from compute.reference_numbers import EXACT, Function
+from compute.reference_numbers import EXACT, Function, Maker
 from sql.errors import SqlError
+from sql.plan import Call
+from sql.text_input import apply_typmod, parse_text
+from sql.types import Value
 
 _UNITS: Final = ("bytes", "kB", "MB", "GB", "TB", "PB")
 _SIZES: Final = {
@@ -135,6 +138,25 @@ def member(roles: str, target: int, wanted: str) -> bool:
     return False
 
 
+def _valid_input(call: Call) -> Function:
+    """Whether a text is one of a value of the second argument's type."""
+    type_ = call.args[1].type
+
+    def run(text: str | None, _type: Value, zone: str) -> bool | None:
+        if text is None:
+            return None
+        try:
+            apply_typmod(parse_text(type_.name, text, timezone=zone), type_, explicit=False)
+        except SqlError as error:
+            if error.sqlstate in ("0A000", "54001"):
+                raise
+            return False
+        return True
+
+    return run
+
+
+SYSTEM_MAKERS: Final[dict[str, Maker]] = {"input_is_valid(text,any)": _valid_input}
 SYSTEM: Final[dict[str, Function]] = {
     "pg_size_pretty(int8)": size_pretty,
     "pg_size_pretty(numeric)": size_pretty_numeric,

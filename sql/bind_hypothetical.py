@@ -3,7 +3,7 @@
 They are counts of the rows that would stand before it, so that every engine has them:
 
     rank          1 + count(*) FILTER (WHERE row < hypothetical)
-    dense_rank    1 + the same of different keys
+    dense_rank    1 + the same of different keys (of rows, if there are several keys)
     percent_rank  (rank - 1) / count(*)
     cume_dist     (1 + count(*) FILTER (WHERE row <= hypothetical)) / (1 + count(*))
 
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from sql.bind_calls import operator
+from sql.bind_search_cycle import record
 from sql.binding import Binding
 from sql.coerce import EXPLICIT, coerce, to_common_type
 from sql.errors import SqlError, not_supported
@@ -119,7 +120,7 @@ def _different(
 ) -> Expr:
     """How many different keys, NULL being one, are before."""
     if len(keys) > 1:
-        raise not_supported("dense_rank() of several keys", at(node.location))
+        return count(before, record(binding, [key.sort.expr for key in keys]))
     key = keys[0].sort.expr
     nulls = count(_all([before, _test(Test.IS_NULL, key)]), None)
     some = operator(binding, ">", [nulls, Const(0, INT8)], [node, node], node.location)

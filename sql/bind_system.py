@@ -3,11 +3,17 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from pglast import ast, parser
+
+from sql.bind_types import type_named
 from sql.binding import Binding
-from sql.errors import not_supported
+from sql.coerce import implicit, zone_arguments
+from sql.errors import SqlError, not_supported
+from sql.functions import function_by_id
 from sql.plan import Call, ColumnRef, Const, Expr
-from sql.syntax import Node, position
-from sql.types import OIDS, SqlType
+from sql.styles import PLAIN
+from sql.syntax import Node, is_a, position
+from sql.types import BOOL, OIDS, TEXT, SqlType
 
 _NAMES: Final = SqlType("_name")
 
@@ -54,7 +60,53 @@ def _schemas(binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node]) -> 
     return Const(tuple(dict.fromkeys(schemas)), _NAMES)
 
 
+def _valid_input(binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node]) -> Expr:
+    """Whether a text is one of a value of a type, which the second argument names."""
+    text, named = (
+        implicit(binding, expr, node, TEXT) for expr, node in zip(exprs, nodes, strict=True)
+    )
+    if not isinstance(named, Const):
+        raise not_supported("pg_input_is_valid() of a computed type", position(nodes[1]))
+    if binding.context.styles != PLAIN:
+        raise not_supported("pg_input_is_valid() under these styles", position(nodes[0]))
+    if named.value is None:
+        return Const(None, BOOL)
+    row = function_by_id("input_is_valid(text,any)")
+    type_ = _type_called(binding, str(named.value))
+    return Call(row, (text, Const(None, type_), *zone_arguments(binding, row)), BOOL)
+
+
+def _type_called(binding: Binding, text: str) -> SqlType:
+    """The type of a name that a value holds; errors have no place in the statement."""
+    try:
+        trees = parser.parse_sql(f"select null::{text}")
+        statement: Node = trees[0].stmt
+        (target,) = statement.targetList
+        more = target.name or any(getattr(statement, clause) for clause in _CLAUSES)
+        if len(trees) == 1 and not more and is_a(target.val, ast.TypeCast):
+            return type_named(binding, target.val.typeName)
+    except SqlError as error:
+        raise SqlError(error.sqlstate, error.message) from None
+    except (parser.ParseError, ValueError):
+        pass
+    raise SqlError("42601", f'invalid type name "{text}"')
+
+
+_CLAUSES: Final = (
+    "fromClause",
+    "whereClause",
+    "groupClause",
+    "havingClause",
+    "windowClause",
+    "sortClause",
+    "limitCount",
+    "limitOffset",
+    "lockingClause",
+)
+
+
 _CALLS: Final[dict[tuple[str, int], Callable[[Binding, Sequence[Expr], Sequence[Node]], Expr]]] = {
     ("pg_typeof", 1): _typeof,
     ("current_schemas", 1): _schemas,
+    ("pg_input_is_valid", 2): _valid_input,
 }
