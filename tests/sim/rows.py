@@ -3,7 +3,8 @@
     key       what a workload calls one thing: an account, a list, a register
     position  a place in a list, a balance, a count: what the workload's invariant is about
     value     written once in a run: the judges know rows by it
-    ...       what ALTER TABLE has added: the row's value again, or NULL (`alterations.py`)
+    ...       what ALTER TABLE has added: the row's value again, or NULL (`alterations.py`); its
+              position in columns of types that users make (`user_types.py`)
 
 A key of a history is `<table>_<key>`: `l0_2` is key 2 of table `l0`. The second letter of a
 table's name tells its timeline, so that a key tells it, too: `sc0` is a set of `clocked`.
@@ -19,6 +20,7 @@ from pyroaring import BitMap64
 from compute.arrow import table_schema
 from coordinator.core.predicates import ReadPredicate
 from sql.catalog import SYSTEM_TIMELINE, Column, Table, Timeline
+from sql.enum_types import is_enum
 from sql.types import INT8
 from storage.batch import DataFile, ShardView, WriteBatch
 from storage.known_rows import KnownRows, OldRows, Points
@@ -106,9 +108,15 @@ def deletes_of(rows: Iterable[Row]) -> dict[Source, BitMap64]:
 
 def arrow(table: Table, rows: Sequence[tuple[object, ...]]) -> pa.Table:
     """Rows with the schema of a table."""
-    columns = [pa.array(column, pa.int64()) for column in zip(*rows, strict=True)]
-    added = len(table.columns) - len(columns)
-    return pa.Table.from_arrays([*columns, *columns[-1:] * added], schema=schema_of(table))
+    key, position, value = (pa.array(column, pa.int64()) for column in zip(*rows, strict=True))
+    added = [_added(column, position, value) for column in table.columns[len(COLUMNS) :]]
+    return pa.Table.from_arrays([key, position, value, *added], schema=schema_of(table))
+
+
+def _added(column: Column, position: pa.Array, value: pa.Array) -> pa.Array:
+    if is_enum(column.type.name):
+        return position.cast(pa.string())
+    return value if column.domain is None else position
 
 
 @dataclass(frozen=True)
@@ -193,9 +201,9 @@ def _decoded(rows: pa.Table | pa.RecordBatch) -> list[Decoded]:
     return [_whole(content, added, more) for content, more in zip(contents, others, strict=True)]
 
 
-def _whole(content: Content, added: Sequence[str], more: Sequence[int | None]) -> Decoded:
+def _whole(content: Content, added: Sequence[str], more: Sequence[int | str | None]) -> Decoded:
     given = {name: value for name, value in zip(added, more, strict=True) if value is not None}
-    assert all(value == content[-1] for value in given.values()), f"{content} has {given}"
+    assert all(int(value) in content[1:] for value in given.values()), f"{content} has {given}"
     return (*content, frozenset(given))
 
 

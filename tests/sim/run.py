@@ -34,6 +34,7 @@ from tests.sim.references import Keys, References
 from tests.sim.rows import by_timeline, timeline_of
 from tests.sim.server import Server, causes
 from tests.sim.session import Session
+from tests.sim.user_types import UserTypes
 from tests.sim.workload import Draw, Plan, Values, Workload
 from tests.sim.world import Broken, Tally, World
 
@@ -54,6 +55,7 @@ WORKLOADS: dict[str, Callable[[Draw], Workload]] = {
     "references": References,
     "keys": Keys,
     "alterations": Alterations,
+    "user types": UserTypes,
 }
 
 STORMS = ("crashes", "lossy", "successions", "disks", "mixed", "clocks", "successions")

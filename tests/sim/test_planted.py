@@ -357,6 +357,7 @@ PLANTS = (
     Planted(references_not_validated, "references", "calm"),
     Planted(keys_not_validated, "keys", "calm"),
     Planted(tables_altered_beside_writers, "alterations", "calm"),
+    Planted(tables_altered_beside_writers, "user types", "calm"),
     Planted(stale_read_waits, None, "calm"),
     Planted(staleness_without_bound, None, "calm"),
     Planted(named_hold_not_heard_of, "holds", "calm"),
