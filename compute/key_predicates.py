@@ -9,7 +9,7 @@ INVARIANTS
   Y2  a predicate of more than KEYS_MAX keys holds them as Arrow columns and has no points.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from functools import reduce
 from typing import Any, Final, TypeAlias, cast
 
@@ -21,7 +21,7 @@ from compute.key_filters import Hashes, row_hashes
 from compute.reference_arrow import to_array
 from sql.catalog import Key, Table
 from sql.text_output import format_text
-from sql.types import Value
+from sql.types import Value, quoted_name
 from storage.batch import DataFile
 from storage.delta.statistics import column_bounds
 from storage.errors import Corrupt
@@ -34,11 +34,13 @@ KeyValues: TypeAlias = tuple[Hashable, ...]
 """Values as in `sql/types.py`."""
 
 
-def key_text(table: Table, key: Key, values: KeyValues) -> str:
+def key_text(
+    table: Table, key: Key, values: KeyValues, *, named: Callable[[str], str] = quoted_name
+) -> str:
     """`(a, b)=(1, x)`, as PostgreSQL names a key in the detail of 23505."""
     values_ = cast("tuple[Value, ...]", values)
     columns = [table.columns[ordinal] for ordinal in key.columns]
-    names = ", ".join(column.name for column in columns)
+    names = ", ".join(named(column.name) for column in columns)
     shown = ", ".join(
         "null" if value is None else format_text(value, column.type)
         for value, column in zip(values_, columns, strict=True)

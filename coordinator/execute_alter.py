@@ -8,7 +8,7 @@ INVARIANTS
       it since (A7 of `core/validation.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -25,6 +25,7 @@ from sql.definition_statements import Redefinition, Rewriting, Validation
 from sql.errors import SqlError
 from sql.plan import Plan
 from sql.text_output import format_text
+from sql.types import quoted_name
 from storage.batch import WriteBatch
 
 
@@ -117,19 +118,21 @@ def _violation(table: Table, validation: Validation, rows: pa.RecordBatch) -> Sq
 
 def _detail(table: Table, validation: Validation, rows: pa.RecordBatch) -> str | None:
     if validation.key is not None:
-        return f"Key {_shown(table, validation.key.columns, rows)} is duplicated."
+        return f"Key {_shown(table, validation.key.columns, rows, quoted_name)} is duplicated."
     if validation.foreign is not None:
         ordinals, parent = validation.foreign
-        shown = _shown(table, ordinals, rows)
+        shown = _shown(table, ordinals, rows, str)
         return f'Key {shown} is not present in table "{parent.name}".'
     return None
 
 
-def _shown(table: Table, ordinals: Sequence[int], rows: pa.RecordBatch) -> str:
+def _shown(
+    table: Table, ordinals: Sequence[int], rows: pa.RecordBatch, named: Callable[[str], str]
+) -> str:
     columns = [table.columns[ordinal] for ordinal in ordinals]
     shown: list[str] = []
     for place, column in enumerate(columns):
         (value,) = to_values(rows.column(place).slice(0, 1), column.type)
         shown.append("null" if value is None else format_text(value, column.type))
-    names = ", ".join(column.name for column in columns)
+    names = ", ".join(named(column.name) for column in columns)
     return f"({names})=({', '.join(shown)})"

@@ -279,12 +279,16 @@ async def _begun(
 async def _altered(execution: Execution, statement: AlterTable) -> list[CatalogChange]:
     if statement.missing is not None:
         _skipping(execution, "00000", f'relation "{statement.missing}" does not exist')
-    for sqlstate, text in statement.notices:
-        execution.notice(SqlError(sqlstate, text), Severity.NOTICE)
-    if statement.rewrite is not None or statement.validations or statement.parents:
+    for sqlstate, text, detail in statement.notices:
+        execution.notice(SqlError(sqlstate, text, detail=detail), Severity.NOTICE)
+    objects = [
+        PutObject(await _begun(execution, thing, statement.fresh)) for thing in statement.objects
+    ]
+    looks = statement.validations or statement.parents or statement.sequences
+    if statement.rewrite is not None or looks:
         (change,) = statement.tables
         change, sequences = await _with_own(execution, change, statement)
-        others = [*sequences, *(RemoveObject(thing) for thing in statement.dropped)]
+        others = [*sequences, *(RemoveObject(thing) for thing in statement.dropped), *objects]
         if others:
             _buffer(execution, others)
         await redefine(execution, change, statement.rewrite, statement.parents)
@@ -295,7 +299,7 @@ async def _altered(execution: Execution, statement: AlterTable) -> list[CatalogC
     if statement.new_schema is not None:
         changes.append(PutSchema(statement.new_schema))
     changes += [PutTable(redefined.after) for redefined in statement.tables]
-    changes += [PutObject(thing) for thing in statement.objects]
+    changes += objects
     changes += [PutComment(comment) for comment in statement.comments]
     changes += [PutRights(subject, rights) for subject, rights in statement.rights]
     if statement.old_schema is not None:
@@ -308,7 +312,11 @@ async def _with_own(
 ) -> tuple[Redefinition, list[CatalogChange]]:
     """The change with the sequences of its new columns; those of columns that went go."""
     after, made = await _with_sequences(execution, change.after, statement.sequences)
+    old = {column.field for column in change.before.columns}
     for ordinal, _ in statement.sequences:
+        if after.columns[ordinal].field in old:
+            # It has its values already.
+            continue
         created = after.columns[ordinal].sequence
         (sequence,) = [
             c.object for c in made if isinstance(c, PutObject) and c.object.oid == created

@@ -127,7 +127,7 @@ async def check_children(
 
 
 def _absent(table: Table, parent: Table, foreign: ForeignKey, values: RowKey) -> SqlError:
-    shown = key_text(table, Key(foreign.name, foreign.columns), values)
+    shown = key_text(table, Key(foreign.name, foreign.columns), values, named=str)
     return SqlError(
         "23503",
         f'insert or update on table "{table.name}" violates foreign key constraint '
@@ -238,7 +238,7 @@ def _action(change: Change, foreign: ForeignKey) -> str:
 def _referred_to(
     parent: Table, child: Table, foreign: ForeignKey, key: Key, values: RowKey, action: str
 ) -> SqlError:
-    shown = key_text(parent, key, values)
+    shown = key_text(parent, key, values, named=str)
     strict = action == "restrict"
     setting = "RESTRICT setting of " if strict else ""
     still = "is referenced" if strict else "is still referenced"

@@ -35,7 +35,13 @@ class Altering:
     new_checks: list[CheckNode] = field(default_factory=list[CheckNode])
     sequences: dict[str, SequenceDefinition] = field(default_factory=dict[str, SequenceDefinition])
     dropped: list[CatalogObject] = field(default_factory=list[CatalogObject])
-    notices: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    changed: list[CatalogObject] = field(default_factory=list[CatalogObject])
+    """Sequences of identity columns with other options."""
+    fresh: frozenset[int] = frozenset()
+    """Those of them that begin anew."""
+    notices: list[tuple[str, str, str | None]] = field(
+        default_factory=list[tuple[str, str, str | None]]
+    )
 
     def ordinal(self, name: str) -> int:
         """A column's place, or 42703."""

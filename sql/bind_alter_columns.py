@@ -20,6 +20,7 @@ from typing import Final
 from pglast.enums import AlterTableType, ConstrType, DropBehavior
 
 from sql.altering import Altering
+from sql.bind_alter_identity import add_identity, drop_expression, drop_identity, set_identity
 from sql.bind_alter_references import check_referred
 from sql.bind_alter_types import alter_type
 from sql.bind_checks import CheckNode, bind_checks, constraint_names, not_null_name
@@ -30,7 +31,7 @@ from sql.bind_foreign_keys import ForeignNode, bind_foreign_keys, foreign_valida
 from sql.bind_from import scan
 from sql.bind_generated import with_generated
 from sql.bind_keys import KEY_KINDS, KeyNode, bind_keys
-from sql.bind_views import told_views, views_over
+from sql.bind_views import cascades, told_views, views_over
 from sql.binding import Binding
 from sql.catalog import Column, Key, Table
 from sql.column_expressions import row_default
@@ -51,10 +52,13 @@ _PASSES: Final = {
     _A.AT_DropColumn: 1,
     _A.AT_DropConstraint: 1,
     _A.AT_DropNotNull: 1,
+    _A.AT_DropIdentity: 1,
+    _A.AT_DropExpression: 1,
     _A.AT_AlterColumnType: 2,
     _A.AT_AddColumn: 3,
     _A.AT_SetNotNull: 5,
     _A.AT_AddConstraint: 6,
+    _A.AT_AddIdentity: 6,
     _A.AT_ColumnDefault: 7,
 }
 
@@ -64,7 +68,7 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
     source = scan(binding, table, identity=True)
     values: list[Expr] = [ColumnRef(column.id, column.type) for column in source.columns]
     work = Altering(binding, table, table, source, values)
-    for command in sorted(commands, key=lambda command: _PASSES.get(command.subtype, 8)):
+    for command in sorted(commands, key=_pass):
         action = _ACTIONS.get(command.subtype)
         if action is None:
             name = command.subtype.name.removeprefix("AT_")
@@ -90,6 +94,8 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
         (Redefinition(table, after),),
         notices=tuple(work.notices),
         dropped=tuple(work.dropped),
+        objects=tuple(work.changed),
+        fresh=work.fresh,
         rewrite=_rewrite(work) if work.rewrites else None,
         sequences=tuple(
             (next(at for at, c in enumerate(after.columns) if c.name == name), sequence)
@@ -99,6 +105,12 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
         unused="ALTER TABLE",
         validations=(*told, *looked, *work.looked),
     )
+
+
+def _pass(command: Node) -> int:
+    if command.subtype == _A.AT_ColumnDefault and command.def_ is None:
+        return _PASSES[_A.AT_DropNotNull]
+    return _PASSES.get(command.subtype, 8)
 
 
 def _new_keys(work: Altering) -> Sequence[Key]:
@@ -130,7 +142,7 @@ def _add_column(work: Altering, command: Node) -> None:
         message = f'column "{node.colname}" of relation "{work.table.name}" already exists'
         if not command.missing_ok:
             raise SqlError("42701", message)
-        work.notices.append(("42701", f"{message}, skipping"))
+        work.notices.append(("42701", f"{message}, skipping", None))
         return
     check_column_name(node.colname)
     parts = Parts(work.table.schema, work.table.name, taken=[*work.sequences.values()])
@@ -138,7 +150,12 @@ def _add_column(work: Altering, command: Node) -> None:
     work.table = with_column(work.table, column)
     work.sequences |= parts.sequences
     if column.name in parts.generated:
-        columns = with_generated(work.binding, work.table, parts.generated)
+        try:
+            columns = with_generated(work.binding, work.table, parts.generated)
+        except SqlError as error:
+            # PostgreSQL has the expression in a form without places by then.
+            error.position = None
+            raise
         work.table = replace(work.table, columns=columns)
     makes_own = column.name in parts.sequences or column.name in parts.generated
     value = Const(None, column.type) if makes_own else row_default(work.binding, work.table, -1)
@@ -190,7 +207,7 @@ def _drop_column(work: Altering, command: Node) -> None:
     except SqlError as error:
         if not command.missing_ok:
             raise
-        work.notices.append(("00000", f"{error.message}, skipping"))
+        work.notices.append(("00000", f"{error.message}, skipping", None))
         return
     table = work.table
     _check_views(work, command)
@@ -208,9 +225,9 @@ def _drop_column(work: Altering, command: Node) -> None:
         )
         hint = "Use DROP ... CASCADE to drop the dependent objects too."
         raise SqlError("2BP01", message, detail="\n".join(told), hint=hint)
+    told = [f"drop cascades to column {column.name} of table {table.name}" for column in depending]
+    work.notices += cascades(told)
     for column in depending:
-        text = f"drop cascades to column {column.name} of table {table.name}"
-        work.notices.append(("00000", text))
         place = work.ordinal(column.name)
         work.table = without_column(work.table, place)
         del work.values[place]
@@ -367,7 +384,7 @@ def _drop_constraint(work: Altering, command: Node) -> None:
     message = f'constraint "{name}" of relation "{table.name}" does not exist'
     if not command.missing_ok:
         raise SqlError("42704", message)
-    work.notices.append(("00000", f"{message}, skipping"))
+    work.notices.append(("00000", f"{message}, skipping", None))
 
 
 def _alter_constraint(work: Altering, command: Node) -> None:
@@ -432,6 +449,10 @@ _ACTIONS: Final[dict[AlterTableType, Callable[[Altering, Node], None]]] = {
     _A.AT_ColumnDefault: _set_default,
     _A.AT_SetNotNull: _set_not_null,
     _A.AT_DropNotNull: _drop_not_null,
+    _A.AT_AddIdentity: add_identity,
+    _A.AT_SetIdentity: set_identity,
+    _A.AT_DropIdentity: drop_identity,
+    _A.AT_DropExpression: drop_expression,
     _A.AT_AlterColumnType: alter_type,
     _A.AT_AddConstraint: _add_constraint,
     _A.AT_DropConstraint: _drop_constraint,

@@ -17,7 +17,7 @@ from sql.errors import SqlError, mismatch, not_supported
 from sql.plan import Const, Expr
 from sql.scope import Scope
 from sql.syntax import Node, at
-from sql.table_changes import names_in, with_definition, with_other_values
+from sql.table_changes import generated_from, names_in, with_definition, with_other_values
 from sql.text_output import format_text
 from sql.types import SqlType, display, quoted_name
 
@@ -33,6 +33,10 @@ def alter_type(work: Altering, command: Node) -> None:
             message = "cannot alter type of a column used by a view or rule"
             detail = f'rule _RETURN on view {view.name} depends on column "{column.name}"'
             raise SqlError("0A000", message, detail=detail)
+    for other in generated_from(work.table, column.name):
+        message = "cannot alter type of a column used by a generated column"
+        detail = f'Column "{column.name}" is used by generated column "{other.name}".'
+        raise SqlError("0A000", message, detail=detail)
     if node.collClause is not None:
         raise not_supported("COLLATE", at(node.collClause.location))
     type_, domain = declared(work.binding, node.typeName)

@@ -56,7 +56,11 @@ def _named(
     if infer is None:
         return tuple(range(len(table.keys)))
     if infer.conname is not None:
-        found = [place for place, key in enumerate(table.keys) if key.name == infer.conname]
+        found = [
+            place
+            for place, key in enumerate(table.keys)
+            if key.name == infer.conname and not key.index
+        ]
         if not found:
             message = f'constraint "{infer.conname}" for table "{table.name}" does not exist'
             raise SqlError("42704", message)

@@ -48,7 +48,7 @@ def copy(binding: Binding, node: Node) -> CopyIn | CopyOut:
     if node.whereClause is not None and not node.is_from:
         raise SqlError("42601", "WHERE clause not allowed with COPY TO")
     if node.is_from:
-        table = find_table(binding, node.relation)
+        table = _table(binding, node)
         refuse_system_write(table)
         options = _checked(given, table.name, [column.name for column in table.columns])
         ordinals = _ordinals(table, node)
@@ -79,15 +79,27 @@ def _refuse_files(node: Node) -> None:
     raise SqlError("42501", message, hint=hint)
 
 
+def _table(binding: Binding, node: Node) -> Table:
+    try:
+        return find_table(binding, node.relation)
+    except SqlError as error:
+        # PostgreSQL looks for it outside of its analysis, which knows places.
+        error.position = None
+        raise
+
+
 def _ordinals(table: Table, node: Node) -> tuple[int, ...]:
     if not node.attlist:
-        return tuple(range(len(table.columns)))
+        return tuple(at for at, column in enumerate(table.columns) if column.generated is None)
     by_name = {column.name: index for index, column in enumerate(table.columns)}
     ordinals: list[int] = []
     for name in strings(node.attlist):
         if name not in by_name:
             message = f'column "{name}" of relation "{table.name}" does not exist'
             raise SqlError("42703", message)
+        if table.columns[by_name[name]].generated is not None:
+            detail = "Generated columns cannot be used in COPY."
+            raise SqlError("42P10", f'column "{name}" is a generated column', detail=detail)
         if by_name[name] in ordinals:
             raise SqlError("42701", f'column "{name}" specified more than once')
         ordinals.append(by_name[name])
@@ -113,7 +125,7 @@ def _copied(binding: Binding, node: Node) -> Query:
         result.settle(binding)
         described = tuple([OutputColumn(col.name, col.type) for col in result.columns])
         return Query(pruned(result.plan), described, tuple(binding.tables.values()))
-    table = find_table(binding, node.relation)
+    table = _table(binding, node)
     binding.tables[table.schema, table.name] = table
     scanned = scan(binding, table)
     chosen = [scanned.columns[index] for index in _ordinals(table, node)]

@@ -40,8 +40,9 @@ def with_generated(binding: Binding, table: Table, nodes: Mapping[str, Node]) ->
         if node is None:
             made.append(column)
             continue
+        known = {other.name for other in table.columns if other.generated is not None}
         for name in column_names(node):
-            if name in nodes:
+            if name in nodes or name in known:
                 message = f'cannot use generated column "{name}" in column generation expression'
                 detail = "A generated column cannot reference another generated column."
                 raise SqlError("42P17", message, position(node), detail=detail)

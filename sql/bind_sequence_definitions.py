@@ -45,7 +45,14 @@ def alter_sequence(binding: Binding, node: Node) -> ChangeObjects | AlterTable:
         raise SqlError(
             "42P01", f'relation "{relation.relname}" does not exist', at(relation.location)
         )
-    options = node.options or ()
+    made, fresh = altered_sequence(binding, found, node.options or ())
+    return ChangeObjects("ALTER SEQUENCE", objects=(made,), fresh=fresh)
+
+
+def altered_sequence(
+    binding: Binding, found: SequenceDefinition, options: Sequence[Node]
+) -> tuple[SequenceDefinition, frozenset[int]]:
+    """A sequence with other options, and its oid if it begins anew."""
     made = sequence_of(
         binding, found, [o for o in options if o.defname != "restart"], created=False
     )
@@ -57,8 +64,7 @@ def alter_sequence(binding: Binding, node: Node) -> ChangeObjects | AlterTable:
         # Where it stands is named anew: its first value is the one given, START stays.
         made = replace(made, state=f"@{value}")
         fresh = frozenset({made.oid})
-    made = replace(made, version=found.version + 1)
-    return ChangeObjects("ALTER SEQUENCE", objects=(made,), fresh=fresh)
+    return replace(made, version=found.version + 1), fresh
 
 
 def _check_restart(sequence: SequenceDefinition, value: int) -> None:

@@ -280,10 +280,9 @@ class DropSchema:
 class AlterTable:
     """ALTER TABLE, ALTER SCHEMA RENAME: tables that get another definition.
 
-    `new_schema`, `old_schema`: made before, and dropped after. `missing`: what IF EXISTS did not
-    find. `tag`: ALTER TABLE or ALTER SCHEMA. `rewrite`: source, index and all columns of the table
-    after, for the rows that take the place of the old ones. `validations` are about the table
-    after. `notices`: SQLSTATE and text.
+    `new_schema`, `old_schema`: made before, dropped after. `missing`: what IF EXISTS did not find.
+    `rewrite`: source, index and all columns of the table after, for rows that replace old ones.
+    `validations`: of the table after. `notices`: SQLSTATE, text, detail. `fresh`: begin anew.
     """
 
     tables: tuple[Redefinition, ...] = ()
@@ -301,7 +300,8 @@ class AlterTable:
     sequences: tuple[tuple[int, SequenceDefinition], ...] = ()
     """Those of new serial and identity columns, by ordinal in the table after."""
     validations: tuple[Validation, ...] = ()
-    notices: tuple[tuple[str, str], ...] = ()
+    fresh: frozenset[int] = frozenset()
+    notices: tuple[tuple[str, str, str | None], ...] = ()
     comments: tuple[Comment, ...] = ()
     """Of things that are known by their names, which they get anew."""
     rights: tuple[tuple[Subject, Rights], ...] = ()
