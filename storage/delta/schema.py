@@ -45,6 +45,12 @@ NUMBER_KEY: Final = b"meridian.number"
 
 _PHYSICAL: Final = "delta.columnMapping.physicalName"
 _ID: Final = "delta.columnMapping.id"
+_PART_NUMBERS: Final = 1_000_000
+"""How far the numbers of a struct's fields are from their column's and from each other's: readers
+want one for each field. Larger: they do not fit into an int. Smaller: as many columns, in all of a
+table's life, could meet them."""
+_PARTS_MAX: Final = 3
+"""The fields of the only struct that we store, an interval."""
 _DECIMAL: Final = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
@@ -107,9 +113,28 @@ def _told(field: "pa.Field[pa.DataType]") -> object:
     noted, encoded = field.metadata or {}, _encode_field(field)
     if NAME_KEY not in noted:
         return encoded
-    mapping = {_ID: int(noted[NUMBER_KEY]), _PHYSICAL: field.name}
-    metadata = {**encoded["metadata"], **mapping}
-    return {**encoded, "name": noted[NAME_KEY].decode(), "metadata": metadata}
+    number = int(noted[NUMBER_KEY])
+    metadata = {**encoded["metadata"], _ID: number, _PHYSICAL: field.name}
+    type_ = _mapped_type(encoded["type"], number)
+    return {**encoded, "name": noted[NAME_KEY].decode(), "type": type_, "metadata": metadata}
+
+
+def _mapped_type(type_: _TypeName, number: int) -> object:
+    """The type of a mapped column, whose struct's fields have numbers and fields of their own."""
+    if isinstance(type_, str):
+        return type_
+    match type_:
+        case {"type": "array", "elementType": element}:
+            return {**type_, "elementType": _mapped_type(cast("_TypeName", element), number)}
+        case {"type": "struct", "fields": fields}:
+            told: list[object] = []
+            for place, field in enumerate(cast("list[_Field]", fields), 1):
+                assert place <= _PARTS_MAX, "the numbers of its fields are below the largest"
+                mapping = {_ID: number + place * _PART_NUMBERS, _PHYSICAL: field["name"]}
+                told.append({**field, "metadata": {**field["metadata"], **mapping}})
+            return {**type_, "fields": told}
+        case _:
+            return type_
 
 
 def is_mapped(schema: pa.Schema) -> bool:
@@ -118,8 +143,8 @@ def is_mapped(schema: pa.Schema) -> bool:
 
 
 def largest_number(schema: pa.Schema) -> int:
-    """The largest number that a column of a mapped table ever had."""
-    return int((schema.metadata or {})[NUMBER_KEY])
+    """No column of a mapped table, nor a field of a struct, ever had a larger number."""
+    return int((schema.metadata or {})[NUMBER_KEY]) + _PARTS_MAX * _PART_NUMBERS
 
 
 def decode_schema(text: str) -> pa.Schema:
