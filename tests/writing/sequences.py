@@ -9,7 +9,7 @@ INVARIANTS
 """
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 TABLES: Final = ("a", "b", "c")
@@ -23,6 +23,9 @@ SETUP: Final = (
 class Writer:
     """Makes statements (Q1)."""
 
+    tables: Sequence[str] = TABLES
+    setup: Sequence[str] = SETUP
+
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
         self._next = 1_000
@@ -32,12 +35,8 @@ class Writer:
 
     def statements(self, count: int) -> Iterator[str]:
         """Statements, transactions and savepoints among them; no block is left open."""
-        yield from SETUP
-        kinds: list[tuple[Callable[[], str], int]] = [
-            (self._insert, 6), (self._insert_select, 3), (self._upsert, 6), (self._update, 5),
-            (self._update_from, 3), (self._delete, 2), (self._delete_using, 2), (self._merge, 4),
-            (self._with, 4), (self._wrong, 2), (self._truncate, 1),
-        ]  # fmt: skip
+        yield from self.setup
+        kinds = self._kinds()
         makers = [maker for maker, _ in kinds]
         weights = [weight for _, weight in kinds]
         for _ in range(count):
@@ -46,6 +45,14 @@ class Writer:
             yield maker()
         if self._depth:
             yield "commit"
+
+    def _kinds(self) -> Sequence[tuple[Callable[[], str], int]]:
+        """Makers of statements, and how often each of them is asked."""
+        return [
+            (self._insert, 6), (self._insert_select, 3), (self._upsert, 6), (self._update, 5),
+            (self._update_from, 3), (self._delete, 2), (self._delete_using, 2), (self._merge, 4),
+            (self._with, 4), (self._wrong, 2), (self._truncate, 1),
+        ]  # fmt: skip
 
     def _control(self) -> Iterator[str]:
         chance = self._random.random()

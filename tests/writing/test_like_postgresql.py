@@ -1,25 +1,23 @@
 """Statements that write, as PostgreSQL has them: answers and states recorded from PostgreSQL 18.
 
 A script in `testdata/` is a line a statement; the first line names its tables. After each statement
-the whole of every table is compared. Each script is played twice: every statement alone; and every
-statement in a block, behind a savepoint, first rolled back and then committed. REWRITE: run this
-module as a program, which asks PostgreSQL and records.
+the whole of every table is compared. Run as a program, this module asks PostgreSQL and records all
+scripts, or those that are named.
 """
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from tests.servers import meridian, postgres
+from tests.servers import fresh_database, meridian, postgres
 from tests.session.stack import serving
 from tests.writing.playing import Player
 
 DIRECTORY = Path(__file__).parent / "testdata"
 SCRIPTS = sorted(path.stem for path in DIRECTORY.glob("*.sql"))
-ADVANCING = frozenset({"own_values"})
-"""Scripts over sequences, which no rollback takes back: not played in blocks."""
 
 
 def script(name: str) -> tuple[list[str], list[str]]:
@@ -34,48 +32,42 @@ def recorded(name: str) -> list[str]:
     return (DIRECTORY / f"{name}.out").read_text().removesuffix("\n").split("\n\n")
 
 
-def record() -> None:
-    """Ask PostgreSQL for all scripts."""
+def record(names: Sequence[str]) -> None:
+    """Ask PostgreSQL for scripts."""
     with postgres() as dsn:
-        for name in SCRIPTS:
+        for name in names:
             tables, lines = script(name)
-            with psycopg.connect(dsn, autocommit=True) as connection:
-                connection.execute("drop schema if exists public cascade")
-                connection.execute("create schema public")
+            with psycopg.connect(fresh_database(dsn), autocommit=True) as connection:
                 player = Player(connection, tables)
                 told = [player.alone(line) for line in lines]
             (DIRECTORY / f"{name}.out").write_text("\n\n".join(told) + "\n")
 
 
-def differences(dsn: str, name: str, *, in_blocks: bool) -> Sequence[tuple[str, str]]:
+def differences(dsn: str, name: str) -> Sequence[tuple[str, str]]:
     """Statements of a script whose answer is another, as (ours, PostgreSQL's)."""
     tables, lines = script(name)
     with psycopg.connect(dsn, autocommit=True) as connection:
         player = Player(connection, tables)
-        play = player.in_block if in_blocks else player.alone
-        told = [play(line) for line in lines]
+        told = [player.alone(line) for line in lines]
     return [pair for pair in zip(told, recorded(name), strict=True) if pair[0] != pair[1]]
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-@pytest.mark.parametrize("in_blocks", [False, True], ids=["alone", "in_blocks"])
-def test_like_postgresql(name: str, in_blocks: bool) -> None:
-    if in_blocks and name in ADVANCING:
-        return
+def test_like_postgresql(name: str) -> None:
     with serving() as dsn:
-        assert not differences(dsn, name, in_blocks=in_blocks)
+        assert not differences(dsn, name)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_local_engine(name: str, tmp_path: Path) -> None:
     with meridian(tmp_path, ["--spark-master", "none"]) as server:
-        assert not differences(server.dsn, name, in_blocks=False)
+        assert not differences(server.dsn, name)
 
 
 def test_there_are_many_statements() -> None:
-    assert sum(len(script(name)[1]) for name in SCRIPTS) >= 250
+    assert sum(len(script(name)[1]) for name in SCRIPTS) >= 1_000
 
 
 if __name__ == "__main__":
-    record()
+    record(sys.argv[1:] or SCRIPTS)

@@ -10,21 +10,27 @@ import pytest
 from tests.servers import fresh_database, meridian, postgres
 from tests.session.stack import serving
 from tests.writing.playing import Player
-from tests.writing.sequences import TABLES, Writer
+from tests.writing.sequences import Writer
+from tests.writing.typed_sequences import TypedWriter
 
-RECORDED = Path(__file__).parent / "testdata" / "sequences.out"
-RECORDED_SEEDS = range(1, 13)
+TESTDATA = Path(__file__).parent / "testdata"
+RECORDED: tuple[tuple[str, type[Writer], range], ...] = (
+    ("sequences", Writer, range(1, 13)),
+    ("typed_sequences", TypedWriter, range(1, 5)),
+)
 COUNT = 60
 
 SEEDS = range(100, 100 + int(os.environ.get("WRITING_SEEDS", "20")))
 LONG = 300
 
 
-def played(dsn: str, seed: int, count: int, *, briefly: bool = False) -> Iterator[str]:
+def played(
+    dsn: str, kind: type[Writer], seed: int, count: int, *, briefly: bool = False
+) -> Iterator[str]:
     """What a server answers to the statements of a seed, with the tables after each."""
     with psycopg.connect(dsn, autocommit=True) as connection:
-        player = Player(connection, TABLES)
-        writer = Writer(seed)
+        player = Player(connection, kind.tables)
+        writer = kind(seed)
         for line in writer.statements(count):
             told = player.briefly(line) if briefly else player.alone(line)
             writer.failed = "\nE " in told
@@ -34,19 +40,21 @@ def played(dsn: str, seed: int, count: int, *, briefly: bool = False) -> Iterato
 def record() -> None:
     """Ask PostgreSQL for the recorded seeds."""
     with postgres() as dsn:
-        told = [
-            text
-            for seed in RECORDED_SEEDS
-            for text in played(fresh_database(dsn), seed, COUNT, briefly=True)
-        ]
-    RECORDED.write_text("\n\n".join(told) + "\n")
+        for name, kind, seeds in RECORDED:
+            told = [
+                text
+                for seed in seeds
+                for text in played(fresh_database(dsn), kind, seed, COUNT, briefly=True)
+            ]
+            (TESTDATA / f"{name}.out").write_text("\n\n".join(told) + "\n")
 
 
-def test_recorded_sequences() -> None:
-    expected = iter(RECORDED.read_text().removesuffix("\n").split("\n\n"))
-    for seed in RECORDED_SEEDS:
+@pytest.mark.parametrize(("name", "kind", "seeds"), RECORDED)
+def test_recorded_sequences(name: str, kind: type[Writer], seeds: range) -> None:
+    expected = iter((TESTDATA / f"{name}.out").read_text().removesuffix("\n").split("\n\n"))
+    for seed in seeds:
         with serving() as dsn:
-            for said in played(dsn, seed, COUNT, briefly=True):
+            for said in played(dsn, kind, seed, COUNT, briefly=True):
                 assert said == next(expected), f"seed {seed}"
     assert next(expected, None) is None
 
@@ -58,16 +66,18 @@ def real() -> Iterator[str]:
 
 
 def test_there_are_many_statements() -> None:
-    assert RECORDED.read_text().count("\n\n") >= 750
+    told = [(TESTDATA / f"{name}.out").read_text() for name, _, _ in RECORDED]
+    assert sum(text.count("\n\n") for text in told) >= 1_000
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("engine", ["reference", "none"])
-def test_sequences(seed: int, engine: str, real: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [Writer, TypedWriter])
+def test_sequences(kind: type[Writer], seed: int, engine: str, real: str, tmp_path: Path) -> None:
     with meridian(tmp_path, ["--spark-master", engine]) as server:
-        ours = played(server.dsn, seed, LONG)
-        theirs = played(fresh_database(real), seed, LONG)
+        ours = played(server.dsn, kind, seed, LONG)
+        theirs = played(fresh_database(real), kind, seed, LONG)
         for said, expected in zip(ours, theirs, strict=True):
             assert said == expected, f"seed {seed} on {engine}"
 
