@@ -14,14 +14,12 @@ from typing import Final
 import duckdb
 import pyarrow as pa
 
+from compute.tagged_errors import untagged
 from sql.emit.duckdb_types import ERROR_TAG
 from sql.errors import SqlError, division_by_zero, out_of_range
 
 log = logging.getLogger(__name__)
 
-_TAGGED: Final = re.compile(re.escape(ERROR_TAG) + r"(\w{5}):(.*)", re.DOTALL)
-_SEPARATOR: Final = "\x1f"
-"""Between message, detail, hint and context; no text of ours has it."""
 _TYPES: Final = {
     "INT16": "smallint", "INT32": "integer", "INT64": "bigint", "INT128": "bigint",
     "FLOAT": "real", "DOUBLE": "double precision",
@@ -30,12 +28,6 @@ _TYPES: Final = {
 
 class Interrupted(Exception):
     """The query was interrupted."""
-
-
-def tagged(error: SqlError) -> str:
-    """The text by which an error of the reference evaluator passes through DuckDB."""
-    parts = (error.message, error.detail, error.hint, error.context)
-    return f"{ERROR_TAG}{error.sqlstate}:{_SEPARATOR.join(part or '' for part in parts)}"
 
 
 FAILURES: Final = (duckdb.Error, OSError, pa.ArrowException)
@@ -56,11 +48,9 @@ def translated(error: Exception) -> Exception:
 
 
 def _own(_match: "re.Match[str]", rest: str) -> SqlError:
-    found = _TAGGED.match(ERROR_TAG + rest)
+    found = untagged(ERROR_TAG + rest)
     assert found is not None, "our own errors have an SQLSTATE"
-    message, *rest_ = found[2].split(_SEPARATOR)
-    detail, hint, context = (*[part or None for part in rest_], None, None, None)[:3]
-    return SqlError(found[1], message, detail=detail, hint=hint, context=context)
+    return found
 
 
 def _integer(match: "re.Match[str]", _rest: str) -> SqlError:

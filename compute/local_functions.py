@@ -15,10 +15,10 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
-from compute.local_errors import tagged
 from compute.reference_aggregates import folder
 from compute.reference_arrow import to_array, to_values
 from compute.reference_expressions import Frame, Source, compile_expression
+from compute.tagged_errors import tagged
 from sql.emit.duckdb_types import duckdb_type
 from sql.emit.scope import OutsideCall
 from sql.errors import SqlError

@@ -17,13 +17,13 @@ from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 
 from compute.jvm import Jvm
 from compute.jvm_gateway import JavaObject
-from sql.emit.spark_types import ERROR_TAG
-from sql.errors import SqlError, division_by_zero, invalid_text, out_of_range
+from compute.tagged_errors import untagged
+from sql.emit.spark_types import HINT
+from sql.errors import SqlError, division_by_zero, invalid_text, not_supported, out_of_range
 
 log = logging.getLogger(__name__)
 
 _CAUSES_MAX: Final = 20
-_TAGGED: Final = re.compile(re.escape(ERROR_TAG) + r"(\w{5}):(.*)", re.DOTALL)
 _CAST: Final = re.compile(r" as (smallint|int|bigint)\)")
 _TYPES: Final[dict[str, str]] = {
     "BOOLEAN": "boolean", "TINYINT": "smallint", "SMALLINT": "smallint", "INT": "integer",
@@ -177,8 +177,7 @@ def _too_deep() -> SqlError:
 
 
 def _raised(failure: Failure) -> SqlError | None:
-    tagged = _TAGGED.fullmatch(failure.parameters.get("errorMessage", ""))
-    return SqlError(tagged[1], tagged[2]) if tagged else None
+    return untagged(failure.parameters.get("errorMessage", ""))
 
 
 def _arithmetic(failure: Failure) -> SqlError:
@@ -229,6 +228,13 @@ def _many_rows(failure: Failure) -> SqlError:
     return SqlError("21000", "more than one row returned by a subquery used as an expression")
 
 
+def _not_supported(failure: Failure) -> SqlError | None:
+    if not failure.condition.endswith(".PYTHON_UDF_IN_ON_CLAUSE"):
+        return None
+    what = "a function that Spark lacks, over both sides of an outer join or of EXISTS,"
+    return not_supported(f"{what} on the spark engine", hint=HINT)
+
+
 _BY_CONDITION: Final[dict[str, Callable[[Failure], SqlError | None]]] = {
     "USER_RAISED_EXCEPTION": _raised,
     "DIVIDE_BY_ZERO": lambda _: division_by_zero(),
@@ -241,6 +247,7 @@ _BY_CONDITION: Final[dict[str, Callable[[Failure], SqlError | None]]] = {
     "CAST_INVALID_INPUT": _cast_input,
     "DATETIME_OVERFLOW": _datetime,
     "SCALAR_SUBQUERY_TOO_MANY_ROWS": _many_rows,
+    "UNSUPPORTED_FEATURE": _not_supported,
     "UNABLE_TO_ACQUIRE_MEMORY": lambda _: out_of_memory(),
     "FAILED_TO_PARSE_TOO_COMPLEX": lambda _: _too_deep(),
 }

@@ -26,6 +26,7 @@ from compute.executor import Run
 from compute.jvm_gateway import JavaObject
 from compute.plan_nodes import identified_relations, is_volatile
 from compute.spark_errors import Cancelled, guarded
+from compute.spark_functions import SparkFunctions
 from compute.spark_relations import Relations
 from compute.spark_results import (
     COLLECT_ROWS_MAX,
@@ -77,6 +78,7 @@ class Lane:
     def __init__(self, session: SparkSession, relations: Relations, *, threads: int) -> None:
         self.session = session
         self._relations = relations
+        self._functions = SparkFunctions(session)
         self._lock = threading.Lock()
         self._prepared: OrderedDict[Hashable, _Prepared] = OrderedDict()
         self._pool = ThreadPoolExecutor(
@@ -154,7 +156,9 @@ class Lane:
                 )
                 for relation, view in run.inputs.items()
             }
-            yield emit(run.plan, names, run.parameters)
+            emitted = emit(run.plan, names, run.parameters)
+            pins.enter_context(self._functions.registered(emitted.functions))
+            yield emitted
 
     def _prepared_for(self, run: Run) -> tuple[Hashable | None, _Prepared]:
         """The statement for a run, for this run alone (L1); the key, if it may be kept after it."""

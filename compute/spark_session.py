@@ -18,6 +18,7 @@ INVARIANTS
 
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -60,6 +61,17 @@ class SparkSettings:
 
 _PATTERN: Final = re.compile(r"[{}\[\]*?\\]")
 """What Hadoop takes for a pattern in a path."""
+ARROW_SCALAR: Final = 250
+"""pyspark.util.PythonEvalType.SQL_SCALAR_ARROW_UDF, which to import costs half a second."""
+WORKER_ENVIRONMENT: Final = {
+    # Workers run this code, wherever it lies, and nothing from the directory they start in.
+    "PYTHONPATH": str(Path(__file__).parent.parent),
+    "PYTHONSAFEPATH": "1",
+    "PYTHONHASHSEED": "0",
+    # Threads of numpy would not survive the fork of a worker, and nobody computes with them.
+    "OPENBLAS_NUM_THREADS": "1",
+}
+"""Of Spark's Python workers."""
 _RESULT_BYTES_MAX: Final = 256 << 20
 """What one job may bring to the driver. Larger results go through files; too small breaks
 broadcasts."""
@@ -134,6 +146,7 @@ def launch_conf(settings: SparkSettings) -> dict[str, str]:
         "spark.sql.catalogImplementation": "in-memory",
         "spark.driver.maxResultSize": str(_RESULT_BYTES_MAX),
         "spark.scheduler.mode": "FAIR",
+        "spark.python.daemon.module": "compute.spark_daemon",
         "spark.scheduler.allocation.file": pools.as_uri(),
         # One query that asks for too much fails alone; the JVM goes on.
         "spark.executor.killOnFatalError.depth": "0",
@@ -190,6 +203,11 @@ class SparkSession:
         self.broadcast = spark.functions.broadcast
         self._column = spark.Column
         self._star = spark.functions.col("*")
+        self._udfs = self.java.udf()
+        self._catalog = self.java.sessionState().catalog()
+        self._python_function = jvm.java.org.apache.spark.api.python.SimplePythonFunction
+        self._user_function = spark.execution.python.UserDefinedPythonFunction
+        self._struct = spark.types.StructType.fromDDL
 
     def enter_thread(self) -> None:
         """Make the calling thread one of this session's (K2)."""
@@ -229,6 +247,27 @@ class SparkSession:
     def local(self, stream: Path, schema_json: str) -> JavaObject:
         """The rows of a file of Arrow batches."""
         return self._to_frame(self._read_stream(str(stream)), schema_json, self.java)
+
+    def struct(self, ddl: str) -> JavaObject:
+        """The type of a struct with these fields."""
+        return self._struct(ddl)
+
+    def register(
+        self, name: str, command: bytes, returned: JavaObject, *, deterministic: bool
+    ) -> None:
+        """Make a function of Python workers known; `command`: a pickle of it and of its type."""
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        # No files, no broadcast variables, no accumulator.
+        function = self._python_function(
+            bytearray(command), WORKER_ENVIRONMENT, [], sys.executable, version, [], None
+        )
+        self._udfs.registerPython(
+            name, self._user_function(name, function, returned, ARROW_SCALAR, deterministic)
+        )
+
+    def unregister(self, name: str) -> None:
+        """Forget it."""
+        self._catalog.dropTempFunction(name, True)
 
     def limited(self, frame: JavaObject, rows: int) -> JavaObject:
         """The physical plan of a DataFrame, with no more than so many rows from each partition."""

@@ -90,9 +90,10 @@ def explain_lines(statement: Query | Modify) -> list[str]:
             assert_never(statement)
 
 
-def expression_text(expr: Expr, names: Mapping[ColumnId, str]) -> str:
+def expression_text(expr: Expr | Aggregate, names: Mapping[ColumnId, str]) -> str:
     """One expression as text, columns by these names."""
-    return _Names(None, names).expr(expr)
+    shown = _Names(None, names)
+    return shown.aggregate(expr) if isinstance(expr, Aggregate) else shown.expr(expr)
 
 
 def _rendered(plan: Plan) -> list[str]:

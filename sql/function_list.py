@@ -40,11 +40,11 @@ _HEAD: Final = """\
 Generated from the function table (`sql/data/`) by `make docs`; do not edit. What each of them does
 is in PostgreSQL's manual; every row answers as PostgreSQL 18 does, or is refused (`0A000`).
 
-- **Spark**, **local**: the engines (`SET engine = spark | local | auto`). `auto` takes the local
-  engine where Spark has no such function.
-- `yes`: in the engine's own SQL. `by row`: on the local engine, but computed row by row outside of
-  DuckDB, which is slower. `–`: refused there. Some rows are refused for some arguments, a computed
-  pattern on Spark for example.
+- **Spark**, **local**: the engines (`SET engine = spark | local | auto`).
+- `yes`: in the engine's own SQL. `Arrow UDF`: on Spark, but computed row by row in its Python
+  workers, which is slower; what has Spark's own SQL is computed there too for some arguments, a
+  computed pattern for example. `by row`: on the local engine, but computed row by row outside of
+  DuckDB, which is slower. `–`: refused there.
 - Statements without tables run in neither engine, and there all of it runs.
 
 {count} functions, operators, aggregates and casts.
@@ -84,9 +84,11 @@ def _lines(rows: Sequence[Function]) -> Iterator[str]:
 
 
 def _spark(row: Function) -> str:
-    if row.name in ACTING:
+    if row.spark is not None or row.rewrite is not None or row.name in ACTING:
         return "yes"
-    return "yes" if row.spark is not None or row.rewrite is not None else _ABSENT
+    # Every aggregate of the evaluator is one of the local engine's too.
+    missing = row.kind is FunctionKind.AGGREGATE and row.duckdb is None
+    return _ABSENT if missing or row.kind is FunctionKind.WINDOW else "Arrow UDF"
 
 
 def _local(row: Function) -> str:

@@ -9,6 +9,8 @@ INVARIANTS
   M3  a function that is computed outside of the engine is named after its row and the types of
       its arguments; those are the columns 0, 1 .. of `Statement.calls`. An aggregate takes the list
       of its values, without DISTINCT, FILTER and order.
+  M4  an `OutsideFunction` is named after all that it is; its columns are 0, 1 .. in the order of
+      its arguments.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -71,7 +73,7 @@ class Dialect:
     message. `empty_sets`: whether the grouping set of no keys makes a row of no input.
     `materialized`: the word that has a WITH query run once. `union_recursion`: whether WITH
     RECURSIVE takes UNION. `deep_correlation`: whether a subquery may refer to more than the query
-    next to it.
+    next to it. `hint`: what to do about what the engine cannot.
     """
 
     engine: str
@@ -92,10 +94,11 @@ class Dialect:
     materialized: str
     union_recursion: bool
     deep_correlation: bool
+    hint: str | None = None
 
     def unsupported(self, what: str) -> SqlError:
         """0A000: what this engine cannot do as PostgreSQL does."""
-        return not_supported(f"{what} on the {self.engine} engine")
+        return not_supported(f"{what} on the {self.engine} engine", hint=self.hint)
 
     def name(self, name: str) -> str:
         """A quoted name."""
@@ -116,6 +119,21 @@ class Given:
     written: tuple[Value] | None
 
 
+@dataclass(frozen=True, slots=True)
+class OutsideFunction:
+    """What is computed outside of the engine for columns of these types (M4). An aggregate takes
+    one list of rows of them.
+    """
+
+    expr: Expr | Aggregate
+    columns: tuple[SqlType, ...]
+
+    @property
+    def type(self) -> SqlType:
+        """Of its value."""
+        return self.expr.type
+
+
 @dataclass(slots=True)
 class Statement:
     """The state of one emission (M1)."""
@@ -127,6 +145,8 @@ class Statement:
     calls: dict[str, OutsideCall] = field(default_factory=dict[str, OutsideCall])
     row_by_row: bool = False
     """Whether one of the calls is made for every row, not only for those that need it."""
+    functions: dict[str, OutsideFunction] = field(default_factory=dict[str, OutsideFunction])
+    """What an engine's workers compute, by its name in the text."""
     ctes: list[str] = field(default_factory=list[str])
     """WITH queries of the statement, as text."""
     cte_columns: dict[CteId, tuple[str, Sequence[str]]] = field(
@@ -163,6 +183,12 @@ class Statement:
             plain = replace(plain, args=args, distinct=False, filter=None, order=())
         name = f"ref_{blake2b(repr(plain).encode(), digest_size=10).hexdigest()}"
         self.calls[name] = plain
+        return name
+
+    def function(self, function: OutsideFunction) -> str:
+        """The name of a function (M4)."""
+        name = f"out_{blake2b(repr(function).encode(), digest_size=10).hexdigest()}"
+        self.functions[name] = function
         return name
 
     def constant(self, value: Value, type_: SqlType) -> str:
@@ -222,14 +248,21 @@ class Scope:
     """Whether the expression is a WHERE condition or one of its ANDed parts."""
     nearest: frozenset[ColumnId] = frozenset()
     """The columns of the query that the expression stands in."""
+    in_lambda: bool = False
+    """Whether it stands in a function of an array's elements."""
+
+    def variable(self) -> str:
+        """A new name for a lambda's argument (M1)."""
+        self.statement.names += 1
+        return f"e{self.statement.names}"
 
     def element(self, type_: SqlType) -> "tuple[str, ColumnRef, Scope]":
         """A variable for the elements of an array, by its name and as an expression, and the scope
         in which it is known.
         """
-        self.statement.names += 1
-        name, id_ = f"e{self.statement.names}", ColumnId(-self.statement.names)
-        inside = replace(self, columns={**self.columns, id_: name}, filtering=False)
+        name, id_ = self.variable(), ColumnId(-self.statement.names)
+        columns = {**self.columns, id_: name}
+        inside = replace(self, columns=columns, filtering=False, in_lambda=True)
         return name, ColumnRef(id_, type_), inside
 
     def key(self, expr: Expr, what: str) -> str:

@@ -22,7 +22,16 @@ from dataclasses import dataclass, field, replace
 from sql.emit.ctes import CTES_BEGIN, cte_scan, recursive, with_query
 from sql.emit.groups import distinct_groups, group_by
 from sql.emit.limits import count, distinct_on, limit_by_number, ranked_input
-from sql.emit.scope import DEPTH_MAX, Dialect, Given, OutsideCall, Scope, Statement, too_complex
+from sql.emit.scope import (
+    DEPTH_MAX,
+    Dialect,
+    Given,
+    OutsideCall,
+    OutsideFunction,
+    Scope,
+    Statement,
+    too_complex,
+)
 from sql.emit.select_parts import (
     Names,
     Select,
@@ -69,7 +78,7 @@ _ONE_ROW = Values((), ((),))
 _INT_MAX = 2_147_483_647
 _UNION_ROWS_MAX = 16
 """Rows of VALUES written as a union; longer ones become an inline table, which may hold no
-subqueries.
+subqueries and no functions of workers.
 """
 
 
@@ -79,6 +88,7 @@ class EmittedQuery:
 
     `calls`: the functions that are computed outside of the engine, by their names in the text;
     `row_by_row`: one of them is called for every row. `parameters`: what it was emitted for.
+    `functions`: those that workers of the engine compute.
     """
 
     text: str
@@ -87,6 +97,7 @@ class EmittedQuery:
     calls: Mapping[str, OutsideCall] = field(default_factory=dict[str, OutsideCall])
     row_by_row: bool = False
     parameters: tuple[Given, ...] = ()
+    functions: Mapping[str, OutsideFunction] = field(default_factory=dict[str, OutsideFunction])
 
 
 def emit_plan(
@@ -107,7 +118,13 @@ def emit_plan(
         text = f"{CTES_BEGIN}{', '.join(statement.ctes)} {text}"
     arguments = {name: value for value, name in statement.strings.items()} | statement.bound
     return EmittedQuery(
-        text, arguments, columns, statement.calls, statement.row_by_row, statement.given
+        text,
+        arguments,
+        columns,
+        statement.calls,
+        statement.row_by_row,
+        statement.given,
+        statement.functions,
     )
 
 
@@ -206,18 +223,20 @@ def _values(plan: Values, scope: Scope) -> Select:
             for column in plan.columns
         )
         return Select(f"(select {nulls or '0 as z'} where false) {alias}", names)
-    if len(plan.rows) <= _UNION_ROWS_MAX or not plan.columns:
-        union = " union all ".join(_row(plan.columns, row, scope) for row in plan.rows)
+    texts = [[scope.emit(expr) for expr in row] for row in plan.rows]
+    outside = any(
+        name in text for name in scope.statement.functions for row in texts for text in row
+    )
+    if len(plan.rows) <= _UNION_ROWS_MAX or not plan.columns or outside:
+        union = " union all ".join(_row(plan.columns, row) for row in texts)
         return Select(f"({union}) {alias}", names)
-    rows = [f"({', '.join(scope.emit(expr) for expr in row)})" for row in plan.rows]
+    rows = [f"({', '.join(row)})" for row in texts]
     called = [f"c{column.id}" for column in plan.columns]
     return Select(scope.statement.dialect.values(rows, alias, called), names)
 
 
-def _row(columns: Sequence[PlanColumn], row: Sequence[Expr], scope: Scope) -> str:
-    items = ", ".join(
-        f"{scope.emit(expr)} as c{column.id}" for column, expr in zip(columns, row, strict=True)
-    )
+def _row(columns: Sequence[PlanColumn], row: Sequence[str]) -> str:
+    items = ", ".join(f"{text} as c{column.id}" for column, text in zip(columns, row, strict=True))
     return f"select {items or '0 as z'}"
 
 

@@ -15,7 +15,7 @@ from sql.emit.spark_aggregates import aggregate, order_by
 from sql.emit.spark_arrays import key
 from sql.emit.spark_expressions import expression
 from sql.emit.spark_sets import set_scan
-from sql.emit.spark_types import array, error, literal
+from sql.emit.spark_types import HINT, array, error, literal
 from sql.emit.spark_windows import window
 from sql.plan import Plan, RelationId
 from sql.types import Value
@@ -56,4 +56,5 @@ _SPARK: Final = Dialect(
     materialized="",
     union_recursion=False,
     deep_correlation=False,
+    hint=HINT,
 )

@@ -3,6 +3,8 @@
 INVARIANTS
   A1  integers are summed as decimals where PostgreSQL does (sum(bigint)), an average is one
       division of exact sums (D2): both engines get the same digits.
+  A2  what has no template, or is refused by it, is computed by the reference evaluator from the
+      list of all rows: exact, and as large as the group (over a window: as each frame).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,10 +15,12 @@ from sql.emit.enums import extreme_of, place
 from sql.emit.scope import Scope
 from sql.emit.spark_arrays import native, ordered
 from sql.emit.spark_expressions import described
+from sql.emit.spark_outside import NOT_SUPPORTED, Refused, aggregated
 from sql.emit.spark_types import error, interval_key, spark_type, unsupported
 from sql.enum_types import is_enum
+from sql.errors import SqlError
 from sql.plan import Aggregate, SortKey
-from sql.types import NUMERIC, display
+from sql.types import NUMERIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,19 @@ class _Parts:
 
 def aggregate(call: Aggregate, scope: Scope, over: str = "") -> str:
     """The text of an aggregate call, cast to its type. `over`: the window of it, as text."""
+    try:
+        text = _native(call, scope, over)
+    except Refused:
+        raise
+    except SqlError as error:
+        if error.sqlstate != NOT_SUPPORTED or call.function.duckdb is None:
+            # The evaluator has what an engine has.
+            raise
+        text = aggregated(call, scope, over)
+    return f"cast({text} as {spark_type(call.type)})"
+
+
+def _native(call: Aggregate, scope: Scope, over: str) -> str:
     template = call.function.spark
     if template is None:
         raise unsupported(described(call.function))
@@ -39,11 +56,8 @@ def aggregate(call: Aggregate, scope: Scope, over: str = "") -> str:
     where = "" if call.filter is None else f" filter (where {scope.emit(call.filter)})"
     parts = _Parts("distinct " if call.distinct else "", where + over)
     if template.startswith("@"):
-        text = _SPECIALS[template[1:]](call, scope, parts)
-    else:
-        inside = _filled(template, call, scope) if call.args else template
-        text = _with(inside, parts)
-    return f"cast({text} as {spark_type(call.type)})"
+        return _SPECIALS[template[1:]](call, scope, parts)
+    return _with(_filled(template, call, scope) if call.args else template, parts)
 
 
 def _filled(template: str, call: Aggregate, scope: Scope) -> str:
@@ -136,8 +150,7 @@ def _sorted_values(
     """
     fields, cases = [f"'x', {x}"], ""
     for number, key in enumerate(order):
-        _check_sortable(key)
-        fields.append(f"'k{number}', {_order_key(key, scope)}")
+        fields.append(f"'k{number}', {_key_text(key, scope)}")
         p, q = f"p.k{number}", f"q.k{number}"
         null, less = (-1 if key.nulls_first else 1), (1 if key.descending else -1)
         cases += (
@@ -165,26 +178,17 @@ def order_by(keys: Sequence[SortKey], scope: Scope) -> str:
     return ", ".join(_sort_key(key, scope) for key in keys)
 
 
-def _check_sortable(key: SortKey) -> None:
-    name = key.expr.type.name
-    if not native(key.expr.type) and name != "interval" and not is_enum(name):
-        raise unsupported(f"ordering by a value of type {display(key.expr.type)}")
-
-
-def _order_key(key: SortKey, scope: Scope) -> str:
+def _key_text(key: SortKey, scope: Scope) -> str:
     if is_enum(key.expr.type.name):
         return place(scope.emit(key.expr), key.expr.type, scope)
-    return scope.key(key.expr, "ordering by")
+    text = scope.key(key.expr, "ordering by")
+    return text if key.expr.type.element is None else ordered(text, key.expr.type)
 
 
 def _sort_key(key: SortKey, scope: Scope) -> str:
-    _check_sortable(key)
     direction = "desc" if key.descending else "asc"
     nulls = "first" if key.nulls_first else "last"
-    text = _order_key(key, scope)
-    if key.expr.type.element is not None:
-        text = ordered(text, key.expr.type)
-    return f"{text} {direction} nulls {nulls}"
+    return f"{_key_text(key, scope)} {direction} nulls {nulls}"
 
 
 def _interval_extreme(call: Aggregate, scope: Scope, parts: _Parts) -> str:

@@ -11,6 +11,7 @@ from typing import Final
 from sql.arrays import compared_element, converted_element, element_type
 from sql.emit.enums import known_span
 from sql.emit.scope import Scope
+from sql.emit.spark_outside import key_of_jsonb, sort_key
 from sql.emit.spark_types import array, interval_key, spark_type, unsupported
 from sql.enum_types import is_enum
 from sql.plan import AnyAll, Call, Const, Expr
@@ -71,10 +72,12 @@ def native(type_: SqlType) -> bool:
     return (type_.element or type_).name in _NATIVE
 
 
-def key(text: str, type_: SqlType, _scope: Scope) -> str | None:
+def key(text: str, type_: SqlType, scope: Scope) -> str | None:
     """What Spark has to compare instead of a value, to see whether it is equal."""
     if native(type_) or is_enum(type_.name):
         return text
+    if type_.name == "jsonb":
+        return key_of_jsonb(text, scope)
     return interval_key(text) if type_.name == "interval" else None
 
 
@@ -105,6 +108,14 @@ def _compare(call: Call, scope: Scope) -> str:
     if call.function.name not in ("=", "<>"):
         left, right = ordered(left, type_), ordered(right, type_)
     return f"{left} {call.function.name} {right}"
+
+
+def _compare_jsonb(call: Call, scope: Scope) -> str:
+    """By keys, one for each side, so that a join has something to sort by."""
+    left, right = call.args
+    if any(scope.statement.known(side) is not None for side in call.args):
+        raise unsupported("comparing a jsonb with a constant")
+    return f"{scope.emit(sort_key(left))} {call.function.name} {scope.emit(sort_key(right))}"
 
 
 def _items(call: Call, scope: Scope) -> str:
@@ -181,6 +192,7 @@ SPECIALS: Final[dict[str, Callable[[Call, Scope], str]]] = {
     "array": _function,
     "enum_span": _enum_span,
     "array_compare": _compare,
+    "jsonb_compare": _compare_jsonb,
     "array_items": _items,
     "array_map": _map,
     "array_to_string": _to_string,

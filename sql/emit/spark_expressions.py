@@ -4,6 +4,8 @@ INVARIANTS
   X1  every text is closed: a name, a call, a cast or a parenthesis, fit to stand anywhere.
   X2  every call is cast to the Spark type of its result (notes/semantics.md §1), except booleans
       and text.
+  X3  what has no template, or is refused by it, is computed by the reference evaluator in Python
+      workers (`spark_outside.py`).
 """
 
 import re
@@ -13,6 +15,7 @@ from typing import Final
 
 from sql.emit import enums, spark_arrays, spark_decimals, spark_floats, spark_text, spark_times
 from sql.emit.scope import DEPTH_MAX, TEXT_MAX, Scope, too_complex
+from sql.emit.spark_outside import or_outside
 from sql.emit.spark_types import error, spark_type, unsupported
 from sql.enum_types import is_enum, kept_as
 from sql.functions import Function, FunctionKind
@@ -66,7 +69,7 @@ def expression(expr: Expr, scope: Scope) -> str:
     statement.depth += 1
     if statement.depth > DEPTH_MAX:
         raise too_complex()
-    text = _expression(expr, scope)
+    text = or_outside(expr, scope, _expression)
     statement.depth -= 1
     if len(text) > TEXT_MAX:
         raise too_complex()

@@ -21,6 +21,8 @@ from sql.types import REGISTERED, Interval, SqlType, Value
 ERROR_TAG: Final = "MERIDIAN:"
 """Messages of `raise_error` in our templates are `MERIDIAN:<sqlstate>:<message>`."""
 
+HINT: Final = "The local engine may run it: SET engine = auto."
+
 _NAMES: Final[dict[str, str]] = {
     "bool": "boolean", "int2": "smallint", "int4": "int", "int8": "bigint", "oid": "bigint",
     **dict.fromkeys(REGISTERED, "bigint"),
@@ -110,4 +112,4 @@ def error(sqlstate: str, message: str) -> str:
 
 def unsupported(what: str) -> Exception:
     """0A000: what this engine cannot do as PostgreSQL does."""
-    return not_supported(f"{what} on the spark engine")
+    return not_supported(f"{what} on the spark engine", hint=HINT)

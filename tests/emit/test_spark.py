@@ -1,7 +1,8 @@
 """The same expressions on Spark: what it answers is what PostgreSQL answers.
 
 Expressions that PostgreSQL answers run many at a time in one statement; errors need a statement
-each.
+each. What Spark's workers compute is asked for in one SELECT, so that it crosses to Python once; of
+its errors, which all come back in the same way, a few stand for all.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from sql.emit.selects import EmittedQuery
 from sql.emit.spark import emit
 from sql.emit.spark_types import ERROR_TAG, spark_type
 from sql.errors import SqlError
-from sql.plan import output_columns
+from sql.plan import ColumnId, Expr, Plan, PlanColumn, Project, Values, output_columns
 from sql.types import SqlType
 from tests.emit.recorded import Answer, read
 from tests.emit.samples import FAMILIES
@@ -22,14 +23,20 @@ from tests.emit.test_rows import answer, check, is_refusal, plan_of, same
 
 pytestmark = pytest.mark.spark
 BATCH = 100
+OUTSIDE_ERRORS_EVERY = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     expression: str
     expected: Answer
+    plan: Plan
     query: EmittedQuery
     type: SqlType
+
+    @property
+    def outside(self) -> bool:
+        return bool(self.query.functions)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +46,9 @@ def spark() -> Iterator[Spark]:
 
 
 def together(cases: Sequence[Case]) -> EmittedQuery:
-    """All cases as scalar subqueries of one SELECT."""
+    """All cases as scalar subqueries of one SELECT; those that workers compute as its columns."""
+    if cases[0].outside:
+        return emit(in_one_row([case.plan for case in cases]), {})
     arguments: dict[str, str] = {}
     parts: list[str] = []
     for index, case in enumerate(cases):
@@ -53,6 +62,17 @@ def together(cases: Sequence[Case]) -> EmittedQuery:
             value = f"cast({value} as {spark_type(case.type)})"
         parts.append(f"{value} as r{index}")
     return EmittedQuery(f"select {', '.join(parts)}", arguments, ())
+
+
+def in_one_row(plans: Sequence[Plan]) -> Plan:
+    """The only expression of each plan, side by side."""
+    exprs: list[Expr] = []
+    for plan in plans:
+        assert isinstance(plan, Project), "a SELECT without FROM"
+        assert isinstance(plan.input, Values), "a SELECT without FROM"
+        exprs += plan.exprs
+    columns = [PlanColumn(ColumnId(n), f"r{n}", expr.type) for n, expr in enumerate(exprs, 1)]
+    return Project(Values((), ((),)), tuple(columns), tuple(exprs))
 
 
 def ask(spark: Spark, cases: Sequence[Case]) -> list[Answer]:
@@ -90,11 +110,14 @@ def test_spark_answers_as_postgresql(spark: Spark, family: str) -> None:
             if error.sqlstate == "0A000" != expected.kind[1:]:
                 refused.append(f"{expression}  -- {error.message}")
             continue
-        cases.append(Case(expression, expected, query, output_columns(plan)[0].type))
-    good = [case for case in cases if not case.expected.failed]
+        cases.append(Case(expression, expected, plan, query, output_columns(plan)[0].type))
     bad = [case for case in cases if case.expected.failed]
-    batches = [good[at : at + BATCH] for at in range(0, len(good), BATCH)]
-    batches += [[case] for case in bad]
+    batches: list[Sequence[Case]] = []
+    for outside in (False, True):
+        good = [case for case in cases if case.outside is outside and not case.expected.failed]
+        batches += [good[at : at + BATCH] for at in range(0, len(good), BATCH)]
+    batches += [[case] for case in bad if not case.outside]
+    batches += [[case] for case in bad if case.outside][::OUTSIDE_ERRORS_EVERY]
     for batch in batches:
         for case, found in zip(batch, ask(spark, batch), strict=True):
             if is_refusal(found, case.expected):

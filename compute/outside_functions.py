@@ -1,0 +1,124 @@
+"""Functions that Spark's Python workers run for it: the reference evaluator over Arrow arrays.
+
+    arrays of a batch ─▶ rows of Python values ─▶ evaluator, row by row ─▶ struct (value, error)
+
+INVARIANTS
+  P1  what comes here was bound and pickled by us; nothing of a user is parsed or evaluated as code.
+  P2  a row never makes the batch fail: its error stands in `e`, tagged, and `v` is NULL
+      (`sql/emit/spark_outside.py`, O2). Anything but an SqlError is a bug and ends the task.
+  P3  only `sql` and the evaluator are imported, because a worker starts while a query waits.
+"""
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+
+from compute.reference_arrow import to_array, to_values
+from compute.reference_expressions import Frame, Row, Source, compile_expression
+from compute.reference_groups import aggregate_over
+from compute.tagged_errors import tagged
+from sql.emit.scope import OutsideFunction, too_complex
+from sql.errors import SqlError
+from sql.plan import Aggregate, ColumnId, Plan
+from sql.types import SqlType, Value
+
+_Array: TypeAlias = "pa.Array[pa.Scalar[pa.DataType]]"
+# A row is a tuple of values, or for an aggregate the list of rows of a group.
+_Evaluate: TypeAlias = Callable[[Any], Value]
+
+_COMPILED_MAX: Final = 256
+"""Functions that a worker keeps ready: each task gets its functions anew."""
+_compiled: "OrderedDict[str, _Evaluate]" = OrderedDict()
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowFunction:
+    """The function of this name; equal names are equal functions (O1)."""
+
+    name: str
+    function: OutsideFunction
+
+    def __call__(self, *arrays: _Array) -> _Array:
+        """The answers for the rows of a batch (P2)."""
+        evaluate = self._evaluate()
+        values: list[Value] = []
+        errors: list[str | None] = []
+        for row in self._rows(arrays):
+            try:
+                value, error = evaluate(row), None
+            except SqlError as found:
+                value, error = None, tagged(found)
+            except RecursionError:
+                value, error = None, tagged(too_complex())
+            values.append(value)
+            errors.append(error)
+        parts = [to_array(values, self.function.type), pa.array(errors, pa.string())]
+        return pa.StructArray.from_arrays(parts, names=["v", "e"])
+
+    def _rows(self, arrays: Sequence[_Array]) -> Iterable[object]:
+        types = self.function.columns
+        if isinstance(self.function.expr, Aggregate):
+            return _groups(arrays[0], types)
+        return _tuples(arrays, types, len(arrays[0]))
+
+    def _evaluate(self) -> _Evaluate:
+        found = _compiled.pop(self.name, None) or _evaluator(self.function)
+        _compiled[self.name] = found
+        while len(_compiled) > _COMPILED_MAX:
+            _compiled.popitem(last=False)
+        return found
+
+
+def returned_type(text: str) -> object:
+    """Spark's type that is written as this JSON."""
+    from pyspark.sql.types import StructType
+
+    return StructType.fromJson(json.loads(text))
+
+
+def _evaluator(function: OutsideFunction) -> _Evaluate:
+    columns = {ColumnId(index): index for index in range(len(function.columns))}
+    frame = Frame(columns, (), _no_subplan)
+    try:
+        if isinstance(function.expr, Aggregate):
+            return aggregate_over(function.expr, frame)
+        return compile_expression(function.expr, frame)
+    except SqlError as error:
+        return _failing(error)
+
+
+def _failing(error: SqlError) -> _Evaluate:
+    """What cannot be compiled fails for every row, and not if there is none."""
+
+    def fail(_row: object) -> Value:
+        raise error
+
+    return fail
+
+
+def _tuples(arrays: Sequence[_Array], types: Sequence[SqlType], count: int) -> Iterable[Row]:
+    if not types:
+        return repeat((), count)
+    pairs = zip(arrays, types, strict=True)
+    return zip(*[to_values(array, type_) for array, type_ in pairs], strict=True)
+
+
+def _groups(array: _Array, types: Sequence[SqlType]) -> Iterator[Sequence[Row]]:
+    assert isinstance(array, pa.ListArray), "an aggregate takes a list of rows"
+    items = array.flatten()
+    assert isinstance(items, pa.StructArray), "a row is a struct"
+    rows = list(_tuples(items.flatten(), types, len(items)))
+    first = 0
+    for length in array.value_lengths().to_pylist():
+        # NULL is the list of no rows.
+        yield rows[first : first + (length or 0)]
+        first += length or 0
+
+
+def _no_subplan(_plan: Plan, _frame: Frame) -> Source:
+    raise AssertionError("O1: a subquery's value is an argument")

@@ -1,0 +1,160 @@
+"""What goes to Spark's workers, and what they answer; no worker is started here."""
+
+import pickle
+import re
+from decimal import Decimal
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+
+from compute.engine_sql import engine_sql
+from compute.outside_functions import ArrowFunction
+from compute.reference_aggregates import folder
+from compute.reference_functions import makers
+from compute.tagged_errors import tagged, untagged
+from sql.bind_session_calls import ACTING
+from sql.emit.scope import OutsideFunction
+from sql.emit.selects import EmittedQuery
+from sql.emit.spark import emit
+from sql.errors import SqlError
+from sql.function_list import document
+from sql.functions import FunctionKind, all_functions
+from sql.plan import Aggregate, Const, RelationId
+from sql.types import FLOAT8, INT4, NUMERIC, TEXT, SqlType
+from tests.spark.shared_engine import plan_of
+
+JSONB = SqlType("jsonb")
+COLUMNS = [("id", INT4), ("x", FLOAT8), ("doc", JSONB), ("name", TEXT), ("names", SqlType("_text"))]
+
+
+def answers(function: ArrowFunction, argument: "pa.Array[Any]") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = cast("Any", function(argument)).to_pylist()
+    return found
+
+
+def emitted(text: str) -> EmittedQuery:
+    return emit(plan_of(text, t=COLUMNS, u=COLUMNS), {RelationId(r): r for r in ("t", "u")})
+
+
+def function(text: str) -> ArrowFunction:
+    """The only function of a statement, as a worker gets it."""
+    ((name, found),) = emitted(text).functions.items()
+    sent = pickle.loads(pickle.dumps(ArrowFunction(name, found)))
+    assert isinstance(sent, ArrowFunction)
+    return sent
+
+
+@pytest.mark.parametrize(
+    ("text", "functions"),
+    [
+        ("select id + 1, upper(name) from t", 0),
+        ("select doc -> 'a' ->> 'b' from t", 1),
+        # Equal expressions are one function; what is above them stays Spark's.
+        ("select id from t where length(doc ->> 'b') = id and doc ->> 'b' <> 'x'", 1),
+        ("select case when id = 1 then doc ->> 'a' else name || initcap(name) end from t", 2),
+        # Each side has a key of its own, by which the join can sort.
+        ("select t.id from t join u on t.doc = u.doc", 1),
+        ("select t.id from t join u on t.doc -> 'a' = u.doc -> 'b'", 2),
+        ("select jsonb_agg(id order by x) filter (where id > 1) from t", 1),
+        ("select jsonb_agg(doc -> 'a') from t", 2),
+        ("select count(*) from t group by doc order by doc", 1),
+        # The lambda of Spark's `transform` runs no function, so all of the cast goes outside.
+        ("select names::jsonb[] from t", 1),
+        ("select doc -> (select max(name) from u where u.id = t.id) from t", 1),
+    ],
+)
+def test_what_goes_outside(text: str, functions: int) -> None:
+    query = emitted(text)
+    assert len(query.functions) == functions
+    assert all(name in query.text for name in query.functions)
+
+
+def test_explain_tells_what_is_computed_outside() -> None:
+    plan = plan_of("select jsonb_agg(doc -> 'a' order by id) from t", t=COLUMNS)
+    shown = engine_sql("spark", plan, ())
+    assert shown is not None
+    assert re.search(r"; Arrow UDF out_\w+: \(\$1 -> 'a'\)(;|$)", shown)
+    assert re.search(r"; Arrow UDF out_\w+: jsonb_agg\(\$1, 'UTC' ORDER BY \$2.*\)", shown)
+
+
+def test_names_tell_equal_values_apart_that_look_otherwise() -> None:
+    names = {
+        next(iter(emitted(f"select to_jsonb({number}) -> name from t").functions))
+        for number in ("1.0", "1.00", "1", "1::float8", "'-0'::float8", "'0'::float8")
+    }
+    assert len(names) == 6
+    constants = [OutsideFunction(Const(Decimal(text), NUMERIC), ()) for text in ("1.0", "1.00")]
+    assert constants[0] == constants[1], "which is why they are not the key"
+
+
+def test_volatile_functions_are_written_once() -> None:
+    query = emitted("select random(1, 6) from t")
+    (name,) = query.functions
+    assert query.text.count(name) == 1
+
+
+def test_errors_are_answers_of_their_rows() -> None:
+    divide = function("select (doc -> 'a')::int from t")
+    docs = pa.array(['{"a": 7}', '{"a": "x"}', None, "{}", '{"a": 1e10}'])
+    found = answers(divide, docs)
+    assert [answer["v"] for answer in found] == [7, None, None, None, None]
+    failed = [untagged(answer["e"]) if answer["e"] else None for answer in found]
+    assert [error and (error.sqlstate, error.message) for error in failed] == [
+        None,
+        ("22023", "cannot cast jsonb string to type integer"),
+        None,
+        None,
+        ("22003", "integer out of range"),
+    ]
+
+
+def test_an_aggregate_takes_lists_of_rows() -> None:
+    collect = function("select jsonb_agg(name order by id desc) from t")
+    rows = pa.array(
+        [[{"x0": "a", "x1": 1}, {"x0": None, "x1": 3}, {"x0": "b", "x1": 2}], [], None],
+        pa.list_(pa.struct([("x0", pa.string()), ("x1", pa.int32())])),
+    )
+    assert [answer["v"] for answer in answers(collect, rows)] == [
+        '[null, "b", "a"]',
+        None,
+        None,
+    ]
+
+
+def test_an_error_passes_through_an_engine() -> None:
+    error = SqlError("22P02", "no\nnumber", detail="Detail.", context="JSON data, line 1: xb")
+    assert untagged(tagged(error)) == error
+    assert untagged("MERIDIAN: no error") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select array_agg(names) from t",
+        "select sum(id) over (order by id groups 1 preceding) from t",
+        "select id from t where (select count(*) from u where exists"
+        " (select 1 from u v where v.id = t.id)) = 1",
+    ],
+)
+def test_what_is_refused_says_who_may_run_it(text: str) -> None:
+    with pytest.raises(SqlError) as caught:
+        emitted(text)
+    assert caught.value.sqlstate == "0A000"
+    assert caught.value.hint == "The local engine may run it: SET engine = auto."
+
+
+def test_the_page_says_what_is_computed_outside() -> None:
+    for row in all_functions():
+        if row.spark is not None or row.rewrite is not None or row.name in ACTING:
+            continue
+        if row.kind is FunctionKind.AGGREGATE:
+            type_ = SqlType(row.args[0]) if row.args[0] in ("bytea", "interval") else FLOAT8
+            args = (Const(None, type_),) * len(row.args)
+            found = folder(Aggregate(row, args, False, None, (), type_)) is not None
+            assert found == (row.duckdb is not None), row.id
+        else:
+            assert row.id in makers()
+    assert "| `array_agg(anyarray)` | – |" in document()
+    lines = [line for line in document().splitlines() if "| Arrow UDF |" in line]
+    assert any("`jsonb -> text`" in line for line in lines)
