@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from sql.emit import enums, spark_arrays, spark_decimals, spark_floats, spark_text, spark_times
+from sql.emit.array_subqueries import gathered
 from sql.emit.scope import DEPTH_MAX, TEXT_MAX, Scope, too_complex
 from sql.emit.spark_outside import or_outside
 from sql.emit.spark_types import error, spark_type, unsupported
@@ -177,12 +178,12 @@ def _subquery(expr: Subquery, scope: Scope) -> str:
     alone = _only_value(expr)
     if alone is not None:
         return inner.emit(alone)
+    if expr.kind is SubqueryKind.ARRAY:
+        return inner.emit(gathered(expr))
     query = scope.subplan(expr.plan, inner)
     match expr.kind:
         case SubqueryKind.SCALAR:
             return f"({query})"
-        case SubqueryKind.ARRAY:
-            raise unsupported("ARRAY over a subquery")
         case SubqueryKind.EXISTS:
             if scope.filtering:
                 return f"exists ({query})"
