@@ -59,8 +59,9 @@ def native(type_: SqlType) -> bool:
     return (type_.element or type_).name in _NATIVE
 
 
-def key(text: str, type_: SqlType, scope: Scope) -> str | None:
+def key(expr: Expr, scope: Scope) -> str | None:
     """What DuckDB has to compare instead of a value, to see whether it is equal."""
+    text, type_ = scope.emit(expr), expr.type
     if native(type_) or is_enum(type_.name):
         return text
     if type_.name == "interval":

@@ -68,8 +68,8 @@ class Dialect:
     `string`: a bound string, by its argument's name. `argument`: the value of a parameter bound to
     such a reference, as text around it and the argument; None: it is written. `values`: rows,
     an alias and its columns as a relation. `key`: what the engine has to compare so
-    that values of a type compare as PostgreSQL's; the text itself for most, None if there is
-    nothing. `error`: an expression that fails, by SQLSTATE and
+    that the values of an expression compare as PostgreSQL's; its own text for most types, None if
+    there is nothing. `error`: an expression that fails, by SQLSTATE and
     message. `empty_sets`: whether the grouping set of no keys makes a row of no input.
     `materialized`: the word that has a WITH query run once. `union_recursion`: whether WITH
     RECURSIVE takes UNION. `deep_correlation`: whether a subquery may refer to more than the query
@@ -78,7 +78,7 @@ class Dialect:
 
     engine: str
     quote: str
-    key: Callable[[str, SqlType, "Scope"], str | None]
+    key: Callable[[Expr, "Scope"], str | None]
     literal: Callable[[Value, SqlType], str]
     array: Callable[[Sequence[str], SqlType], str]
     string: Callable[[str], str]
@@ -268,7 +268,7 @@ class Scope:
     def key(self, expr: Expr, what: str) -> str:
         """The text by which values of an expression compare; 0A000 with `what` is done to them."""
         dialect = self.statement.dialect
-        found = dialect.key(self.emit(expr), expr.type, self)
+        found = dialect.key(expr, self)
         if found is None:
             raise dialect.unsupported(f"{what} values of type {display(expr.type)}")
         return found

@@ -11,7 +11,7 @@ from typing import Final
 from sql.arrays import compared_element, converted_element, element_type
 from sql.emit.enums import known_span
 from sql.emit.scope import Scope
-from sql.emit.spark_outside import key_of_jsonb, sort_key
+from sql.emit.spark_outside import sort_key
 from sql.emit.spark_types import array, interval_key, spark_type, unsupported
 from sql.enum_types import is_enum
 from sql.plan import AnyAll, Call, Const, Expr
@@ -72,13 +72,13 @@ def native(type_: SqlType) -> bool:
     return (type_.element or type_).name in _NATIVE
 
 
-def key(text: str, type_: SqlType, scope: Scope) -> str | None:
+def key(expr: Expr, scope: Scope) -> str | None:
     """What Spark has to compare instead of a value, to see whether it is equal."""
-    if native(type_) or is_enum(type_.name):
-        return text
-    if type_.name == "jsonb":
-        return key_of_jsonb(text, scope)
-    return interval_key(text) if type_.name == "interval" else None
+    if native(expr.type) or is_enum(expr.type.name):
+        return scope.emit(expr)
+    if expr.type.name == "jsonb":
+        return scope.emit(sort_key(expr))
+    return interval_key(scope.emit(expr)) if expr.type.name == "interval" else None
 
 
 def ordered(text: str, type_: SqlType) -> str:

@@ -42,14 +42,33 @@ from sql.plan import (
 from sql.traverse import is_volatile_expression, with_children
 from sql.types import BYTEA, SqlType
 
-JSONB: Final = SqlType("jsonb")
-
 NOT_SUPPORTED: Final = "0A000"
 _NO_FIELDS: Final = ("'x0', true",)
 
 
 class Refused(SqlError):
     """0A000 for good: what asks cannot be computed outside either, nor can anything around it."""
+
+
+class _Inputs:
+    """The columns of a function. Told apart by what they say: 0.0 and -0.0 are equal."""
+
+    def __init__(self) -> None:
+        self.parts: list[Expr] = []
+        self._columns: dict[str, ColumnRef] = {}
+
+    def column(self, part: Expr) -> ColumnRef:
+        """The column that has the values of this part."""
+        found = self._columns.get(repr(part))
+        if found is None:
+            found = self._columns[repr(part)] = ColumnRef(ColumnId(len(self.parts)), part.type)
+            self.parts.append(part)
+        return found
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """Of all of them."""
+        return tuple([part.type for part in self.parts])
 
 
 def or_outside(expr: Expr, scope: Scope, native: Callable[[Expr, Scope], str]) -> str:
@@ -77,23 +96,21 @@ def _is_input(expr: Expr) -> bool:
 
 
 def _outside(expr: Expr, scope: Scope) -> str:
-    inputs: dict[Expr, ColumnRef] = {}
+    inputs = _Inputs()
 
     def within(part: Expr) -> Expr:
         if isinstance(part, Param):
             return _written(part, scope)
         if isinstance(part, ColumnRef | Subquery):
-            column = ColumnRef(ColumnId(len(inputs)), part.type)
-            return inputs.setdefault(part, column)
+            return inputs.column(part)
         return with_children(part, within)
 
     function = within(expr)
     inside = replace(scope, filtering=False)
-    texts = [inside.emit(part) for part in inputs]
-    types = tuple([part.type for part in inputs])
-    plain = all(isinstance(part, ColumnRef) for part in inputs)
+    texts = [inside.emit(part) for part in inputs.parts]
+    plain = all(isinstance(part, ColumnRef) for part in inputs.parts)
     once = not plain or is_volatile_expression(expr)
-    return called(OutsideFunction(function, types), texts, scope, once=once)
+    return _called(OutsideFunction(function, inputs.types), texts, scope, once=once)
 
 
 def _written(param: Param, scope: Scope) -> Const:
@@ -102,7 +119,7 @@ def _written(param: Param, scope: Scope) -> Const:
     return Const(known[0], param.type)
 
 
-def called(function: OutsideFunction, args: Sequence[str], scope: Scope, *, once: bool) -> str:
+def _called(function: OutsideFunction, args: Sequence[str], scope: Scope, *, once: bool) -> str:
     """The value of a function over these texts, or its error (O2, O3)."""
     # Spark has no functions without arguments.
     text = f"{scope.statement.function(function)}({', '.join(args) or 'true'})"
@@ -118,35 +135,27 @@ def sort_key(arg: Expr) -> Call:
     return Call(function_by_id("sort_key(jsonb)"), (arg,), BYTEA)
 
 
-def key_of_jsonb(text: str, scope: Scope) -> str | None:
-    """The same for a text; None where no function can be."""
-    if scope.in_lambda:
-        return None
-    function = OutsideFunction(sort_key(ColumnRef(ColumnId(0), JSONB)), (JSONB,))
-    return called(function, [text], scope, once=False)
-
-
 def aggregated(call: Aggregate, scope: Scope, over: str = "") -> str:
     """The aggregate over a list of all rows: NULLs, DISTINCT and order are the evaluator's."""
-    inputs: dict[Expr, ColumnRef] = {}
+    inputs = _Inputs()
 
     def column(part: Expr) -> Expr:
         if isinstance(part, Param):
             return _written(part, scope)
         if isinstance(part, Const):
             return part
-        return inputs.setdefault(part, ColumnRef(ColumnId(len(inputs)), part.type))
+        return inputs.column(part)
 
     args = tuple([column(arg) for arg in call.args])
     order = tuple([_over_columns(key, column) for key in call.order])
     plain = replace(call, args=args, order=order, filter=None)
-    fields = [f"'x{number}', {scope.emit(part)}" for number, part in enumerate(inputs)]
+    fields = [f"'x{number}', {scope.emit(part)}" for number, part in enumerate(inputs.parts)]
     row = f"named_struct({', '.join(fields or _NO_FIELDS)})"
     if call.filter is not None:
         # A list leaves out NULLs.
         row = f"case when {scope.emit(call.filter)} then {row} end"
-    types = tuple([part.type for part in inputs])
-    return called(OutsideFunction(plain, types), [f"collect_list({row}){over}"], scope, once=True)
+    function = OutsideFunction(plain, inputs.types)
+    return _called(function, [f"collect_list({row}){over}"], scope, once=True)
 
 
 def _over_columns(key: SortKey, column: Callable[[Expr], Expr]) -> SortKey:

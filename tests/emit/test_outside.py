@@ -4,10 +4,12 @@ import pickle
 import re
 from decimal import Decimal
 from typing import Any, cast
+from unittest import mock
 
 import pyarrow as pa
 import pytest
 
+from compute import outside_functions
 from compute.engine_sql import engine_sql
 from compute.outside_functions import ArrowFunction
 from compute.reference_aggregates import folder
@@ -84,6 +86,8 @@ def test_names_tell_equal_values_apart_that_look_otherwise() -> None:
         for number in ("1.0", "1.00", "1", "1::float8", "'-0'::float8", "'0'::float8")
     }
     assert len(names) == 6
+    both = emitted("select jsonb_object_agg((x * '0'::float8)::text, x * '-0'::float8) from t")
+    assert [len(function.columns) for function in both.functions.values()] == [1, 2]
     constants = [OutsideFunction(Const(Decimal(text), NUMERIC), ()) for text in ("1.0", "1.00")]
     assert constants[0] == constants[1], "which is why they are not the key"
 
@@ -107,6 +111,19 @@ def test_errors_are_answers_of_their_rows() -> None:
         None,
         ("22003", "integer out of range"),
     ]
+
+
+def test_too_little_memory_is_an_answer_too() -> None:
+    def too_much(*_arguments: object) -> Any:
+        raise MemoryError
+
+    divide = function("select (doc -> 'a')::int from t")
+    with mock.patch.object(outside_functions, "to_values", too_much):
+        found = answers(divide, pa.array(['{"a": 7}', None]))
+    assert [answer["v"] for answer in found] == [None, None]
+    assert [untagged(answer["e"]) for answer in found] == [
+        SqlError("53200", "out of memory", detail="A worker of Spark needs more than it may take.")
+    ] * 2
 
 
 def test_an_aggregate_takes_lists_of_rows() -> None:
