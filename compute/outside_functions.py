@@ -5,7 +5,8 @@
 INVARIANTS
   P1  what comes here was bound and pickled by us; nothing of a user is parsed or evaluated as code.
   P2  a row never makes the batch fail: its error stands in `e`, tagged, and `v` is NULL
-      (`sql/emit/spark_outside.py`, O2). Anything but an SqlError is a bug and ends the task.
+      (`sql/emit/spark_outside.py`, O2). Too little memory is the error of the whole batch.
+      Anything else is a bug and ends the task.
   P3  only `sql` and the evaluator are imported, because a worker starts while a query waits.
 """
 
@@ -45,6 +46,14 @@ class ArrowFunction:
 
     def __call__(self, *arrays: _Array) -> _Array:
         """The answers for the rows of a batch (P2)."""
+        try:
+            return self._answers(arrays)
+        except MemoryError:
+            # What the rows had taken is free again.
+            count = len(arrays[0])
+            return self._structs([None] * count, [tagged(_out_of_memory())] * count)
+
+    def _answers(self, arrays: Sequence[_Array]) -> _Array:
         evaluate = self._evaluate()
         values: list[Value] = []
         errors: list[str | None] = []
@@ -57,6 +66,9 @@ class ArrowFunction:
                 value, error = None, tagged(too_complex())
             values.append(value)
             errors.append(error)
+        return self._structs(values, errors)
+
+    def _structs(self, values: Sequence[Value], errors: Sequence[str | None]) -> _Array:
         parts = [to_array(values, self.function.type), pa.array(errors, pa.string())]
         return pa.StructArray.from_arrays(parts, names=["v", "e"])
 
@@ -72,6 +84,12 @@ class ArrowFunction:
         while len(_compiled) > _COMPILED_MAX:
             _compiled.popitem(last=False)
         return found
+
+
+def _out_of_memory() -> SqlError:
+    return SqlError(
+        "53200", "out of memory", detail="A worker of Spark needs more than it may take."
+    )
 
 
 def returned_type(text: str) -> object:

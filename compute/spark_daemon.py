@@ -9,7 +9,13 @@ allocator minds forks by itself).
 INVARIANTS
   D1  it ends when the JVM does, because its standard input closes then, and takes the workers
       along.
+  D2  a worker takes no more memory than MEMORY_MAX: beyond it, its query fails (53200), and not the
+      coordinator next to it.
 """
+
+import resource
+from pathlib import Path
+from typing import Final
 
 from pyspark import worker
 from pyspark.daemon import manager
@@ -18,8 +24,26 @@ from compute import outside_functions
 from compute.reference_functions import makers
 from sql.functions import all_functions
 
+MEMORY_MAX: Final = 1 << 30
+"""Bytes that a worker may take beyond what is loaded. A batch of long texts or the rows of a group
+must fit; there are as many workers as cores, for each function of a running statement.
+"""
+
+
+def bound_memory() -> None:
+    """Of this process and those that it forks (D2)."""
+    taken = Path("/proc/self/statm")
+    if not taken.exists():
+        # Other systems than Linux have nothing alike.
+        return
+    pages = int(taken.read_text().split()[0])
+    most = pages * resource.getpagesize() + MEMORY_MAX
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
 if __name__ == "__main__":
     assert worker.main is not None, "loaded for the workers"
     assert outside_functions.ArrowFunction is not None, "loaded for the workers"
     assert makers().keys() <= {row.id for row in all_functions()}, "both tables are loaded"
+    bound_memory()
     manager()

@@ -162,6 +162,9 @@ def _known(failure: Failure) -> SqlError | None:
     # comes.
     if failure.sqlstate.startswith("22"):
         return SqlError(failure.sqlstate, "data exception", detail=None)
+    if failure.sqlstate == "0A000":
+        log.warning("spark refuses a query: %s", failure.condition)
+        return not_supported("a query of this form on the spark engine", hint=HINT)
     if "No space left on device" in failure.message:
         return SqlError("53100", "could not write temporary file: no space left on device")
     return None

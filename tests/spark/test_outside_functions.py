@@ -58,6 +58,11 @@ def ask(spark: SparkExecutor, text: str, views: dict[str, ShardView]) -> list[tu
         ),
         ("select id from t where id <> 2 and name::jsonb = '[]'", [(4,)]),
         ("select coalesce(name, name::jsonb::text) from t where id = 2", [("x",)]),
+        (
+            "select id from t where id = 2 or name::jsonb in ('[]', '[1, 2]') order by 1",
+            [(1,), (2,), (4,)],
+        ),
+        ("select count(distinct name::jsonb) filter (where id <> 2) from t", [(2,)]),
         # jsonb compares by what it holds, in joins, groups and orders.
         (
             "select t.id, u.id from t join u on t.doc = u.doc order by 1, 2",
@@ -83,6 +88,17 @@ def ask(spark: SparkExecutor, text: str, views: dict[str, ShardView]) -> list[tu
         ),
         ("select jsonb_agg(name order by id desc) from t where id < 3", [('["x", "[1, 2]"]',)]),
         ("select jsonb_agg(name) from t where id > 4", [(None,)]),
+        # The rows of a subquery as an array: in its order, NULL too, and no rows as well.
+        (
+            "select id, array(select u.name from u where u.id < t.id order by u.id desc)"
+            " from t order by 1",
+            [(1, []), (2, ["[1, 2]"]), (3, ["x", "[1, 2]"]), (4, [None, "x", "[1, 2]"])],
+        ),
+        (
+            "select id from t where id = any(array(select u.id + 1 from u order by u.id limit 2))"
+            " order by 1",
+            [(2,), (3,)],
+        ),
         ("select count(distinct r) = 1 from (select random(1, 1000000) as r) s, t", [(True,)]),
     ],
 )

@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import socket
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -106,26 +108,57 @@ def test_fixed_settings_cannot_be_configured_away(tmp_path: Path) -> None:
 
 def test_everything_listens_on_loopback(spark: SparkExecutor) -> None:
     asyncio.run(spark.ready())
-    inodes = set[str]()
-    for descriptor in Path(f"/proc/{spark.pid}/fd").iterdir():
-        target = os.readlink(descriptor)
-        if target.startswith("socket:["):
-            inodes.add(target[len("socket:[") : -1])
-    addresses = set[str]()
-    for table in ("tcp", "tcp6"):
-        for line in Path(f"/proc/{spark.pid}/net/{table}").read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[3] == "0A" and fields[9] in inodes:
-                addresses.add(fields[1].partition(":")[0])
+    assert spark.pid is not None
+    addresses = {address for address, _ in listening(spark.pid)}
     assert addresses
     # 127.0.0.1, also as an IPv6 socket has it.
     assert addresses <= {"0100007F", "0000000000000000FFFF00000100007F"}
 
 
+def test_workers_listen_on_loopback_to_the_jvm_alone(spark: SparkExecutor) -> None:
+    view = Shard.new(SCHEMA).view(inline=[("@1", pa.table([["a b"]], schema=SCHEMA), [])])
+    plan = plan_of("select initcap(s) from t", t=COLUMNS)
+    assert answer(spark, plan, {"t": view}) == [("A B",)]
+    assert spark.pid is not None
+    [daemon] = [pid for pid in children(spark.pid) if "spark_daemon" in command(pid)]
+    [(address, port)] = listening(daemon)
+    assert address == "0100007F"
+    with socket.create_connection(("127.0.0.1", port)) as stranger, stranger.makefile("rb") as said:
+        stranger.sendall(struct.pack(">i", 5) + b"wrong")
+        assert said.read() == struct.pack(">i", 3) + b"err"
+    assert answer(spark, plan, {"t": view}) == [("A B",)]
+
+
+def listening(pid: int) -> set[tuple[str, int]]:
+    """Where a process listens: addresses as the kernel writes them, and ports."""
+    inodes = set[str]()
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        target = os.readlink(descriptor)
+        if target.startswith("socket:["):
+            inodes.add(target[len("socket:[") : -1])
+    found = set[tuple[str, int]]()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and fields[9] in inodes:
+                address, _, port = fields[1].partition(":")
+                found.add((address, int(port, 16)))
+    return found
+
+
+def children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+
+
+def command(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text()
+
+
 def test_secrets_are_not_on_the_command_line_and_files_are_ours(spark: SparkExecutor) -> None:
     asyncio.run(spark.ready())
-    command = Path(f"/proc/{spark.pid}/cmdline").read_text()
-    assert "spark.master" not in command
+    assert spark.pid is not None
+    assert "spark.master" not in command(spark.pid)
     place = directory() / "spark" / "jvm"
     for path in (place, place / "spark.conf", place / "tmp", place / "log"):
         assert not path.stat().st_mode & 0o077, path.name
