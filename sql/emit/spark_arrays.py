@@ -5,7 +5,7 @@ INVARIANTS
       elements become structs (is it NULL, the element), because Spark's NULL is the least.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from sql.arrays import compared_element, converted_element, element_type
@@ -15,6 +15,7 @@ from sql.emit.spark_outside import sort_key
 from sql.emit.spark_types import array, interval_key, spark_type, unsupported
 from sql.enum_types import is_enum
 from sql.plan import AnyAll, Call, Const, Expr
+from sql.renumbering import has_subquery
 from sql.types import SqlType, Value
 
 _NATIVE: Final = frozenset(
@@ -96,8 +97,16 @@ def _function(call: Call, scope: Scope) -> str:
         template = _COMPARING.get(call.function.id)
     if template is None:
         raise unsupported(described(call.function))
+    if "->" in template:
+        _check_subqueries(call.args)
     text = template.replace("{E}", f"cast(array() as {spark_type(call.type)})")
     return filled(text, [scope.emit(arg) for arg in call.args])
+
+
+def _check_subqueries(args: Sequence[Expr]) -> None:
+    """Spark takes none in the arguments of a function with a lambda."""
+    if any(map(has_subquery, args)):
+        raise unsupported("a subquery in a function of an array's elements")
 
 
 def _compare(call: Call, scope: Scope) -> str:
@@ -124,6 +133,7 @@ def _items(call: Call, scope: Scope) -> str:
 
 def _map(call: Call, scope: Scope) -> str:
     """A conversion of every element."""
+    _check_subqueries(call.args)
     name, element, inside = scope.element(element_type(call.args[0].type))
     body = inside.emit(converted_element(call, element))
     return f"transform({scope.emit(call.args[0])}, {name} -> {body})"
@@ -134,6 +144,7 @@ def any_all(expr: AnyAll, scope: Scope) -> str:
     known = scope.statement.known(expr.args[1])
     if known is not None:
         return _over_known(expr, known[0], scope)
+    _check_subqueries(expr.args)
     name, element, inside = scope.element(element_type(expr.args[1].type))
     body = inside.emit(compared_element(expr, element))
     function = "forall" if expr.all else "exists"

@@ -13,7 +13,8 @@ INVARIANTS
   O2  a function never fails for a row: it answers (v, e), and the error e is raised where v is
       used. Spark computes functions for all rows at once, also for those that a CASE passes over.
   O3  what may answer differently each time, and what is over aggregates, is written once: Spark
-      computes equal texts together only if they are over columns and not volatile.
+      computes equal texts together only if they are over columns and not volatile. Over a subquery
+      nothing can be: Spark takes none among the arguments of a lambda's function.
   O4  there is no function within a lambda: Spark runs none there. The whole call that the lambda
       belongs to goes outside then.
 
@@ -108,8 +109,7 @@ def _outside(expr: Expr, scope: Scope) -> str:
     function = within(expr)
     inside = replace(scope, filtering=False)
     texts = [inside.emit(part) for part in inputs.parts]
-    plain = all(isinstance(part, ColumnRef) for part in inputs.parts)
-    once = not plain or is_volatile_expression(expr)
+    once = is_volatile_expression(expr)
     return _called(OutsideFunction(function, inputs.types), texts, scope, once=once)
 
 
