@@ -238,6 +238,11 @@ def _not_supported(failure: Failure) -> SqlError | None:
     return not_supported(f"{what} on the spark engine", hint=HINT)
 
 
+def _volatile(failure: Failure) -> SqlError:
+    del failure
+    return not_supported("a volatile function here on the spark engine", hint=HINT)
+
+
 _BY_CONDITION: Final[dict[str, Callable[[Failure], SqlError | None]]] = {
     "USER_RAISED_EXCEPTION": _raised,
     "DIVIDE_BY_ZERO": lambda _: division_by_zero(),
@@ -251,6 +256,8 @@ _BY_CONDITION: Final[dict[str, Callable[[Failure], SqlError | None]]] = {
     "DATETIME_OVERFLOW": _datetime,
     "SCALAR_SUBQUERY_TOO_MANY_ROWS": _many_rows,
     "UNSUPPORTED_FEATURE": _not_supported,
+    "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION": _volatile,
+    "INVALID_NON_DETERMINISTIC_EXPRESSIONS": _volatile,
     "UNABLE_TO_ACQUIRE_MEMORY": lambda _: out_of_memory(),
     "FAILED_TO_PARSE_TOO_COMPLEX": lambda _: _too_deep(),
 }

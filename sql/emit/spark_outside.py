@@ -27,6 +27,7 @@ from dataclasses import replace
 from typing import Final
 
 from sql.emit.scope import OutsideFunction, Scope
+from sql.emit.spark_types import HINT
 from sql.errors import SqlError
 from sql.functions import function_by_id
 from sql.plan import (
@@ -40,6 +41,7 @@ from sql.plan import (
     SortKey,
     Subquery,
 )
+from sql.renumbering import free_columns
 from sql.traverse import is_volatile_expression, with_children
 from sql.types import BYTEA, SqlType
 
@@ -107,6 +109,10 @@ def _outside(expr: Expr, scope: Scope) -> str:
         return with_children(part, within)
 
     function = within(expr)
+    if any(isinstance(part, Subquery) and not free_columns(part.plan) for part in inputs.parts):
+        # Spark merges the equal ones into a plan that it cannot compare where functions run.
+        what = "a subquery of its own in a function that Spark lacks,"
+        raise Refused(NOT_SUPPORTED, f"{what} on the spark engine is not supported", hint=HINT)
     inside = replace(scope, filtering=False)
     texts = [inside.emit(part) for part in inputs.parts]
     once = is_volatile_expression(expr)

@@ -130,6 +130,18 @@ def test_rows(
             " on the spark engine is not supported",
             None,
         ),
+        (
+            "select sum(random(1, 6)) from t",
+            "0A000",
+            "a volatile function here on the spark engine is not supported",
+            None,
+        ),
+        (
+            "select t.id from t join u on t.id = u.id and random(1, 6) > 0",
+            "0A000",
+            "a volatile function here on the spark engine is not supported",
+            None,
+        ),
     ],
 )
 def test_failures(
