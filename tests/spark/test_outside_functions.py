@@ -95,9 +95,9 @@ def ask(spark: SparkExecutor, text: str, views: dict[str, ShardView]) -> list[tu
             [(1, []), (2, ["[1, 2]"]), (3, ["x", "[1, 2]"]), (4, [None, "x", "[1, 2]"])],
         ),
         (
-            "select id from t where id = any(array(select u.id + 1 from u order by u.id limit 2))"
+            "select id from t where id = any(array(select u.id + 1 from u where u.id < t.id))"
             " order by 1",
-            [(2,), (3,)],
+            [(2,), (3,), (4,)],
         ),
         ("select count(distinct r) = 1 from (select random(1, 1000000) as r) s, t", [(True,)]),
     ],
@@ -128,6 +128,13 @@ def test_rows(
             "0A000",
             "a function that Spark lacks, over both sides of an outer join or of EXISTS,"
             " on the spark engine is not supported",
+            None,
+        ),
+        (
+            "select id from t where id = any(array(select u.id from u))",
+            "0A000",
+            "a subquery of its own in a function that Spark lacks, on the spark engine"
+            " is not supported",
             None,
         ),
         (
