@@ -1,6 +1,7 @@
 """Nothing that a user writes does anything in Spark (notes/security.md §1), and nothing listens."""
 
 import asyncio
+import contextlib
 import os
 import socket
 import struct
@@ -147,8 +148,12 @@ def listening(pid: int) -> set[tuple[str, int]]:
 
 
 def children(pid: int) -> list[int]:
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        # A thread may end while it is looked at.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found += map(int, (task / "children").read_text().split())
+    return found
 
 
 def command(pid: int) -> str:
