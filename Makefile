@@ -66,8 +66,8 @@ docs: setup ## write docs/sql.md from the function table
 sqldiff: setup ## every recorded answer of PostgreSQL and all hostile SQL, on both engines
 	$(BIN)/pytest -m "slow or not slow" tests/sqldiff tests/tpch tests/safety
 
-writing: setup ## statements that write, and WRITING_SEEDS=20 random sequences, beside PostgreSQL
-	$(BIN)/pytest -m "slow or not slow" tests/writing
+writing: setup ## statements that write, alone and in blocks, and WRITING_SEEDS=20 random sequences, beside PostgreSQL
+	$(BIN)/pytest -m "slow or not slow" tests/writing tests/blocks
 
 sqlfuzz: setup ## random queries beside a PostgreSQL: SECONDS=60 ENGINES=local,spark
 	$(BIN)/python -m tests.sqlfuzz --seconds $(SECONDS) --engines $(ENGINES) $(ARGS)

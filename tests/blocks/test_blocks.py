@@ -1,0 +1,89 @@
+"""Every statement of the scripts in blocks and behind savepoints answers as recorded of PostgreSQL.
+
+`python -m tests.blocks --record` asks PostgreSQL and records. `make test` plays some scripts with
+the reference engine and on the local one; `make writing` plays all with all engines.
+"""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.blocks.playing import Blocks, recorded_path, scripts, statements
+from tests.servers import meridian
+from tests.session.stack import serving
+
+SCRIPTS = sorted(scripts())
+QUICK = (
+    "definitions-domains",
+    "writing-conflict",
+    "writing-merge_kinds",
+    "writing-truncate_identity",
+    "writing-update_delete",
+    "writing-with_modifying",
+)
+LOCALLY = ("writing-merge", "writing-truncate_references")
+
+
+def check(dsn: str, name: str) -> None:
+    """Play a script in a database that holds nothing."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        empty(connection)
+        blocks = Blocks(connection)
+        lines = statements(scripts()[name])
+        expected = recorded_path(name).read_text().removesuffix("\n").split("\n\n")
+        for line, wanted in zip(lines, expected, strict=True):
+            assert blocks.play(line) == wanted
+
+
+def empty(connection: "psycopg.Connection[tuple[object, ...]]") -> None:
+    """Drop what another script has left."""
+    for (schema,) in connection.execute(
+        "select quote_ident(nspname) from pg_namespace where nspname !~ '^pg_'"
+        " and nspname not in ('information_schema', 'meridian')"
+    ).fetchall():
+        connection.execute(f"drop schema {schema} cascade".encode())
+    connection.execute("create schema public")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in SCRIPTS]
+)
+def test_reference(name: str) -> None:
+    with serving() as dsn:
+        check(dsn, name)
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with meridian(tmp_path_factory.mktemp("local"), ("--spark-master", "none")) as server:
+        yield server.dsn
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with meridian(tmp_path_factory.mktemp("spark")) as server:
+        yield server.dsn
+
+
+@pytest.mark.parametrize("name", LOCALLY)
+def test_local_on_some(local: str, name: str) -> None:
+    check(local, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_local(local: str, name: str) -> None:
+    check(local, name)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_spark(spark: str, name: str) -> None:
+    check(spark, name)
+
+
+def test_there_are_many_statements() -> None:
+    distinct = {line for path in scripts().values() for line in statements(path)}
+    assert len(distinct) >= 1_200
