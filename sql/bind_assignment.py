@@ -7,7 +7,7 @@ from pglast.enums import SubLinkType
 
 from sql.bind_overriding import check_assigned
 from sql.binding import Binding
-from sql.catalog import Column, Table
+from sql.catalog import Column
 from sql.coerce import ASSIGNMENT, coerce, float_literal, stored
 from sql.column_expressions import default_value
 from sql.errors import SqlError, mismatch, not_supported
@@ -25,6 +25,8 @@ from sql.scope import Scope
 from sql.syntax import Node, at, is_a, position
 from sql.traverse import children, inputs, plan_expressions
 from sql.types import SqlType, display
+from sql.view_updates import Event
+from sql.written import Written
 
 DEFAULT = ast.SetToDefault
 
@@ -53,23 +55,23 @@ def assigned_value(binding: Binding, scope: Scope, node: Node, column: Column) -
     return assigned(binding, expr, node, column)
 
 
-def insert_columns(table: Table, nodes: Sequence[Node] | None) -> list[int]:
-    """The ordinals that values are given for, in the statement's order."""
+def insert_columns(written: Written, nodes: Sequence[Node] | None) -> list[int]:
+    """The places of columns that values are given for, in the statement's order."""
     if not nodes:
-        return list(range(len(table.columns)))
-    by_name = _ordinals(table)
-    ordinals: list[int] = []
+        return list(range(len(written.columns)))
+    by_name = _places(written)
+    places: list[int] = []
     for target in nodes:
         if target.indirection:
             raise not_supported("assigning to a part of a column", at(target.location))
-        ordinal = by_name.get(target.name)
-        if ordinal is None:
-            raise _no_such_column(table, target)
-        if ordinal in ordinals:
+        place = by_name.get(target.name)
+        if place is None:
+            raise _no_such_column(written, target)
+        if place in places:
             message = f'column "{target.name}" specified more than once'
             raise SqlError("42701", message, at(target.location))
-        ordinals.append(ordinal)
-    return ordinals
+        places.append(place)
+    return places
 
 
 def check_width(
@@ -84,12 +86,14 @@ def check_width(
         raise SqlError("42601", message, at(columns[len(nodes)].location))
 
 
-def _ordinals(table: Table) -> Mapping[str, int]:
-    return {column.name: index for index, column in enumerate(table.columns)}
+def _places(written: Written) -> Mapping[str, int]:
+    return {column.name: index for index, column in enumerate(written.columns)}
 
 
-def _no_such_column(table: Table, target: Node, *, names: Sequence[str | None] = ()) -> SqlError:
-    message = f'column "{target.name}" of relation "{table.name}" does not exist'
+def _no_such_column(
+    written: Written, target: Node, *, names: Sequence[str | None] = ()
+) -> SqlError:
+    message = f'column "{target.name}" of relation "{written.name}" does not exist'
     hint = None
     if target.indirection and target.name in names:
         hint = "SET target columns cannot be qualified with the relation name."
@@ -100,38 +104,44 @@ def _no_such_column(table: Table, target: Node, *, names: Sequence[str | None] =
 
 
 def assignments(
-    binding: Binding, scope: Scope, table: Table, nodes: Sequence[Node]
+    binding: Binding, scope: Scope, written: Written, nodes: Sequence[Node], event: Event
 ) -> dict[int, Expr]:
-    """The new values of a SET list, by ordinal."""
-    by_name = _ordinals(table)
+    """The new values of a SET list, by ordinal in the table."""
+    by_name = _places(written)
     changes: dict[int, Expr] = {}
     bound: list[tuple[Node, Node, Expr | None]] = []
     for target in nodes:
         # All expressions come before all columns, as in PostgreSQL: the first error decides.
-        value, expr = _source(binding, scope, target, table, by_name)
+        value, expr = _source(binding, scope, target, written, by_name)
         bound.append((target, value, expr))
     for target, value, expr in bound:
-        ordinal = by_name.get(target.name)
-        if ordinal is None:
-            raise _no_such_column(table, target, names=[item.name for item in scope.items[:1]])
+        place = by_name.get(target.name)
+        if place is None:
+            raise _no_such_column(written, target, names=[item.name for item in scope.items[:1]])
         if target.indirection:
             raise not_supported("assigning to a part of a column", at(target.location))
-        column = table.columns[ordinal]
-        check_assigned(column, default=expr is None)
+        column = written.columns[place]
+        if not written.is_view:
+            check_assigned(column, default=expr is None)
         done = (
-            default_value(binding, column)
+            written.default(binding, place)
             if expr is None
             else assigned(binding, expr, value, column)
         )
-        if ordinal in changes:
+        if place in changes:
             message = f'multiple assignments to same column "{target.name}"'
             raise SqlError("42601", message)
-        changes[ordinal] = done
-    return changes
+        changes[place] = done
+    mapped = written.mapped(changes, event)
+    if written.is_view:
+        for ordinal in mapped:
+            # A view hands over NULL for DEFAULT, so that it is a value like any other.
+            check_assigned(written.table.columns[ordinal], default=False)
+    return mapped
 
 
 def _source(
-    binding: Binding, scope: Scope, target: Node, table: Table, by_name: Mapping[str, int]
+    binding: Binding, scope: Scope, target: Node, written: Written, by_name: Mapping[str, int]
 ) -> tuple[Node, Expr | None]:
     """The node that a column is assigned from, and its expression; None for DEFAULT."""
     value = target.val
@@ -141,10 +151,8 @@ def _source(
         value = _row_part(value)
     if is_a(value, DEFAULT):
         return value, None
-    ordinal = by_name.get(target.name)
-    literal = (
-        None if ordinal is None else float_literal(binding, value, table.columns[ordinal].type)
-    )
+    place = by_name.get(target.name)
+    literal = None if place is None else float_literal(binding, value, written.columns[place].type)
     return value, literal or binding.expression(scope, value)
 
 

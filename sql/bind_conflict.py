@@ -9,7 +9,6 @@ from pglast.enums import OnConflictAction
 
 from sql.bind_assignment import assignments
 from sql.bind_expressions import condition
-from sql.bind_from import table_item
 from sql.bind_returning import tables_read
 from sql.binding import Binding
 from sql.catalog import Table
@@ -29,11 +28,13 @@ from sql.statements import Conflict
 from sql.syntax import Node, at, is_a
 from sql.traverse import pruned
 from sql.types import INT8
+from sql.view_updates import Event
+from sql.written import Written
 
 CONFLICTS = RelationId("conflicts")
 
 
-def on_conflict(binding: Binding, outer: Scope, table: Table, node: Node) -> Conflict:
+def on_conflict(binding: Binding, outer: Scope, written: Written, node: Node) -> Conflict:
     """The clause of an INSERT that has one."""
     clause = node.onConflictClause
     updates = clause.action == OnConflictAction.ONCONFLICT_UPDATE
@@ -41,37 +42,38 @@ def on_conflict(binding: Binding, outer: Scope, table: Table, node: Node) -> Con
         message = "ON CONFLICT DO UPDATE requires inference specification or constraint name"
         hint = "For example, ON CONFLICT (column_name)."
         raise SqlError("42601", message, at(clause.location), hint=hint)
-    named = _named(binding, outer, table, clause.infer)
+    named = _named(binding, outer, written, clause.infer)
     if not updates:
-        return Conflict(_inferred(table, clause.infer) if named is None else named)
-    plan, assigned = _update(binding, outer, table, node)
-    arbiters = _inferred(table, clause.infer) if named is None else named
+        return Conflict(_inferred(written, clause.infer) if named is None else named)
+    plan, assigned = _update(binding, outer, written, node)
+    arbiters = _inferred(written, clause.infer) if named is None else named
     return Conflict(arbiters, plan, assigned, tables_read(binding, plan))
 
 
 def _named(
-    binding: Binding, outer: Scope, table: Table, infer: Node | None
+    binding: Binding, outer: Scope, written: Written, infer: Node | None
 ) -> tuple[int, ...] | None:
     """The key of ON CONSTRAINT; all keys without a target; None: to be inferred."""
+    keys = written.table.keys
     if infer is None:
-        return tuple(range(len(table.keys)))
+        return tuple(range(len(keys)))
     if infer.conname is not None:
         found = [
             place
-            for place, key in enumerate(table.keys)
+            for place, key in enumerate(keys)
             if key.name == infer.conname and not key.index
         ]
-        if not found:
-            message = f'constraint "{infer.conname}" for table "{table.name}" does not exist'
+        if not found or written.is_view:
+            message = f'constraint "{infer.conname}" for table "{written.name}" does not exist'
             raise SqlError("42704", message)
         return tuple(found)
-    _check_elements(binding, outer, table, infer)
+    _check_elements(binding, outer, written, infer)
     return None
 
 
-def _check_elements(binding: Binding, outer: Scope, table: Table, infer: Node) -> None:
-    columns = {column.name for column in table.columns}
-    scope, _, _ = _scope(binding, outer, table, None)
+def _check_elements(binding: Binding, outer: Scope, written: Written, infer: Node) -> None:
+    columns = {column.name for column in written.columns}
+    scope, _, _ = _scope(binding, outer, written, None)
     scope.clause = "ON CONFLICT"
     for element in infer.indexElems:
         for given, word in (
@@ -90,17 +92,19 @@ def _check_elements(binding: Binding, outer: Scope, table: Table, infer: Node) -
         condition(binding, scope, infer.whereClause, "WHERE")
 
 
-def _inferred(table: Table, infer: Node) -> tuple[int, ...]:
+def _inferred(written: Written, infer: Node) -> tuple[int, ...]:
     """The keys of just these columns; an expression is in none of ours."""
     names = {
         element.name if element.expr is None else _column_of(element.expr)
         for element in infer.indexElems
     }
-    found = [
-        place
-        for place, key in enumerate(table.keys)
-        if {table.columns[ordinal].name for ordinal in key.columns} == names
-    ]
+    places = {column.name: place for place, column in enumerate(written.columns)}
+    ordinals = {
+        None if name is None or name not in places else written.ordinal(places[name])
+        for name in names
+    }
+    keys = enumerate(written.table.keys)
+    found = [place for place, key in keys if {*key.columns} == ordinals]
     if not found:
         message = (
             "there is no unique or exclusion constraint matching the ON CONFLICT specification"
@@ -121,20 +125,21 @@ def _column_of(expr: Node) -> str | None:
 
 
 def _scope(
-    binding: Binding, outer: Scope, table: Table, node: Node | None
+    binding: Binding, outer: Scope, written: Written, node: Node | None
 ) -> tuple[Scope, Scan, Sequence[PlanColumn]]:
     """The row that is there under the table's name, the other as `excluded`."""
+    table = written.table
     place = binding.new_column("place", INT8)
     there = _columns(binding, table)
     proposed = _columns(binding, table)
     columns = (place, *there, *proposed)
     scan = Scan(CONFLICTS, table.name, columns, tuple(range(len(columns))))
     alias = None if node is None else node.relation.alias
-    item = table_item(Scan(CONFLICTS, table.name, there, ()), table, alias)
+    item = written.item(binding, there, alias)
     scope = Scope(None, [item], dict(outer.ctes), {column.id for column in columns})
     if node is not None:
-        excluded = Item("excluded", [(c.name, ColumnRef(c.id, c.type)) for c in proposed])
-        scope.items.append(excluded)
+        shown = zip(written.columns, written.shown(proposed), strict=True)
+        scope.items.append(Item("excluded", [(column.name, expr) for column, expr in shown]))
     return scope, scan, there
 
 
@@ -143,13 +148,13 @@ def _columns(binding: Binding, table: Table) -> tuple[PlanColumn, ...]:
 
 
 def _update(
-    binding: Binding, outer: Scope, table: Table, node: Node
+    binding: Binding, outer: Scope, written: Written, node: Node
 ) -> tuple[Plan, tuple[int, ...]]:
     """The plan, and the ordinals that it assigns."""
     clause = node.onConflictClause
-    scope, rows, there = _scope(binding, outer, table, node)
+    scope, rows, there = _scope(binding, outer, written, node)
     scope.clause = "UPDATE"
-    changes = assignments(binding, scope, table, clause.targetList)
+    changes = assignments(binding, scope, written, clause.targetList, Event.INSERT)
     plan: Plan = rows
     if clause.whereClause is not None:
         scope.clause = "WHERE"
@@ -160,5 +165,5 @@ def _update(
         changes.get(ordinal, ColumnRef(column.id, column.type))
         for ordinal, column in enumerate(there)
     ]
-    made = (binding.new_column("place", INT8), *_columns(binding, table))
+    made = (binding.new_column("place", INT8), *_columns(binding, written.table))
     return pruned(Project(plan, made, tuple(exprs))), tuple(sorted(changes))

@@ -48,7 +48,7 @@ def copy(binding: Binding, node: Node) -> CopyIn | CopyOut:
     if node.whereClause is not None and not node.is_from:
         raise SqlError("42601", "WHERE clause not allowed with COPY TO")
     if node.is_from:
-        table = _table(binding, node)
+        table = _table(binding, node, _no_target)
         refuse_system_write(table)
         options = _checked(given, table.name, [column.name for column in table.columns])
         ordinals = _ordinals(table, node)
@@ -56,6 +56,16 @@ def copy(binding: Binding, node: Node) -> CopyIn | CopyOut:
         return CopyIn(table, ordinals, options, defaults, _where(binding, table, node))
     query = _copied(binding, node)
     return CopyOut(query, _checked(given, None, [column.name for column in query.columns]))
+
+
+def _no_target(name: str) -> SqlError:
+    hint = "To enable copying to a view, provide an INSTEAD OF INSERT trigger."
+    return SqlError("42809", f'cannot copy to view "{name}"', hint=hint)
+
+
+def _no_source(name: str) -> SqlError:
+    hint = "Try the COPY (SELECT ...) TO variant."
+    return SqlError("42809", f'cannot copy from view "{name}"', hint=hint)
 
 
 def _where(binding: Binding, table: Table, node: Node) -> Plan | None:
@@ -79,9 +89,9 @@ def _refuse_files(node: Node) -> None:
     raise SqlError("42501", message, hint=hint)
 
 
-def _table(binding: Binding, node: Node) -> Table:
+def _table(binding: Binding, node: Node, not_a_view: Callable[[str], SqlError]) -> Table:
     try:
-        return find_table(binding, node.relation)
+        return find_table(binding, node.relation, not_a_view)
     except SqlError as error:
         # PostgreSQL looks for it outside of its analysis, which knows places.
         error.position = None
@@ -125,7 +135,7 @@ def _copied(binding: Binding, node: Node) -> Query:
         result.settle(binding)
         described = tuple([OutputColumn(col.name, col.type) for col in result.columns])
         return Query(pruned(result.plan), described, tuple(binding.tables.values()))
-    table = _table(binding, node)
+    table = _table(binding, node, _no_source)
     binding.tables[table.schema, table.name] = table
     scanned = scan(binding, table)
     chosen = [scanned.columns[index] for index in _ordinals(table, node)]

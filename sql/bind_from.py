@@ -82,15 +82,20 @@ def from_item(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[It
 # --- tables ------------------------------------------------------------------------------------
 
 
-def find_table(binding: Binding, node: Node) -> Table:
-    """The table of a RangeVar, or 42P01."""
+def find_table(
+    binding: Binding, node: Node, not_a_view: Callable[[str], SqlError] | None = None
+) -> Table:
+    """The table of a RangeVar, or 42P01. `not_a_view`: what PostgreSQL says of a view there."""
     place = at(node.location)
     check_database(binding, node)
     schema = node.schemaname
     table = look_up(binding, node.relname, schema=schema)
     if table is None:
-        if find_view(binding, node) is not None:
-            raise not_supported("changing the rows of a view", place)
+        view = find_view(binding, node)
+        if view is not None:
+            raise (
+                not_supported("a view here", place) if not_a_view is None else not_a_view(view.name)
+            )
         where = PG_CATALOG if schema is None else schema
         if is_refused(where, node.relname):
             raise not_supported(f"{where}.{node.relname}", place)
@@ -125,7 +130,7 @@ def table_item(scan_: Scan, table: Table, alias: Node | None) -> Item:
     columns = [(column.name, _ref(column)) for column in scan_.columns]
     if alias is None:
         return Item(table.name, columns, schema=table.schema)
-    columns = _renamed(columns, alias, alias.aliasname)
+    columns = renamed(columns, alias, alias.aliasname)
     return Item(alias.aliasname, columns, schema=table.schema, relation=table.name)
 
 
@@ -133,9 +138,8 @@ def _ref(column: PlanColumn) -> Expr:
     return ColumnRef(column.id, column.type)
 
 
-def _renamed(
-    columns: Sequence[tuple[str, Expr]], alias: Node, shown: str
-) -> list[tuple[str, Expr]]:
+def renamed(columns: Sequence[tuple[str, Expr]], alias: Node, shown: str) -> list[tuple[str, Expr]]:
+    """The columns by the names that an alias gives them."""
     names = strings(alias.colnames)
     if len(names) > len(columns):
         message = (
@@ -163,7 +167,7 @@ def _table(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]
     binding.tables[found.schema, found.name] = found
     scanned = scan(binding, found)
     scope.ids.update([column.id for column in scanned.columns])
-    return scanned, [_as_pinned(binding, node, found, table_item(scanned, found, None))]
+    return scanned, [as_pinned(binding, node, found, table_item(scanned, found, None))]
 
 
 def relation_of(binding: Binding, node: Node) -> Table | ViewDefinition:
@@ -223,10 +227,10 @@ def _view(
 
     plan, columns = view_rows(binding, view)
     scope.ids.update([column.id for column in columns])
-    return plan, [_as_pinned(binding, node, view, view_item(view, columns))]
+    return plan, [as_pinned(binding, node, view, view_item(view, columns))]
 
 
-def _as_pinned(binding: Binding, node: Node, found: Table | ViewDefinition, item: Item) -> Item:
+def as_pinned(binding: Binding, node: Node, found: Table | ViewDefinition, item: Item) -> Item:
     """The item by its alias; in the text of a view with the columns and names of its time."""
     columns, name = list(item.columns), found.name
     key = (node.schemaname or "", node.relname)
@@ -244,7 +248,7 @@ def _as_pinned(binding: Binding, node: Node, found: Table | ViewDefinition, item
         name = node.relname
     if node.alias is None:
         return Item(name, columns, schema=found.schema)
-    columns = _renamed(columns, node.alias, node.alias.aliasname)
+    columns = renamed(columns, node.alias, node.alias.aliasname)
     return Item(node.alias.aliasname, columns, schema=found.schema, relation=name)
 
 
@@ -275,7 +279,7 @@ def _cte(
     name = node.relname if node.alias is None else node.alias.aliasname
     named = [(column.name, _ref(column)) for column in made]
     if node.alias is not None:
-        named = _renamed(named, node.alias, name)
+        named = renamed(named, node.alias, name)
     # The last of them is nobody's to name.
     hidden = [(column.name, _ref(column)) for column in more[:-1]]
     return wrapped, [Item(name, named, unexpanded=hidden)]
@@ -302,7 +306,7 @@ def _subselect(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[I
     named = [(column.name, _ref(column)) for column in result.columns]
     if node.alias is None:
         return result.plan, [Item(None, named, names_visible=False)]
-    named = _renamed(named, node.alias, node.alias.aliasname)
+    named = renamed(named, node.alias, node.alias.aliasname)
     return result.plan, [Item(node.alias.aliasname, named)]
 
 
@@ -428,7 +432,7 @@ def _joined_items(
     columns: Sequence[tuple[str, Expr]],
 ) -> list[Item]:
     if node.alias is not None:
-        named = _renamed(columns, node.alias, node.alias.aliasname)
+        named = renamed(columns, node.alias, node.alias.aliasname)
         return [Item(node.alias.aliasname, named)]
     hidden = [replace(item, columns_visible=False) for item in parts]
     items = [*hidden, Item(None, columns, names_visible=False)]

@@ -29,9 +29,14 @@ from sql.validations import validations
 _METHODS: Final = frozenset({"btree", "hash"})
 
 
+def _not_for_views(name: str) -> SqlError:
+    detail = "This operation is not supported for views."
+    return SqlError("42809", f'cannot create index on relation "{name}"', detail=detail)
+
+
 def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
     """CREATE [UNIQUE] INDEX [CONCURRENTLY] [IF NOT EXISTS]."""
-    table = find_table(binding, node.relation)
+    table = find_table(binding, node.relation, _not_for_views)
     refuse_system_change(table)
     place = at(node.relation.location)
     for used, what in (

@@ -14,7 +14,6 @@ from sql.bind_assignment import (
     insert_columns,
 )
 from sql.bind_conflict import on_conflict
-from sql.bind_from import find_table
 from sql.bind_overriding import takes_value
 from sql.bind_queries import SelectResult, bind_query, bind_with
 from sql.bind_returning import Rows, returning, tables_read
@@ -22,14 +21,14 @@ from sql.binding import Binding
 from sql.catalog import Column, Table
 from sql.column_expressions import default_value, row_default
 from sql.errors import SqlError, not_supported
-from sql.look_up import refuse_system_write
 from sql.plan import ColumnRef, Expr, Plan, Project, Values
 from sql.scope import Scope
 from sql.statements import Conflict, Modify, ModifyKind
 from sql.syntax import Node, position
 from sql.traverse import pruned
 from sql.types import SqlType
-from sql.view_updates import refuse_view
+from sql.view_updates import Event
+from sql.written import Written, relation_written
 
 
 def insert(binding: Binding, node: Node, known: Mapping[str, SelectResult] | None = None) -> Modify:
@@ -37,10 +36,9 @@ def insert(binding: Binding, node: Node, known: Mapping[str, SelectResult] | Non
     scope = Scope(ctes=dict(known or {}))
     if node.withClause is not None:
         bind_with(binding, scope, node.withClause)
-    refuse_view(binding, node.relation, "insert into")
-    table = find_table(binding, node.relation)
-    refuse_system_write(table)
-    targets = insert_columns(table, node.cols)
+    written = relation_written(binding, node.relation, Event.INSERT)
+    table = written.table
+    targets = insert_columns(written, node.cols)
     select = node.selectStmt
     binding.makes_rows = True
     if select is None:
@@ -48,16 +46,16 @@ def insert(binding: Binding, node: Node, known: Mapping[str, SelectResult] | Non
     elif select.valuesLists and not (
         select.sortClause or select.limitCount or select.limitOffset or select.withClause
     ):
-        source = _values(binding, scope, table, targets, select.valuesLists, node)
+        source = _values(binding, scope, written, targets, select.valuesLists, node)
     else:
         binding.makes_rows = False
-        source = _select(binding, scope, table, targets, select, node)
+        source = _select(binding, scope, written, targets, select, node)
     binding.makes_rows = False
     check_filled(binding, table)
     source = pruned(source)
-    conflict = _conflict(binding, scope, table, node)
+    conflict = _conflict(binding, scope, written, node)
     rows = Rows(ModifyKind.INSERT, old=conflict is not None and conflict.update is not None)
-    returned = returning(binding, scope, table, node, rows)
+    returned = returning(binding, scope, written, node, rows)
     return Modify(
         ModifyKind.INSERT,
         table,
@@ -78,17 +76,17 @@ def check_filled(binding: Binding, table: Table) -> None:
     binding.inserted.add(table.oid)
 
 
-def _conflict(binding: Binding, scope: Scope, table: Table, node: Node) -> Conflict | None:
+def _conflict(binding: Binding, scope: Scope, written: Written, node: Node) -> Conflict | None:
     clause = node.onConflictClause
     if clause is None or clause.action == OnConflictAction.ONCONFLICT_NONE:
         return None
-    return on_conflict(binding, scope, table, node)
+    return on_conflict(binding, scope, written, node)
 
 
 def _values(
     binding: Binding,
     scope: Scope,
-    table: Table,
+    written: Written,
     targets: Sequence[int],
     lists: Sequence[Sequence[Node]],
     node: Node,
@@ -100,7 +98,8 @@ def _values(
             message = "VALUES lists must all be the same length"
             raise SqlError("42601", message, position(row[0]))
     check_width(node.cols, targets, lists[0])
-    columns = table.columns
+    columns = written.table.columns
+    ordinals = written.ordinals(targets[:width], Event.INSERT)
     constants = {
         ordinal: default_value(binding, column)
         for ordinal, column in enumerate(columns)
@@ -109,9 +108,9 @@ def _values(
     rows: list[tuple[Expr, ...]] = []
     for row in lists:
         given = {
-            targets[index]: assigned_value(binding, scope, item, columns[targets[index]])
+            ordinals[index]: assigned_value(binding, scope, item, written.columns[targets[index]])
             for index, item in enumerate(row)
-            if takes_value(columns[targets[index]], node.override, default=type(item) is DEFAULT)
+            if takes_value(columns[ordinals[index]], node.override, default=type(item) is DEFAULT)
         }
         # Defaults that are computed are computed for each row.
         values = [
@@ -136,28 +135,19 @@ def one_row(binding: Binding, table: Table, given: dict[int, Expr]) -> Plan:
 def _select(
     binding: Binding,
     scope: Scope,
-    table: Table,
+    written: Written,
     targets: Sequence[int],
     select: Node,
     node: Node,
 ) -> Plan:
     result = bind_query(binding, select, Scope(ctes=dict(scope.ctes)))
     check_width(node.cols, targets, result.nodes)
-    return stored_rows(binding, table, targets, result, node.override)
-
-
-def stored_rows(
-    binding: Binding,
-    table: Table,
-    targets: Sequence[int],
-    result: SelectResult,
-    override: Node = None,
-) -> Plan:
-    """The rows of a query as a table stores them, defaults filled in."""
+    table = written.table
+    ordinals = written.ordinals(targets[: len(result.columns)], Event.INSERT)
     given = {
-        ordinal: _selected(binding, result, index, table.columns[ordinal])
-        for index, ordinal in enumerate(targets[: len(result.columns)])
-        if takes_value(table.columns[ordinal], override, default=False)
+        ordinal: _selected(binding, result, index, written.columns[targets[index]])
+        for index, ordinal in enumerate(ordinals)
+        if takes_value(table.columns[ordinal], node.override, default=False)
     }
     exprs = [
         given.get(ordinal) or row_default(binding, table, ordinal)

@@ -25,7 +25,7 @@ from sql.bind_assignment import (
     insert_columns,
 )
 from sql.bind_expressions import condition
-from sql.bind_from import find_table, from_item, scan, table_item
+from sql.bind_from import from_item, scan
 from sql.bind_insert import check_filled
 from sql.bind_overriding import takes_value
 from sql.bind_queries import SelectResult, bind_with
@@ -35,7 +35,6 @@ from sql.catalog import Table
 from sql.column_expressions import row_default
 from sql.errors import SqlError, not_supported
 from sql.functions import operators
-from sql.look_up import refuse_system_write
 from sql.plan import (
     BoolOp,
     Call,
@@ -62,6 +61,8 @@ from sql.statements import MergeAction, Modify, ModifyKind
 from sql.syntax import Node
 from sql.traverse import pruned, substituted
 from sql.types import BOOL, INT4, TEXT, SqlType
+from sql.view_updates import Event
+from sql.written import Written, relation_written
 
 _BY_TARGET: Final = MergeMatchKind.MERGE_WHEN_NOT_MATCHED_BY_TARGET
 _BY_SOURCE: Final = MergeMatchKind.MERGE_WHEN_NOT_MATCHED_BY_SOURCE
@@ -70,6 +71,12 @@ _ACTIONS: Final = {
     CmdType.CMD_INSERT: MergeAction.INSERT,
     CmdType.CMD_UPDATE: MergeAction.UPDATE,
     CmdType.CMD_DELETE: MergeAction.DELETE,
+}
+
+_EVENTS: Final = {
+    MergeAction.INSERT: Event.INSERT,
+    MergeAction.UPDATE: Event.UPDATE,
+    MergeAction.DELETE: Event.DELETE,
 }
 
 
@@ -87,13 +94,19 @@ class _When:
 class _Sides:
     """Target and source, and what they make visible. `present`: true for a row of the source."""
 
-    table: Table
+    written: Written
     target: Scan
+    seen: Plan
     item: Item
     source: Plan
     items: Sequence[Item]
     present: PlanColumn
     scope: Scope
+
+    @property
+    def table(self) -> Table:
+        """The table whose rows it is about."""
+        return self.written.table
 
     def there(self, kind: MergeMatchKind) -> Expr:
         """Whether a row of the join is of this kind (M2)."""
@@ -127,7 +140,7 @@ def merge(binding: Binding, node: Node, known: Mapping[str, SelectResult] | None
     on = condition(binding, scope, node.joinCondition, "JOIN/ON")
     whens = [_when(binding, sides, clause) for clause in node.mergeWhenClauses]
     _check_filled(binding, sides.table, whens)
-    joined = Join(_join_kind(whens), sides.source, sides.target, on)
+    joined = Join(_join_kind(whens), sides.source, sides.seen, on)
     extra = binding.new_column("action", INT4)
     action = ColumnRef(extra.id, INT4)
     rows = Rows(
@@ -139,7 +152,7 @@ def merge(binding: Binding, node: Node, known: Mapping[str, SelectResult] | None
         action=_action_name(action),
         others_first=True,
     )
-    returned = returning(binding, scope, sides.table, node, rows)
+    returned = returning(binding, scope, sides.written, node, rows)
     source = pruned(_source(binding, sides, joined, whens, extra, returned.extras))
     return Modify(
         ModifyKind.MERGE,
@@ -163,11 +176,12 @@ def _sides(binding: Binding, node: Node, scope: Scope) -> _Sides:
         if node.withClause.recursive:
             raise SqlError("0A000", "WITH RECURSIVE is not supported for MERGE statement")
         bind_with(binding, scope, node.withClause)
-    table = find_table(binding, node.relation)
-    refuse_system_write(table)
+    written = relation_written(binding, node.relation, Event.MERGE, _events(node))
+    table = written.table
     binding.tables[table.schema, table.name] = table
     target = scan(binding, table, identity=True)
-    item = table_item(target, table, node.relation.alias)
+    item = written.item(binding, target.columns, node.relation.alias)
+    seen = written.seen(target, target.columns)
     inner = Scope(ctes=dict(scope.ctes))
     source, items = from_item(binding, inner, node.sourceRelation)
     _check_names(item, items)
@@ -175,7 +189,13 @@ def _sides(binding: Binding, node: Node, scope: Scope) -> _Sides:
     one = Values((present,), ((Const(True, BOOL),),))
     marked = Join(JoinKind.CROSS, source, one, None)
     scope.ids.update([*inner.ids, *[column.id for column in target.columns]])
-    return _Sides(table, target, item, marked, items, present, scope)
+    return _Sides(written, target, seen, item, marked, items, present, scope)
+
+
+def _events(node: Node) -> list[Event]:
+    """What the clauses do, in their order."""
+    actions = [_ACTIONS.get(clause.commandType) for clause in node.mergeWhenClauses]
+    return [_EVENTS[action] for action in actions if action is not None]
 
 
 def _check_names(target: Item, items: Sequence[Item]) -> None:
@@ -220,14 +240,14 @@ def _when(binding: Binding, sides: _Sides, clause: Node) -> _When:
 def _values(
     binding: Binding, sides: _Sides, clause: Node, action: MergeAction | None
 ) -> Sequence[Expr]:
-    table, scope = sides.table, sides.scope
+    scope = sides.scope
     old = [ColumnRef(column.id, column.type) for column in sides.target.columns]
     match action:
         case MergeAction.INSERT:
-            return _inserted(binding, scope, table, clause)
+            return _inserted(binding, scope, sides.written, clause)
         case MergeAction.UPDATE:
             scope.clause = "UPDATE"
-            changes = assignments(binding, scope, table, clause.targetList)
+            changes = assignments(binding, scope, sides.written, clause.targetList, Event.MERGE)
             return [changes.get(ordinal, ref) for ordinal, ref in enumerate(old)]
         case MergeAction.DELETE:
             return old
@@ -235,15 +255,17 @@ def _values(
             return ()
 
 
-def _inserted(binding: Binding, scope: Scope, table: Table, clause: Node) -> Sequence[Expr]:
+def _inserted(binding: Binding, scope: Scope, written: Written, clause: Node) -> Sequence[Expr]:
     scope.clause = "VALUES"
-    targets = insert_columns(table, clause.targetList)
+    table = written.table
+    targets = insert_columns(written, clause.targetList)
     items: Sequence[Node] = clause.values or ()
     if items:
         check_width(clause.targetList, targets, items)
+    ordinals = written.ordinals(targets[: len(items)], Event.MERGE)
     given = {
-        ordinal: assigned_value(binding, scope, item, table.columns[ordinal])
-        for ordinal, item in zip(targets, items, strict=False)
+        ordinal: assigned_value(binding, scope, item, written.columns[place])
+        for ordinal, place, item in zip(ordinals, targets, items, strict=False)
         if takes_value(table.columns[ordinal], clause.override, default=type(item) is DEFAULT)
     }
     return [

@@ -15,27 +15,30 @@ from dataclasses import dataclass
 
 from pglast.enums import ReturningOptionKind
 
-from sql.bind_from import table_item
 from sql.bind_targets import settled, target_list
 from sql.binding import Binding
 from sql.catalog import Table
 from sql.coerce import is_exact
-from sql.errors import SqlError
+from sql.errors import SqlError, not_supported
 from sql.plan import (
     Case,
     ColumnRef,
     Const,
     Expr,
+    IsTest,
     Plan,
     PlanColumn,
     Project,
     RelationId,
     Scan,
+    Test,
 )
 from sql.scope import Item, Scope, check_conflicts
 from sql.statements import ModifyKind, OutputColumn
 from sql.syntax import Node, at
 from sql.traverse import column_ids, scans, substituted
+from sql.types import BOOL
+from sql.written import Written
 
 NEW_ROWS = RelationId("new")
 
@@ -67,18 +70,19 @@ class Rows:
     others_first: bool = False
 
 
-def returning(binding: Binding, outer: Scope, table: Table, node: Node, rows: Rows) -> Returned:
+def returning(binding: Binding, outer: Scope, written: Written, node: Node, rows: Rows) -> Returned:
     """Bind the RETURNING clause of a statement, if it has one."""
     clause = node.returningClause
     if clause is None:
         return Returned()
+    table = written.table
     now, before = _columns(binding, table), _columns(binding, table)
-    row = table_item(Scan(NEW_ROWS, table.name, now, ()), table, node.relation.alias)
+    row = written.item(binding, now, node.relation.alias)
     items = [row, *rows.others]
     if rows.others_first:
         items = [*rows.others, row]
     scope = Scope(None, items, dict(outer.ctes), clause="RETURNING", merge_action=rows.action)
-    scope.items.extend(_versions(scope, clause.options or (), table, rows, now, before))
+    scope.items.extend(_versions(scope, clause.options or (), written, rows, now, before))
     scope.ids.update([column.id for column in (*now, *before, *rows.offered)])
     targets = target_list(binding, scope, clause.exprs)
     for target in targets:
@@ -86,6 +90,8 @@ def returning(binding: Binding, outer: Scope, table: Table, node: Node, rows: Ro
     exprs = [target.expr for target in targets]
     used = {id_ for expr in exprs for id_ in column_ids(expr)}
     old = rows.old and not used.isdisjoint(column.id for column in before)
+    if old:
+        _check_old(written, rows, before)
     extras = tuple([column for column in rows.offered if column.id in used])
     input_ = _input(binding, table, now, before if old else (), extras)
     by = dict(zip([column.id for column in extras], _last(input_, len(extras)), strict=True))
@@ -144,7 +150,7 @@ def _described(binding: Binding, name: str, expr: Expr) -> OutputColumn:
 def _versions(
     scope: Scope,
     options: Sequence[Node],
-    table: Table,
+    written: Written,
     rows: Rows,
     now: Sequence[PlanColumn],
     before: Sequence[PlanColumn],
@@ -159,7 +165,10 @@ def _versions(
         given[word] = (option.value, option)
     visible = {item.name for item in scope.items if item.names_visible}
     items: list[Item] = []
-    for word, columns in (("OLD", _old(table, rows, now, before)), ("NEW", _new(table, rows, now))):
+    for word, columns in (
+        ("OLD", _old(written, rows, now, before)),
+        ("NEW", _new(written, rows, now)),
+    ):
         name = given[word][0] if word in given else word.lower()
         if word not in given and name in visible:
             continue
@@ -178,19 +187,49 @@ def _check_name(items: Sequence[Item], item: Item, option: Node) -> None:
 
 
 def _old(
-    table: Table, rows: Rows, now: Sequence[PlanColumn], before: Sequence[PlanColumn]
+    written: Written, rows: Rows, now: Sequence[PlanColumn], before: Sequence[PlanColumn]
 ) -> list[tuple[str, Expr]]:
     if rows.kind is ModifyKind.DELETE:
-        return _named(table, now)
+        return _named(written, now)
     if rows.old:
-        return _named(table, before)
-    return _nulls(table)
+        return _where_there(written, rows, before)
+    return _nulls(written)
 
 
-def _new(table: Table, rows: Rows, now: Sequence[PlanColumn]) -> list[tuple[str, Expr]]:
+def _where_there(
+    written: Written, rows: Rows, before: Sequence[PlanColumn]
+) -> list[tuple[str, Expr]]:
+    """What a view computes of a row that was there, and NULL of one that was not."""
+    named, marker = _named(written, before), _marker(written, before)
+    if rows.kind is ModifyKind.UPDATE or marker is None:
+        return named
+    gone = IsTest(Test.IS_NULL, ColumnRef(marker.id, marker.type), BOOL)
+    return [
+        (name, expr)
+        if isinstance(expr, ColumnRef)
+        else (name, Case(((gone, Const(None, expr.type)),), expr, expr.type))
+        for name, expr in named
+    ]
+
+
+def _marker(written: Written, before: Sequence[PlanColumn]) -> PlanColumn | None:
+    """A column that only a row has that was not there before is NULL in."""
+    columns = zip(written.table.columns, before, strict=True)
+    return next((made for column, made in columns if column.not_null), None)
+
+
+def _check_old(written: Written, rows: Rows, before: Sequence[PlanColumn]) -> None:
+    """0A000 where it would not be known whether there was a row for a view to compute from."""
+    computed = any(not isinstance(expr, ColumnRef) for expr in written.shown(before))
+    may_be_new = rows.kind in (ModifyKind.INSERT, ModifyKind.MERGE)
+    if computed and may_be_new and _marker(written, before) is None:
+        raise not_supported("OLD in RETURNING of this view, over a table without NOT NULL", None)
+
+
+def _new(written: Written, rows: Rows, now: Sequence[PlanColumn]) -> list[tuple[str, Expr]]:
     if rows.kind is ModifyKind.DELETE:
-        return _nulls(table)
-    named = _named(table, now)
+        return _nulls(written)
+    named = _named(written, now)
     gone = rows.was_deleted
     if gone is None:
         return named
@@ -199,12 +238,10 @@ def _new(table: Table, rows: Rows, now: Sequence[PlanColumn]) -> list[tuple[str,
     ]
 
 
-def _named(table: Table, columns: Sequence[PlanColumn]) -> list[tuple[str, Expr]]:
-    return [
-        (column.name, ColumnRef(made.id, made.type))
-        for column, made in zip(table.columns, columns, strict=True)
-    ]
+def _named(written: Written, columns: Sequence[PlanColumn]) -> list[tuple[str, Expr]]:
+    shown = written.shown(columns)
+    return [(column.name, expr) for column, expr in zip(written.columns, shown, strict=True)]
 
 
-def _nulls(table: Table) -> list[tuple[str, Expr]]:
-    return [(column.name, Const(None, column.type)) for column in table.columns]
+def _nulls(written: Written) -> list[tuple[str, Expr]]:
+    return [(column.name, Const(None, column.type)) for column in written.columns]

@@ -21,7 +21,7 @@ TAG = "TRUNCATE TABLE"
 def truncate(binding: Binding, node: Node) -> Truncate:
     """TRUNCATE [TABLE] .. [RESTART IDENTITY] [CASCADE]."""
     try:
-        found = [find_table(binding, relation) for relation in node.relations]
+        found = [find_table(binding, relation, _not_a_table) for relation in node.relations]
     except SqlError as error:
         # PostgreSQL looks for them when it executes the statement, and knows no places then.
         error.position = None
@@ -37,6 +37,10 @@ def truncate(binding: Binding, node: Node) -> Truncate:
     every = (*tables, *more)
     restarted = _restarted(binding, every) if node.restart_seqs else None
     return Truncate(every, restarted, tuple([table.name for table in more]))
+
+
+def _not_a_table(name: str) -> SqlError:
+    return SqlError("42809", f'"{name}" is not a table')
 
 
 def _restarted(binding: Binding, tables: Sequence[Table]) -> ChangeObjects | None:

@@ -9,12 +9,11 @@ from pglast import ast
 
 from sql.bind_assignment import assignments
 from sql.bind_expressions import condition
-from sql.bind_from import find_table, from_clause, scan, table_item
+from sql.bind_from import from_clause, scan
 from sql.bind_queries import SelectResult, bind_with
 from sql.bind_returning import Returned, Rows, returning, tables_read
 from sql.binding import Binding
 from sql.catalog import Table
-from sql.look_up import refuse_system_write
 from sql.plan import (
     ColumnRef,
     Expr,
@@ -31,7 +30,8 @@ from sql.scope import Item, Scope, hidden_target
 from sql.statements import Modify, ModifyKind
 from sql.syntax import Node, is_a
 from sql.traverse import plan_column_ids, pruned
-from sql.view_updates import refuse_view
+from sql.view_updates import Event
+from sql.written import Written, relation_written
 
 
 @dataclass(slots=True)
@@ -39,6 +39,7 @@ class _Target:
     """The table to change, and the rows of the statement so far; `item`: the target's."""
 
     scope: Scope
+    written: Written
     table: Table
     scan: Scan
     plan: Plan
@@ -56,7 +57,7 @@ def update(binding: Binding, node: Node, known: Mapping[str, SelectResult] | Non
     scope, table = target.scope, target.table
     old = {column.name: ColumnRef(column.id, column.type) for column in target.scan.columns}
     scope.clause = "UPDATE"
-    changes = assignments(binding, scope, table, node.targetList)
+    changes = assignments(binding, scope, target.written, node.targetList, Event.UPDATE)
     _filter(binding, target, node)
     exprs = [changes.get(index, old[column.name]) for index, column in enumerate(table.columns)]
     returned = _returned(binding, target, node, ModifyKind.UPDATE)
@@ -89,7 +90,7 @@ def _returned(binding: Binding, target: _Target, node: Node, kind: ModifyKind) -
         output_columns(target.plan) if target.others else (),
         old=kind is ModifyKind.UPDATE,
     )
-    return returning(binding, target.scope, target.table, node, rows)
+    return returning(binding, target.scope, target.written, node, rows)
 
 
 def _modify(
@@ -138,25 +139,24 @@ def _target(binding: Binding, node: Node, more: Sequence[Node], scope: Scope) ->
     """The table to change with its rows' identities, joined with FROM or USING."""
     if node.withClause is not None:
         bind_with(binding, scope, node.withClause)
-    verb = "update" if is_a(node, ast.UpdateStmt) else "delete from"
-    refuse_view(binding, node.relation, verb)
-    table = find_table(binding, node.relation)
-    refuse_system_write(table)
+    event = Event.UPDATE if is_a(node, ast.UpdateStmt) else Event.DELETE
+    written = relation_written(binding, node.relation, event)
+    table = written.table
     binding.tables[table.schema, table.name] = table
     target = scan(binding, table, identity=True)
-    item = table_item(target, table, node.relation.alias)
-    plan: Plan = target
+    item = written.item(binding, target.columns, node.relation.alias)
+    plan = written.seen(target, target.columns)
     if more:
         # FROM cannot see the target, not even by LATERAL; the target comes first in the namespace.
         inner = Scope(None, [hidden_target(item)], dict(scope.ctes))
         right = from_clause(binding, inner, more)
         del inner.items[0]
         scope.items, scope.ids = [item, *inner.items], inner.ids
-        plan = Join(JoinKind.CROSS, target, right, None)
+        plan = Join(JoinKind.CROSS, plan, right, None)
     else:
         scope.items = [item]
     scope.ids.update([column.id for column in target.columns])
-    return _Target(scope, table, target, plan, item)
+    return _Target(scope, written, table, target, plan, item)
 
 
 def _identified(

@@ -9,7 +9,8 @@ INVARIANTS
   V2  what a view uses is not dropped without it.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -49,6 +50,17 @@ class Used:
 
 def view_rows(binding: Binding, view: ViewDefinition) -> tuple[Plan, Sequence[PlanColumn]]:
     """The plan of a view and its columns."""
+    with inside(binding, view):
+        result = binding.bind_query(binding, view_tree(view.text), None)
+        result.settle(binding)
+    for number, column in enumerate(result.columns, 1):
+        binding.origins[column.id] = (view.oid, number)
+    return result.plan, result.columns
+
+
+@contextmanager
+def inside(binding: Binding, view: ViewDefinition) -> Generator[None, None, None]:
+    """While the text of a view is bound: names mean what they did, and errors have no place."""
     binding.look_ups.add(LookUp(view.schema, view.name, view.oid, version=view.version))
     before = binding.pinned, binding.recorded, binding.parameters
     binding.pinned = {
@@ -57,16 +69,12 @@ def view_rows(binding: Binding, view: ViewDefinition) -> tuple[Plan, Sequence[Pl
     }
     binding.recorded, binding.parameters = None, []
     try:
-        result = binding.bind_query(binding, view_tree(view.text), None)
-        result.settle(binding)
+        yield
     except SqlError as error:
         error.position = None
         raise
     finally:
         binding.pinned, binding.recorded, binding.parameters = before
-    for number, column in enumerate(result.columns, 1):
-        binding.origins[column.id] = (view.oid, number)
-    return result.plan, result.columns
 
 
 def view_item(view: ViewDefinition, columns: Sequence[PlanColumn]) -> Item:

@@ -37,6 +37,11 @@ def renumbered(plan: Plan, new_id: Callable[[], ColumnId]) -> tuple[Plan, dict[C
     return _replaced(plan, ids), ids
 
 
+def renumbered_expression(expr: Expr, new_id: Callable[[], ColumnId]) -> Expr:
+    """The same for the subqueries of an expression."""
+    return _replaced(expr, {column: new_id() for column in dict.fromkeys(_made(expr))})
+
+
 def canonical(expr: Expr) -> Expr:
     """The same for expressions that differ only in the ids of their subqueries' columns."""
     numbers = count(1)

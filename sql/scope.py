@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from sql.binding import Binding
 from sql.errors import SqlError, not_supported, undefined_column
 from sql.plan import Aggregate, ColumnId, ColumnRef, Expr, PlanColumn, SetCall, WindowCall
+from sql.renumbering import has_subquery, renumbered_expression
 
 if TYPE_CHECKING:
     from sql.bind_queries import SelectResult
@@ -184,7 +185,8 @@ def referred(binding: Binding, expr: Expr, place: int) -> Expr:
         ref = ColumnRef(expr.id, expr.type)
         binding.places[id(ref)] = (ref, place)
         return ref
-    return expr
+    # A subquery that stands twice makes columns of its own in each place (P1).
+    return renumbered_expression(expr, binding.new_id) if has_subquery(expr) else expr
 
 
 def find_item(scope: Scope, schema: str | None, name: str, place: int) -> Item | None:

@@ -1,58 +1,62 @@
-"""Which views PostgreSQL would not write through either, and why (view_query_is_auto_updatable).
-
-Writing through the others is not done here: 0A000.
-"""
+"""Which views are not written through, and why (view_query_is_auto_updatable)."""
 
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from typing import Final
 
 from pglast import ast
 from pglast.enums import SetOperation
 
-from sql.bind_from import find_view
 from sql.bind_sets import returns_set
-from sql.bind_views import view_tree
-from sql.binding import Binding
-from sql.catalog import Catalog
 from sql.catalog_objects import ViewDefinition
 from sql.column_expressions import parts
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError
 from sql.functions import FunctionKind, functions
-from sql.syntax import Node, at, is_a, strings
+from sql.syntax import Node, is_a, strings
 
-_HINTS: Final = {
-    "insert into": ("inserting into", "INSERT"),
-    "update": ("updating", "UPDATE"),
-    "delete from": ("deleting from", "DELETE"),
+
+class Event(StrEnum):
+    """What a statement does to a view."""
+
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+    MERGE = "merge"
+
+
+_WORDS: Final = {
+    Event.INSERT: ("insert into", "inserting into"),
+    Event.UPDATE: ("update", "updating"),
+    Event.DELETE: ("delete from", "deleting from"),
 }
 
-
-def refuse_view(binding: Binding, relation: Node, verb: str) -> None:
-    """Raises 55000, or 0A000, if a statement that changes rows names a view."""
-    view = find_view(binding, relation)
-    while view is not None:
-        reason = next(_reasons(view_tree(view.text)), None)
-        if reason is not None:
-            doing, event = _HINTS[verb]
-            hint = (
-                f"To enable {doing} the view, provide an INSTEAD OF {event} trigger or an "
-                f"unconditional ON {event} DO INSTEAD rule."
-            )
-            raise SqlError("55000", f'cannot {verb} view "{view.name}"', detail=reason, hint=hint)
-        base = _base(binding.context.catalog, view)
-        if base is None:
-            raise not_supported("changing the rows of a view", at(relation.location))
-        view = base
+NO_COLUMNS: Final = "Views that have no updatable columns are not automatically updatable."
 
 
-def _base(catalog: Catalog, view: ViewDefinition) -> ViewDefinition | None:
-    """The view that it selects from, if it is one."""
-    used = {relation[2] for relation in view.relations}
-    return next((other for other in catalog.views() if other.oid in used), None)
+def refuse_query(view: ViewDefinition, tree: Node, events: Sequence[Event], *, merge: bool) -> None:
+    """55000 if PostgreSQL writes through no such view. `events`: what is done, or, of MERGE, may
+    be.
+    """
+    reason = next(query_reasons(tree), None)
+    if reason is not None:
+        raise not_updatable(view, reason, events or (Event.UPDATE,), merge=merge)
 
 
-def _reasons(tree: Node) -> Iterator[str]:
-    """In PostgreSQL's order."""
+def not_updatable(
+    view: ViewDefinition, reason: str, events: Sequence[Event], *, merge: bool
+) -> SqlError:
+    """55000 with PostgreSQL's advice, which knows no rules for MERGE."""
+    verb, doing = _WORDS[events[0]]
+    event = events[0].value.upper()
+    hint = f"To enable {doing} the view, provide an INSTEAD OF {event} trigger or an unconditional"
+    hint += f" ON {event} DO INSTEAD rule."
+    if merge:
+        hint = f"To enable {doing} the view using MERGE, provide an INSTEAD OF {event} trigger."
+    return SqlError("55000", f'cannot {verb} view "{view.name}"', detail=reason, hint=hint)
+
+
+def query_reasons(tree: Node) -> Iterator[str]:
+    """What keeps a view from being written through, in PostgreSQL's order; its columns apart."""
     if tree.distinctClause:
         yield _containing("DISTINCT")
     if tree.groupClause:
@@ -65,7 +69,7 @@ def _reasons(tree: Node) -> Iterator[str]:
         yield _containing("WITH")
     if tree.limitCount or tree.limitOffset:
         yield _containing("LIMIT or OFFSET")
-    calls = [part for part in parts(tree.targetList or ()) if is_a(part, ast.FuncCall)]
+    calls = [part for part in _own_parts(tree.targetList or ()) if is_a(part, ast.FuncCall)]
     for what, found in (
         ("aggregate functions", any(_is_aggregate(call) for call in calls)),
         ("window functions", any(call.over for call in calls)),
@@ -79,8 +83,14 @@ def _reasons(tree: Node) -> Iterator[str]:
     if len(items) != 1 or not is_a(items[0], ast.RangeVar):
         what = "do not select from a single table or view"
         yield f"Views that {what} are not automatically updatable."
-    if not any(is_a(target.val, ast.ColumnRef) for target in tree.targetList or ()):
-        yield "Views that have no updatable columns are not automatically updatable."
+
+
+def _own_parts(node: Node) -> Iterator[Node]:
+    """Without those of subqueries, which have aggregates and sets of their own."""
+    inner = {
+        id(part) for sub in parts(node) if is_a(sub, ast.SubLink) for part in parts(sub.subselect)
+    }
+    return (part for part in parts(node) if id(part) not in inner)
 
 
 def _containing(what: str) -> str:

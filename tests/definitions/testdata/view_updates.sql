@@ -32,12 +32,21 @@ delete from val
 insert into exp values (1)
 update sub set a = 1
 delete from over_
+merge into agg using t on agg.a = t.a when matched then update set a = 1
+merge into agg using t on agg.a = t.a when matched then delete when not matched then insert values (1)
+merge into grp using t on grp.a = t.a when not matched then insert values (1)
+merge into exp using t on exp.a = t.a when not matched then insert values (1)
+create view inner_ as select max((select max(a) from t)) as m, 1 as a from t
+create view scalar as select (select max(a) from t) as m, a from t
+update inner_ set a = 1
+update scalar set a = 5 returning *
+delete from exp
+truncate scalar
+create index on scalar (a)
+create unique index i on scalar (a)
+copy scalar to stdout
 select * from t
 # meridian
-create view simple as select a from t where b > 1
-insert into simple values (1)
-update simple set a = 2
-delete from simple
 grant select on t to public
 revoke all on t from public
 alter table t owner to somebody

@@ -61,8 +61,6 @@ create view bv as select x from base where x > 0
 drop schema public
 # meridian
 create or replace view bv as select x from bv
-insert into bv values (1)
-update bv set x = 2
 create view cv as select x from base with check option
 create temp view tv as select 1
 create view sv as select * from meridian.timelines
