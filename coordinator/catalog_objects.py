@@ -1,6 +1,6 @@
 """Numbers and texts of catalog objects, as PostgreSQL's catalogs and functions show them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Final
 
@@ -10,12 +10,13 @@ from sql.bind_checks import not_null_name
 from sql.bind_views import view_rows
 from sql.binding import BindContext
 from sql.catalog import Check, Column, ForeignKey, Key, Table
-from sql.catalog_objects import IndexDefinition, SequenceDefinition
+from sql.catalog_objects import IndexDefinition, SequenceDefinition, ViewDefinition
 from sql.catalog_oids import constraint_oid, index_oid
 from sql.column_expressions import column_names, expression_of
 from sql.errors import SqlError
 from sql.text_output import format_text
 from sql.types import SqlType, display
+from sql.written import writable_columns
 
 
 def check_numbers(table: Table, check: Check) -> tuple[int, ...]:
@@ -111,6 +112,23 @@ def views(context: BindContext) -> Iterator[Table]:
         named = zip(view.columns, columns, strict=True)
         made = tuple(Column(name, column.type) for name, column in named)
         yield Table(view.oid, view.schema, view.name, "", made, timeline="")
+
+
+INSERTED, UPDATED, DELETED = 8, 4, 16
+EVERYTHING = INSERTED | UPDATED | DELETED
+"""What can be done to a relation's rows, as pg_relation_is_updatable() says it."""
+
+
+def view_events(context: BindContext, view: ViewDefinition) -> tuple[int, Sequence[int]]:
+    """What can be done to a view's rows, and to each of its columns."""
+    try:
+        found = bind_with_context(context, lambda binding: writable_columns(binding, view))
+    except SqlError:
+        found = None
+    if found is None:
+        return 0, [0] * len(view.columns)
+    events = EVERYTHING if any(found) else DELETED
+    return events, [EVERYTHING if writable else DELETED for writable in found]
 
 
 def is_user_view(table: Table) -> bool:

@@ -105,6 +105,7 @@ def tables_of(bound: Modify | Compound) -> tuple[Table, ...]:
     """What a statement reads and writes."""
     if isinstance(bound, Modify):
         others = () if bound.conflict is None else bound.conflict.tables
-        return (bound.table, *bound.tables, *bound.returning_tables, *others)
+        checked = () if bound.view_checks is None else bound.view_checks.tables
+        return (bound.table, *bound.tables, *bound.returning_tables, *others, *checked)
     found = tuple(table for modify in bound.modifications for table in tables_of(modify))
     return found + (bound.main.tables if isinstance(bound.main, Query) else ())

@@ -7,12 +7,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from coordinator.catalog_objects import (
+    DELETED,
+    EVERYTHING,
+    INSERTED,
+    UPDATED,
     column_number,
     constraints_of,
     default_of,
     is_user_view,
     key_numbers,
     referenced_key,
+    view_events,
     views,
 )
 from sql.bind_checks import not_null_name
@@ -42,7 +47,8 @@ def _relations(context: BindContext) -> Iterator[Table]:
     yield from views(context)
 
 
-def _is_base(table: Table) -> bool:
+def is_base(table: Table) -> bool:
+    """Whether it is a table, and no view of users or of the system."""
     if table.schema in CATALOG_SCHEMAS:
         return not is_view(table)
     return table.schema != SYSTEM_SCHEMA and not is_user_view(table)
@@ -64,20 +70,29 @@ def _tables(context: BindContext) -> Iterator[Named]:
             "table_schema": table.schema,
             "table_name": table.name,
             "table_type": _table_type(table),
-            "is_insertable_into": _yes(table.schema not in CATALOG_SCHEMAS and _is_base(table)),
+            "is_insertable_into": _yes(bool(_events(context, table)[0] & INSERTED)),
             "is_typed": "NO",
         }
 
 
+def _events(context: BindContext, table: Table) -> tuple[int, Sequence[int]]:
+    """What can be done to a relation's rows, and to each of its columns."""
+    view = next((view for view in context.catalog.views() if view.oid == table.oid), None)
+    if view is not None:
+        return view_events(context, view)
+    events = EVERYTHING if table.schema not in CATALOG_SCHEMAS and is_base(table) else 0
+    return events, [events] * len(table.columns)
+
+
 def _table_type(table: Table) -> str:
-    if not _is_base(table):
+    if not is_base(table):
         return "VIEW"
     return "LOCAL TEMPORARY" if is_temporary(table.schema) else "BASE TABLE"
 
 
 def _columns(context: BindContext) -> Iterator[Named]:
     for table in _relations(context):
-        is_user = table.schema not in CATALOG_SCHEMAS and _is_base(table)
+        events = _events(context, table)[1]
         for place, column in enumerate(table.columns, 1):
             yield _measures(column.type) | {
                 "table_catalog": context.database,
@@ -96,7 +111,7 @@ def _columns(context: BindContext) -> Iterator[Named]:
                 **_identity(context, column),
                 "is_generated": "NEVER" if column.generated is None else "ALWAYS",
                 "generation_expression": column.generated,
-                "is_updatable": _yes(is_user),
+                "is_updatable": _yes(events[place - 1] == EVERYTHING),
             }
 
 
@@ -308,14 +323,15 @@ def _referential_constraints(context: BindContext) -> Iterator[Named]:
 
 def _views(context: BindContext) -> Iterator[Named]:
     for view in context.catalog.views():
+        events, _ = view_events(context, view)
         yield {
             "table_catalog": context.database,
             "table_schema": view.schema,
             "table_name": view.name,
             "view_definition": f" {view.text};",
-            "check_option": "NONE",
-            "is_updatable": "NO",
-            "is_insertable_into": "NO",
+            "check_option": view.check_option.upper() or "NONE",
+            "is_updatable": _yes(events & (UPDATED | DELETED) == UPDATED | DELETED),
+            "is_insertable_into": _yes(bool(events & INSERTED)),
             "is_trigger_updatable": "NO",
             "is_trigger_deletable": "NO",
             "is_trigger_insertable_into": "NO",

@@ -26,6 +26,7 @@ from coordinator.references import DELETED, MIXED, UPDATED
 from coordinator.row_sink import stored_schema
 from coordinator.statement_work import Reading, StatementWork
 from coordinator.upserting import Upserts
+from coordinator.view_rules import ViewRules
 from sql.errors import SqlError
 from sql.plan import Plan, RelationId, output_columns
 from sql.statements import MergeAction, Modify, ModifyKind
@@ -48,6 +49,8 @@ def readings(modify: Modify) -> Sequence[Reading]:
         found.append(Reading(modify.returning, modify.returning_tables))
     if modify.conflict is not None and modify.conflict.update is not None:
         found.append(Reading(modify.conflict.update, modify.conflict.tables))
+    if modify.view_checks is not None:
+        found.append(Reading(modify.view_checks.plan, modify.view_checks.tables))
     return found
 
 
@@ -91,6 +94,7 @@ class _Part:
         self._upserts: Upserts | None = None
         if modify.conflict is not None:
             self._upserts = Upserts(execution, modify.table, modify.conflict, work)
+        self._views = ViewRules(execution, modify, work)
 
     async def take(self, batch: pa.RecordBatch) -> None:
         """Take a batch of the source plan's output; its shape is that of `sql/statements.py`."""
@@ -101,6 +105,7 @@ class _Part:
                 batch = await self._sink.fill(batch)
                 same = batch.schema is self._sink.schema or batch.schema.equals(self._sink.schema)
                 rows = await (self._sink.take(batch) if same else self._sink.add(batch.columns))
+                await self._views.check(rows)
                 self._affected += rows.num_rows
                 self._shown.keep(rows.columns, rows.num_rows)
             case ModifyKind.UPDATE:
@@ -115,6 +120,7 @@ class _Part:
         if not done.rows.num_rows:
             return
         rows = await self._sink.add(done.rows.columns)
+        await self._views.check(rows)
         self._old.keep(dict(enumerate(done.replaced.columns)), done.replaced.num_rows)
         self._affected += rows.num_rows
         versions = [*rows.columns, *(done.old.columns if self._modify.returning_old else ())]
@@ -128,6 +134,7 @@ class _Part:
     async def _replace(self, batch: pa.RecordBatch) -> None:
         width, modify = self._width, self._modify
         rows = await self._sink.add(batch.columns[2 : 2 + width])
+        await self._views.check(rows)
         old = batch.columns[2 + width : 2 + width + len(modify.old)]
         # What was not assigned is as it was.
         before = dict(enumerate(rows.columns)) | dict(zip(modify.old, old, strict=True))
@@ -170,6 +177,7 @@ class _Part:
             now = await self._sink.fill(now)
         if action is not MergeAction.DELETE:
             now = await self._sink.take(now)
+            await self._views.check(now)
         old = part.columns[3 + width : 3 + 2 * width] if self._modify.returning_old else ()
         self._shown.keep([*now.columns, *old, *_extras(part, self._modify)], part.num_rows)
 

@@ -8,9 +8,11 @@ from typing import Final
 
 from compute.reference_strings import quote_ident
 from coordinator.catalog_objects import (
+    EVERYTHING,
     definitions,
+    view_events,
 )
-from coordinator.information_schema_rows import Named
+from coordinator.information_schema_rows import Named, is_base
 from coordinator.table_catalog_rows import all_tables, users_tables
 from coordinator.type_catalog_rows import all_types, domain_definitions
 from sql.binding import BindContext
@@ -127,10 +129,23 @@ def _serials(context: BindContext) -> Iterator[Named]:
                     }
 
 
+def _updatable(context: BindContext) -> Iterator[Named]:
+    """What may be done to a relation, part 0; to each column of a view, or all of a table: -1."""
+    for table in all_tables(context):
+        if is_base(table):
+            for part in (0, -1):
+                yield {"oid": table.oid, "part": part, "events": EVERYTHING}
+    for view in context.catalog.views():
+        events, columns = view_events(context, view)
+        for part, said in enumerate([events, *columns]):
+            yield {"oid": view.oid, "part": part, "events": said}
+
+
 NAME_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
     "meridian_definitions": _definitions,
     "meridian_names": _names,
     "meridian_serials": _serials,
     "meridian_type_names": _type_names,
+    "meridian_updatable": _updatable,
     "meridian_visible": _visible,
 }

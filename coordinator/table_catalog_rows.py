@@ -84,6 +84,7 @@ def _pg_class(context: BindContext) -> Iterator[Named]:
             _class_row(table.schema)
             | rights
             | {
+                "reloptions": _options(context, table),
                 "oid": table.oid,
                 "relname": table.name,
                 "relkind": "v" if view else "r",

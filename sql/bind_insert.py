@@ -17,6 +17,7 @@ from sql.bind_conflict import on_conflict
 from sql.bind_overriding import takes_value
 from sql.bind_queries import SelectResult, bind_query, bind_with
 from sql.bind_returning import Rows, returning, tables_read
+from sql.bind_view_checks import view_checks
 from sql.binding import Binding
 from sql.catalog import Column, Table
 from sql.column_expressions import default_value, row_default
@@ -66,6 +67,7 @@ def insert(binding: Binding, node: Node, known: Mapping[str, SelectResult] | Non
         returning_old=returned.old,
         returning_tables=returned.tables,
         conflict=conflict,
+        view_checks=view_checks(binding, written),
     )
 
 

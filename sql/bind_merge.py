@@ -30,6 +30,7 @@ from sql.bind_insert import check_filled
 from sql.bind_overriding import takes_value
 from sql.bind_queries import SelectResult, bind_with
 from sql.bind_returning import Rows, returning, tables_read
+from sql.bind_view_checks import view_checks
 from sql.binding import Binding
 from sql.catalog import Table
 from sql.column_expressions import row_default
@@ -165,6 +166,7 @@ def merge(binding: Binding, node: Node, known: Mapping[str, SelectResult] | None
         len(returned.extras),
         returned.old,
         returned.tables,
+        view_checks=view_checks(binding, sides.written),
     )
 
 

@@ -12,6 +12,7 @@ from sql.bind_expressions import condition
 from sql.bind_from import from_clause, scan
 from sql.bind_queries import SelectResult, bind_with
 from sql.bind_returning import Returned, Rows, returning, tables_read
+from sql.bind_view_checks import view_checks
 from sql.binding import Binding
 from sql.catalog import Table
 from sql.plan import (
@@ -113,6 +114,7 @@ def _modify(
         len(returned.extras),
         returned.old,
         returned.tables,
+        view_checks=None if kind is ModifyKind.DELETE else view_checks(binding, target.written),
     )
 
 

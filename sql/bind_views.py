@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pglast import ast, parser
-from pglast.enums import DropBehavior, ViewCheckOption
+from pglast.enums import DropBehavior
 from pglast.stream import RawStream
 
 from sql.bind_definitions import creation_schema, temporary_schema
@@ -32,6 +32,7 @@ from sql.syntax import Node, at, is_a, strings
 from sql.temporary import is_temporary
 from sql.traverse import pruned, scans
 from sql.types import display
+from sql.view_updates import check_option
 
 _HINT: Final = "Use DROP ... CASCADE to drop the dependent objects too."
 
@@ -99,13 +100,8 @@ def create_view(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
     """CREATE [OR REPLACE] VIEW."""
     relation = node.view
     place = at(relation.location)
-    for used, what in (
-        (relation.relpersistence == "u", "UNLOGGED"),
-        (node.withCheckOption != ViewCheckOption.NO_CHECK_OPTION, "WITH CHECK OPTION"),
-        (node.options, "WITH in CREATE VIEW"),
-    ):
-        if used:
-            raise not_supported(what, place)
+    if relation.relpersistence == "u":
+        raise not_supported("UNLOGGED", place)
     for part in parts(node.query):
         if is_a(part, ast.ParamRef):
             message = f"there is no parameter ${part.number}"
@@ -124,6 +120,7 @@ def create_view(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
         names,
         tuple((schema_ or "", name, *found) for (schema_, name), found in recorded.items()),
         _columns_used(binding, pruned(result.plan)),
+        check_option(node, has_columns=any(c.id in binding.origins for c in result.columns)),
     )
     known = binding.context.catalog.relation(schema, relation.relname)
     if not relation_exists(binding, schema, relation.relname):

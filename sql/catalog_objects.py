@@ -97,6 +97,8 @@ class ViewDefinition(Definition):
     columns: tuple[str, ...] = ()
     relations: tuple[tuple[str, str, int, tuple[str, ...], tuple[int, ...]], ...] = ()
     uses: tuple[tuple[int, int], ...] = ()
+    check_option: str = ""
+    """`local` or `cascaded`."""
 
 
 @dataclass(frozen=True, slots=True)

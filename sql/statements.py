@@ -103,6 +103,18 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
+class ViewChecks:
+    """WITH CHECK OPTION of `views`. `plan`: over `Scan(relation="new")`, whose input has the
+    table's columns and a row's place (int8); it makes the place, and for each view whether the row
+    may be: NULL says no. `tables`: what it reads.
+    """
+
+    plan: Plan
+    views: tuple[str, ...]
+    tables: tuple[Table, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Modify:
     """INSERT, UPDATE, DELETE, MERGE. `tables`: what `source` reads (empty for INSERT VALUES:
     blind); `returning_tables`: what `returning` does.
@@ -122,6 +134,7 @@ class Modify:
     returning_old: bool = False
     returning_tables: tuple[Table, ...] = ()
     conflict: Conflict | None = None
+    view_checks: ViewChecks | None = None
 
 
 @dataclass(frozen=True, slots=True)

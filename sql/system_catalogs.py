@@ -96,6 +96,7 @@ HELPERS: Final = {
         _helper(4, "meridian_serials", shown=TEXT, other=TEXT, attname=TEXT, sequence=TEXT),
         _helper(5, "meridian_rights", kind=TEXT, oid=OID, part=INT4, grants=TEXT),
         _helper(6, "meridian_members", oid=OID, roles=TEXT),
+        _helper(7, "meridian_updatable", oid=OID, part=INT4, events=INT4),
         _helper(3, "meridian_names", kind=TEXT, oid=OID, shown=TEXT, other=TEXT),
     )
 }

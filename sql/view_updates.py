@@ -5,14 +5,14 @@ from enum import StrEnum
 from typing import Final
 
 from pglast import ast
-from pglast.enums import SetOperation
+from pglast.enums import SetOperation, ViewCheckOption
 
 from sql.bind_sets import returns_set
 from sql.catalog_objects import ViewDefinition
 from sql.column_expressions import parts
-from sql.errors import SqlError
+from sql.errors import SqlError, not_supported
 from sql.functions import FunctionKind, functions
-from sql.syntax import Node, is_a, strings
+from sql.syntax import Node, at, is_a, strings
 
 
 class Event(StrEnum):
@@ -29,6 +29,10 @@ _WORDS: Final = {
     Event.UPDATE: ("update", "updating"),
     Event.DELETE: ("delete from", "deleting from"),
 }
+
+LOCAL: Final = "local"
+CASCADED: Final = "cascaded"
+"""What a view's WITH CHECK OPTION says of the views below it."""
 
 NO_COLUMNS: Final = "Views that have no updatable columns are not automatically updatable."
 
@@ -53,6 +57,41 @@ def not_updatable(
     if merge:
         hint = f"To enable {doing} the view using MERGE, provide an INSTEAD OF {event} trigger."
     return SqlError("55000", f'cannot {verb} view "{view.name}"', detail=reason, hint=hint)
+
+
+def check_option(node: Node, *, has_columns: bool) -> str:
+    """What CREATE VIEW says of WITH CHECK OPTION. `has_columns`: some can be written."""
+    said = {
+        ViewCheckOption.LOCAL_CHECK_OPTION: [LOCAL],
+        ViewCheckOption.CASCADED_CHECK_OPTION: [CASCADED],
+    }.get(node.withCheckOption, [])
+    for option in node.options or ():
+        if option.defname != "check_option":
+            raise not_supported(f"the view option {option.defname}", at(option.location))
+        said.append(_named_option(option))
+    if len(said) > 1:
+        raise SqlError("22023", 'parameter "check_option" specified more than once')
+    if not said:
+        return ""
+    reason = next(query_reasons(node.query), None if has_columns else NO_COLUMNS)
+    if reason is not None:
+        message = "WITH CHECK OPTION is supported only on automatically updatable views"
+        raise SqlError("0A000", message, hint=reason)
+    return said[0]
+
+
+def _named_option(option: Node) -> str:
+    arg = option.arg
+    value = ""
+    if is_a(arg, ast.String):
+        value = arg.sval
+    elif is_a(arg, ast.TypeName):  # as the grammar takes a bare word
+        value = strings(arg.names)[-1]
+    if value.lower() not in (LOCAL, CASCADED):
+        detail = 'Valid values are "local" and "cascaded".'
+        message = f'invalid value for enum option "check_option": {value}'
+        raise SqlError("22023", message, detail=detail)
+    return str(value.lower())
 
 
 def query_reasons(tree: Node) -> Iterator[str]:

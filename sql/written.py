@@ -143,9 +143,13 @@ class Written:
 
     def seen(self, plan: Plan, columns: Sequence[PlanColumn]) -> Plan:
         """Those rows of the table that the views show (G1)."""
-        for asked in self._through(columns)[1]:
+        for asked in self.conditions(columns):
             plan = plan if asked is None else Filter(plan, asked)
         return plan
+
+    def conditions(self, columns: Sequence[PlanColumn]) -> list[Expr | None]:
+        """What the levels ask of a row, innermost first."""
+        return self._through(columns)[1]
 
     def _through(self, columns: Sequence[PlanColumn]) -> tuple[list[Expr], list[Expr | None]]:
         """The columns of a row, and the conditions of the levels."""
@@ -173,16 +177,31 @@ def relation_written(
         refuse_system_write(table)
         return Written(table, table.schema, table.name, table.columns)
     is_merge = event is Event.MERGE
-    events = actions if is_merge else (event,)
-    views, table = _views(binding, view, events, merge=is_merge)
+    return view_written(binding, view, actions if is_merge else (event,), merge=is_merge)
+
+
+def view_written(
+    binding: Binding, view: ViewDefinition, events: Sequence[Event], *, merge: bool = False
+) -> Written:
+    """The same of a view. `events`: what is done to it."""
+    views, table = _views(binding, view, events, merge=merge)
     levels: list[_Level] = []
     columns = table.columns
     for inner in reversed(views):
         level = _level(binding, inner, columns)
         levels.append(level)
         columns = _columns(level, columns)
-    _refuse_without_columns(levels, events, merge=is_merge)
+    _refuse_without_columns(levels, events, merge=merge)
     return Written(table, view.schema, view.name, columns, tuple(levels))
+
+
+def writable_columns(binding: Binding, view: ViewDefinition) -> list[bool] | None:
+    """Which columns of a view can be written; None: nor can its rows be deleted."""
+    try:
+        written = view_written(binding, view, (Event.DELETE,))
+    except SqlError:
+        return None
+    return [written.ordinal(place) is not None for place in range(len(written.columns))]
 
 
 def _views(

@@ -61,6 +61,6 @@ create view bv as select x from base where x > 0
 drop schema public
 # meridian
 create or replace view bv as select x from bv
-create view cv as select x from base with check option
+create view cv with (security_barrier = true) as select x from base
 create temp view tv as select 1
 create view sv as select * from meridian.timelines
