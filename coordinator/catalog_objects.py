@@ -94,7 +94,13 @@ def _sequence_name(context: BindContext, sequence: SequenceDefinition) -> str:
     return f"{quote_ident(sequence.schema)}.{name}"
 
 
-_ACTIONS: Final = {"no action": "a", "restrict": "r", "cascade": "c", "set null": "n"}
+_ACTIONS: Final = {
+    "no action": "a",
+    "restrict": "r",
+    "cascade": "c",
+    "set null": "n",
+    "set default": "d",
+}
 
 
 def action_code(action: str) -> str:
@@ -160,10 +166,15 @@ def _foreign_text(context: BindContext, table: Table, key: ForeignKey) -> str:
     if other.schema not in context.search_path:
         name = f"{quote_ident(other.schema)}.{name}"
     text = f"FOREIGN KEY ({own}) REFERENCES {name}({there})"
+    if key.match_full:
+        text += " MATCH FULL"
     if key.on_update != "no action":
         text += f" ON UPDATE {key.on_update.upper()}"
     if key.on_delete != "no action":
         text += f" ON DELETE {key.on_delete.upper()}"
+    if key.set_columns:
+        chosen = [quote_ident(table.columns[key.columns[at]].name) for at in key.set_columns]
+        text += f" ({', '.join(chosen)})"
     return text + _when(key)
 
 

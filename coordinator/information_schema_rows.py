@@ -315,7 +315,7 @@ def _referential_constraints(context: BindContext) -> Iterator[Named]:
                 "unique_constraint_catalog": context.database,
                 "unique_constraint_schema": other.schema,
                 "unique_constraint_name": key.name,
-                "match_option": "NONE",
+                "match_option": "FULL" if foreign.match_full else "NONE",
                 "update_rule": foreign.on_update.upper(),
                 "delete_rule": foreign.on_delete.upper(),
             }

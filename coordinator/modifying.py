@@ -9,20 +9,21 @@ INVARIANTS
   W3  every scan is at the transaction's timestamp, so the commit is refused if it went stale.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 
 from compute.reference_arrow import batch_schema
+from coordinator.claims import Claims
 from coordinator.execute_query import run_plan
 from coordinator.execution import Execution, held
 from coordinator.made_rows import made_batch, made_view, run_over
+from coordinator.moved_keys import MovedKeys
 from coordinator.old_rows import OldRowsInMemory
 from coordinator.pgwire.kernels import Column
 from coordinator.point_access import point_access
-from coordinator.references import DELETED, MIXED, UPDATED
 from coordinator.row_sink import stored_schema
 from coordinator.statement_work import Reading, StatementWork
 from coordinator.upserting import Upserts
@@ -89,7 +90,15 @@ class _Part:
         self._shown = _Shown(modify, execution.services.limits.returning_bytes_max)
         self._old = OldRowsInMemory(execution.services.limits)
         self._affected = 0
-        self._merges: set[MergeAction] = set()
+        self._deleted = Claims()
+        assigned: Collection[int] = range(len(modify.table.columns))
+        if modify.kind is ModifyKind.UPDATE:
+            assigned = modify.old
+        elif modify.conflict is not None:
+            assigned = modify.conflict.assigned
+        elif modify.kind is not ModifyKind.MERGE:
+            assigned = ()
+        self._moved = MovedKeys(execution, modify.table, assigned)
         self._width = len(modify.table.columns)
         self._upserts: Upserts | None = None
         if modify.conflict is not None:
@@ -122,6 +131,7 @@ class _Part:
         rows = await self._sink.add(done.rows.columns)
         await self._views.check(rows)
         self._old.keep(dict(enumerate(done.replaced.columns)), done.replaced.num_rows)
+        self._moved.keep(dict(enumerate(done.old.columns)), rows.columns)
         self._affected += rows.num_rows
         versions = [*rows.columns, *(done.old.columns if self._modify.returning_old else ())]
         self._shown.keep(versions, rows.num_rows)
@@ -139,6 +149,7 @@ class _Part:
         # What was not assigned is as it was.
         before = dict(enumerate(rows.columns)) | dict(zip(modify.old, old, strict=True))
         self._old.keep(before, batch.num_rows)
+        self._moved.keep(before, rows.columns)
         self._affected += batch.num_rows
         versions = [*rows.columns, *(old if modify.returning_old else ())]
         self._shown.keep([*versions, *_extras(batch, modify)], batch.num_rows)
@@ -166,7 +177,6 @@ class _Part:
         for action in MergeAction:
             part = batch.filter(pa.array(actions == action))
             if part.num_rows:
-                self._merges.add(action)
                 await self._merged(part, action)
         self._affected += batch.num_rows
 
@@ -178,25 +188,31 @@ class _Part:
         if action is not MergeAction.DELETE:
             now = await self._sink.take(now)
             await self._views.check(now)
-        old = part.columns[3 + width : 3 + 2 * width] if self._modify.returning_old else ()
+        old = part.columns[3 + width : 3 + 2 * width]
+        if action is MergeAction.UPDATE:
+            self._moved.keep(dict(enumerate(old)), now.columns)
+        if action is MergeAction.DELETE:
+            self._deleted.take(part.column(0), part.column(1))
+        old = old if self._modify.returning_old else []
         self._shown.keep([*now.columns, *old, *_extras(part, self._modify)], part.num_rows)
-
-    def _kind(self) -> str:
-        """How old rows go, for those that refer to them."""
-        if self._modify.kind is ModifyKind.DELETE:
-            return DELETED
-        if MergeAction.DELETE not in self._merges:
-            return UPDATED
-        return MIXED if MergeAction.UPDATE in self._merges else DELETED
 
     async def finish(self) -> Modified:
         """Check keys, hand over what was written, run RETURNING."""
         modify, old = self._modify, self._old.rows(self._claims.rows)
         every = range(len(modify.table.columns))
         assigned = modify.old if modify.kind is ModifyKind.UPDATE else every
-        kind = self._kind()
+        gone = self._claims if modify.kind is ModifyKind.DELETE else self._deleted
         decided = () if self._upserts is None else self._upserts.decided
-        await self._work.add(modify.table, self._sink, self._claims, old, assigned, kind, decided)
+        await self._work.add(
+            modify.table,
+            self._sink,
+            self._claims,
+            old,
+            assigned,
+            gone.rows,
+            self._moved.moved,
+            decided,
+        )
         if modify.returning is None:
             return Modified(self._affected, None)
         return Modified(self._affected, await self._returned(modify.returning))

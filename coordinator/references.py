@@ -2,7 +2,7 @@
 
     new rows of the child ──▶ is the key in the parent's view? ──no──▶ 23503
     rows that the parent lost ─▶ does it still have the key? ─no─▶ children with it ─┬▶ 23503
-                                                       CASCADE, SET NULL: their rows ◀┘
+                              CASCADE, SET NULL, SET DEFAULT (`referential_actions.py`) ◀┘
 
 INVARIANTS
   R1  what is found is found in the transaction's own view, its own writes included, after the whole
@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyroaring import BitMap64
 
 from compute.arrow import table_schema
 from compute.key_index import Place
@@ -29,25 +29,34 @@ from compute.required_keys import RequiredKeys
 from compute.row_keys import RowKey, row_keys
 from coordinator.deferral import Pending, Side
 from coordinator.execution import Execution
-from coordinator.row_sink import RowSink, stored_schema
-from coordinator.spilling import buffer_rows
+from coordinator.moved_keys import Moved
+from coordinator.referential_actions import (
+    Acted,
+    Referring,
+    changed,
+    check_fits,
+    delete_rows,
+    follow,
+    own_columns,
+    set_default,
+    set_null,
+)
 from sql.bind_foreign_keys import children
 from sql.catalog import ForeignKey, Key, Table
 from sql.catalog_objects import INT_BOUNDS
-from sql.errors import SqlError, not_supported
-from storage.batch import Deletes, ShardView, WriteBatch
+from sql.errors import SqlError
+from storage.batch import Deletes, ShardView
 from storage.known_rows import Column
-from storage.types import Source
 
 DELETED: Final = "delete"
 UPDATED: Final = "update"
-MIXED: Final = "mixed"
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """What a statement did to a table. `keyed`: the columns of keys of its new rows; `view`: what
-    `deletes` are named by. `kind`: how its old rows went.
+    `deletes` are named by. `kind`: how its old rows went. `moved`: the keys of those that were
+    replaced. `assigned`: the columns that an action has changed; None: it was the statement.
     """
 
     table: Table
@@ -55,15 +64,17 @@ class Change:
     deletes: Deletes
     view: ShardView | None
     kind: str
+    moved: Moved | None = None
+    assigned: tuple[int, ...] | None = None
 
 
 async def check_references(execution: Execution, changes: Sequence[Change]) -> None:
-    """Raises 23503; does what CASCADE and SET NULL want (R1)."""
+    """Raises 23503; does what CASCADE, SET NULL and SET DEFAULT want (R1)."""
     waiting = list(changes)
     while waiting:
+        # One after the other, as PostgreSQL fires its triggers; what actions did comes last.
         change = waiting.pop(0)
         waiting += await _parents_lost(execution, change)
-    for change in changes:
         await _check_new(execution, change)
 
 
@@ -76,15 +87,35 @@ async def _check_new(execution: Execution, change: Change) -> None:
         return
     deferral = execution.transaction.deferral
     for foreign in table.foreign_keys:
+        if change.assigned is not None and set(foreign.columns).isdisjoint(change.assigned):
+            continue
         rows = _columns(keyed, table, foreign.columns)
+        if foreign.match_full:
+            _check_full(table, foreign, rows)
         unmet = await _unmet(execution, foreign, rows)
         if not deferral.defers(table.oid, foreign):
             if unmet:
-                raise _absent(table, _parent(execution, foreign), foreign, unmet[0][1])
+                # A row that an action has replaced since is not there any more.
+                await _check_left(execution, table, foreign, rows, unmet)
             continue
         waiting = rows.take(pa.array([at for at, _ in unmet], pa.int64())) if unmet else None
         if waiting is not None or not change.deletes:
             deferral.add(Pending(Side.CHILD, table.oid, table.oid, foreign, waiting))
+
+
+def _check_full(table: Table, foreign: ForeignKey, rows: pa.Table) -> None:
+    """23503 for a key that is NULL in part, of MATCH FULL."""
+    absent = [column.is_null().to_numpy() for column in rows.columns]
+    if (np.any(absent, axis=0) & ~np.all(absent, axis=0)).any():
+        raise SqlError(
+            "23503",
+            f'insert or update on table "{table.name}" violates foreign key constraint '
+            f'"{foreign.name}"',
+            detail="MATCH FULL does not allow mixing of null and nonnull key values.",
+            schema=table.schema,
+            table=table.name,
+            constraint=foreign.name,
+        )
 
 
 def _parent(execution: Execution, foreign: ForeignKey) -> Table:
@@ -114,8 +145,18 @@ async def check_children(
 ) -> None:
     """Raises 23503 if the parent lacks one of these keys of rows that are still there."""
     unmet = await _unmet(execution, foreign, rows)
-    if not unmet:
-        return
+    if unmet:
+        await _check_left(execution, child, foreign, rows, unmet)
+
+
+async def _check_left(
+    execution: Execution,
+    child: Table,
+    foreign: ForeignKey,
+    rows: pa.Table,
+    unmet: Sequence[tuple[int, RowKey]],
+) -> None:
+    """Raises 23503 for the first of these rows that is still there."""
     own = Key(foreign.name, foreign.columns)
     left = NewKeys(child, own, rows.take(pa.array([at for at, _ in unmet], pa.int64())))
     view = await _look(execution, child, left)
@@ -172,14 +213,24 @@ async def _child_of(
     parent = change.table
     key = _referenced(parent, foreign)
     fields = [parent.columns[ordinal].field for ordinal in key.columns]
-    gone = await _gone(execution, parent, key, old.select(list(key.columns)).rename_columns(fields))
-    if gone is None:
+    action = foreign.on_delete if change.kind == DELETED else foreign.on_update
+    lost: pa.Table | None = old.select(list(key.columns)).rename_columns(fields)
+    after: pa.Table | None = None
+    if action == "no action":
+        lost = await _gone(
+            execution, parent, key, old.select(list(key.columns)).rename_columns(fields)
+        )
+    elif change.kind == UPDATED:
+        if change.moved is None:
+            return None
+        moved = changed(change.moved, key, fields)
+        lost, after = moved.before, moved.after
+    if lost is None or not lost.num_rows:
         return None
     own = Key(foreign.name, foreign.columns)
-    view, places = await _referring(execution, child, own, gone)
-    action = _action(change, foreign)
+    view, places = await _referring(execution, child, own, lost)
     if action == "no action" and execution.transaction.deferral.defers(child.oid, foreign):
-        waiting = gone if places else None
+        waiting = lost if places else None
         pending = Pending(Side.PARENT, parent.oid, child.oid, foreign, waiting)
         execution.transaction.deferral.add(pending)
         return None
@@ -188,9 +239,50 @@ async def _child_of(
     if action in ("no action", "restrict"):
         values = await _first_key(execution, own, view, places)
         raise _referred_to(parent, child, foreign, key, values, action)
-    if action == "cascade":
-        return _cascaded(execution, change, child, view, places)
-    return await _set_null(execution, child, foreign, view, places)
+    referring = Referring(child, foreign, view, places)
+    acted = await _act(execution, parent, referring, action, lost, after)
+    kind = UPDATED if acted.assigned else DELETED
+    return Change(child, acted.keyed, acted.deletes, view, kind, acted.moved, acted.assigned)
+
+
+async def _act(
+    execution: Execution,
+    parent: Table,
+    referring: Referring,
+    action: str,
+    lost: pa.Table,
+    after: pa.Table | None,
+) -> Acted:
+    """Do what the foreign key wants. `after`: the keys as they are now, of rows that are left."""
+    child, foreign = referring.child, referring.foreign
+    own = Key(foreign.name, foreign.columns)
+    columns = own_columns(foreign, deleted=after is None)
+    if action == "set null":
+        return await set_null(execution, referring, columns)
+    if action == "set default":
+        acted, now = await set_default(execution, referring, columns)
+        await _check_default(execution, parent, referring, lost, now)
+        return acted
+    if after is None:
+        return await delete_rows(execution, referring)
+    fitted = _cast(after, child, own)
+    check_fits(child, foreign, parent, fitted, after)
+    return await follow(execution, referring, _cast(lost, child, own), fitted)
+
+
+async def _check_default(
+    execution: Execution, parent: Table, referring: Referring, lost: pa.Table, now: pa.Table
+) -> None:
+    """23503 of the parent if the default is the very key that is lost."""
+    key = _referenced(parent, referring.foreign)
+    gone = await _gone(execution, parent, key, lost)
+    if gone is None:
+        return
+    own = Key(referring.foreign.name, referring.foreign.columns)
+    missing = {*row_keys(own, _cast(gone, referring.child, own))}
+    for values in row_keys(own, now):
+        if values is not None and values in missing:
+            raise _referred_to(parent, referring.child, referring.foreign, key, values, "no action")
 
 
 async def check_parents(
@@ -229,12 +321,6 @@ async def _first_key(
     return values
 
 
-def _action(change: Change, foreign: ForeignKey) -> str:
-    if change.kind == MIXED and foreign.on_delete != foreign.on_update:
-        raise not_supported("MERGE of rows whose foreign keys treat DELETE and UPDATE differently")
-    return foreign.on_delete if change.kind == DELETED else foreign.on_update
-
-
 def _referred_to(
     parent: Table, child: Table, foreign: ForeignKey, key: Key, values: RowKey, action: str
 ) -> SqlError:
@@ -263,46 +349,6 @@ async def _gone(execution: Execution, parent: Table, key: Key, rows: pa.Table) -
     keys = row_keys(key, rows)
     chosen = [at for at, value in enumerate(keys) if value is not None and value not in left]
     return rows.take(pa.array(chosen, pa.int64())) if chosen else None
-
-
-def _deletes(places: Sequence[Place]) -> dict[Source, BitMap64]:
-    deletes: dict[Source, BitMap64] = {}
-    for source, row in places:
-        deletes.setdefault(source, BitMap64()).add(row)
-    return deletes
-
-
-def _cascaded(
-    execution: Execution, change: Change, child: Table, view: ShardView, places: Sequence[Place]
-) -> Change:
-    if change.kind != DELETED:
-        raise not_supported("ON UPDATE CASCADE of a key that rows refer to")
-    deletes = _deletes(places)
-    buffer_rows(execution, child, WriteBatch(deletes=deletes))
-    return Change(child, None, deletes, view, DELETED)
-
-
-async def _set_null(
-    execution: Execution,
-    child: Table,
-    foreign: ForeignKey,
-    view: ShardView,
-    places: Sequence[Place],
-) -> Change:
-    index = execution.services.key_index
-    located = await asyncio.to_thread(fetch, view, places, index.read_rows)
-    sink = RowSink.of(execution, child)
-    schema = stored_schema(child)
-    columns = [
-        pa.nulls(len(places), field.type)
-        if ordinal in foreign.columns
-        else located.rows.column(ordinal).combine_chunks().cast(field.type)
-        for ordinal, field in enumerate(schema)
-    ]
-    await sink.take(pa.RecordBatch.from_arrays(columns, schema=schema))
-    deletes = _deletes(places)
-    buffer_rows(execution, child, await sink.finish(deletes))
-    return Change(child, sink.keyed, deletes, view, UPDATED)
 
 
 # --- looking -----------------------------------------------------------------------------------

@@ -16,13 +16,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+from pyroaring import BitMap64
 
 from coordinator.claims import Claims
 from coordinator.core.own_writes import merge_deletes
 from coordinator.execution import Execution
 from coordinator.key_check import Going, check_keys
+from coordinator.moved_keys import Moved
 from coordinator.read_predicates import read_predicates
-from coordinator.references import UPDATED, Change, check_references
+from coordinator.references import DELETED, UPDATED, Change, check_references
 from coordinator.row_sink import RowSink
 from coordinator.spilling import buffer_rows, spill_if_large
 from sql.catalog import Key, Table
@@ -61,7 +63,24 @@ class _Written:
     table: Table
     batch: WriteBatch
     old: OldRows | None
-    change: Change
+    changes: Sequence[Change]
+
+
+def _changes(
+    table: Table,
+    sink: RowSink,
+    rows: Deletes,
+    view: ShardView | None,
+    deleted: Deletes,
+    moved: Moved | None,
+) -> list[Change]:
+    """What happened to the table, for foreign keys: rows that went, and rows that were replaced."""
+    nothing = BitMap64()
+    replaced = {source: of - deleted.get(source, nothing) for source, of in rows.items()}
+    changes = [Change(table, sink.keyed, replaced, view, UPDATED, moved)]
+    if any(deleted.values()):
+        changes.append(Change(table, None, deleted, view, DELETED))
+    return changes
 
 
 class StatementWork:
@@ -137,11 +156,13 @@ class StatementWork:
         claims: Claims,
         old: OldRows | None,
         assigned: Sequence[int],
-        kind: str = UPDATED,
+        deleted: Deletes | None = None,
+        moved: Moved | None = None,
         decided: Collection[Key] = (),
     ) -> None:
         """What a part does to its table. Raises 23505 (U3). `assigned`: columns with new values;
-        `kind`: how its old rows go; `decided`: keys that ON CONFLICT has looked at already.
+        `deleted`: the rows that go and are not replaced, and `moved` the keys of the others;
+        `decided`: keys that ON CONFLICT has looked at already.
         """
         shard = self._shard(table)
         batch = await sink.finish(claims.rows)
@@ -159,15 +180,17 @@ class StatementWork:
             but = () if others else decided
             await check_keys(self._execution, table, keyed, going, but=but)
         if sink.rows or any(claims.rows.values()):
-            change = Change(table, sink.keyed, claims.rows, self.view_of(table), kind)
-            self._written.append(_Written(table, batch, old, change))
+            changes = _changes(table, sink, claims.rows, self.view_of(table), deleted or {}, moved)
+            self._written.append(_Written(table, batch, old, changes))
 
     async def write(self) -> None:
         """Buffer everything into the transaction."""
         # Moving rows into files gives them other names: not before the last part is written.
         for done in self._written:
             buffer_rows(self._execution, done.table, done.batch, done.old)
-        await check_references(self._execution, [done.change for done in self._written])
+        await check_references(
+            self._execution, [change for done in self._written for change in done.changes]
+        )
         await spill_if_large(self._execution)
 
     async def discard(self) -> None:

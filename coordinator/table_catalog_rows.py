@@ -247,7 +247,11 @@ def _constraints(context: BindContext, table: Table) -> Iterator[dict[str, Value
             "confrelid": foreign.table,
             "confupdtype": action_code(foreign.on_update),
             "confdeltype": action_code(foreign.on_delete),
-            "confmatchtype": "s",
+            "confmatchtype": "f" if foreign.match_full else "s",
+            "confdelsetcols": tuple(
+                table.number_of(foreign.columns[at]) for at in foreign.set_columns
+            )
+            or None,
             "conkey": tuple(map(table.number_of, foreign.columns)),
             "confkey": foreign.references,
             "connoinherit": True,

@@ -27,7 +27,12 @@ from sql.bind_checks import CheckNode, bind_checks, constraint_names, not_null_n
 from sql.bind_columns import Parts, column_default, column_of
 from sql.bind_definitions import history_option
 from sql.bind_domains import column_validations
-from sql.bind_foreign_keys import ForeignNode, bind_foreign_keys, foreign_validation
+from sql.bind_foreign_keys import (
+    ForeignNode,
+    bind_foreign_keys,
+    foreign_validation,
+    full_validation,
+)
 from sql.bind_from import scan
 from sql.bind_generated import with_generated
 from sql.bind_keys import KEY_KINDS, KeyNode, bind_keys
@@ -84,9 +89,13 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
     by_oid = {parent.oid: parent for parent in (*parents, after)}
     told = validations(binding, after, work.required, work.checks, _new_keys(work))
     looked = tuple(
-        foreign_validation(binding, after, by_oid[key.table], key)
+        found
         for key, node in zip(foreign, work.foreign, strict=True)
         if not node.node.skip_validation
+        for found in (
+            *full_validation(binding, after, key),
+            foreign_validation(binding, after, by_oid[key.table], key),
+        )
     )
     for name in work.domains:
         work.looked += column_validations(binding, after, work.ordinal(name))
@@ -417,6 +426,7 @@ def _validate(work: Altering, command: Node) -> None:
             parent = work.binding.context.catalog.by_oid(foreign.table)
             assert parent is not None, "a table that is referred to is there"
             work.looked.append(foreign_validation(work.binding, work.table, parent, foreign))
+            work.looked.extend(full_validation(work.binding, work.table, foreign))
             return
     if any(key.name == command.name for key in work.table.keys):
         message = (

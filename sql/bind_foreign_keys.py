@@ -44,7 +44,13 @@ from sql.types import BOOL, INT8, SqlType, display
 ITSELF: Final = 0
 """The oid of a table that is being made, which refers to itself."""
 
-_ACTIONS: Final = {"a": "no action", "r": "restrict", "c": "cascade", "n": "set null"}
+_ACTIONS: Final = {
+    "a": "no action",
+    "r": "restrict",
+    "c": "cascade",
+    "n": "set null",
+    "d": "set default",
+}
 _INTEGERS: Final = frozenset({"int2", "int4", "int8"})
 _TEXTS: Final = frozenset({"text", "varchar"})
 
@@ -109,15 +115,14 @@ def _foreign_key(
     node = foreign.node
     place = at(node.location)
     for used, what in (
-        (node.fk_matchtype == "f", "MATCH FULL"),
-        (node.fk_matchtype == "p", "MATCH PARTIAL"),
-        (node.fk_del_set_cols, "SET NULL of some columns"),
+        (node.fk_matchtype == "f" and node.deferrable, "MATCH FULL of a deferrable foreign key"),
         (node.fk_with_period, "PERIOD"),
-        (node.fk_del_action == "d" or node.fk_upd_action == "d", "SET DEFAULT"),
         (node.is_enforced is False, "NOT ENFORCED"),
     ):
         if used:
             raise not_supported(what, place)
+    if node.fk_matchtype == "p":
+        raise SqlError("0A000", "MATCH PARTIAL not yet implemented", place)
     names = [foreign.column] if foreign.column is not None else strings(node.fk_attrs)
     columns = _ordinals(table, names)
     references = _references(parent, node)
@@ -139,7 +144,23 @@ def _foreign_key(
         _ACTIONS[node.fk_upd_action],
         when.deferrable,
         when.deferred,
+        node.fk_matchtype == "f",
+        _set_columns(table, columns, node),
     )
+
+
+def _set_columns(table: Table, columns: Sequence[int], node: Node) -> tuple[int, ...]:
+    """The places of the columns that ON DELETE SET .. names."""
+    names = strings(node.fk_del_set_cols)
+    places: list[int] = []
+    for name, ordinal in zip(names, _ordinals(table, names), strict=True):
+        if ordinal not in columns:
+            message = (
+                f'column "{name}" referenced in ON DELETE SET action must be part of foreign key'
+            )
+            raise SqlError("42P10", message)
+        places.append(columns.index(ordinal))
+    return tuple(dict.fromkeys(places))
 
 
 def _made_name(table: str, columns: str, taken: Collection[str]) -> str:
@@ -303,6 +324,33 @@ def foreign_validation(
     return Validation(
         pruned(plan), "23503", message, constraint=key.name, foreign=(key.columns, parent)
     )
+
+
+def full_validation(binding: Binding, table: Table, key: ForeignKey) -> list[Validation]:
+    """Rows whose key is NULL in part, of MATCH FULL."""
+    if not key.match_full or len(key.columns) == 1:
+        return []
+    child = scan(binding, table)
+    own = _refs(child, key.columns)
+    some = Logical(BoolOp.OR, tuple([IsTest(Test.IS_NULL, ref, BOOL) for ref in own]), BOOL)
+    other = Logical(BoolOp.OR, tuple([IsTest(Test.IS_NOT_NULL, ref, BOOL) for ref in own]), BOOL)
+    shown = tuple(
+        [
+            binding.new_column(child.columns[at_].name, own[n].type)
+            for n, at_ in enumerate(key.columns)
+        ]
+    )
+    plan = Limit(
+        Project(Filter(child, _all([some, other])), shown, tuple(own)), Const(1, INT8), None
+    )
+    message = (
+        f'insert or update on table "{table.name}" violates foreign key constraint "{key.name}"'
+    )
+    detail = "MATCH FULL does not allow mixing of null and nonnull key values."
+    error = SqlError(
+        "23503", message, detail=detail, schema=table.schema, table=table.name, constraint=key.name
+    )
+    return [Validation(pruned(plan), "23503", message, constraint=key.name, error=error)]
 
 
 def _refs(scanned: Scan, ordinals: Sequence[int]) -> list[Expr]:

@@ -98,7 +98,7 @@ class Check:
 class ForeignKey:
     """A foreign key. `columns`: ordinals of its table; `table`: the oid of the other one, and
     `references` the numbers of its columns. Actions: `no action`, `restrict`, `cascade`, `set
-    null`.
+    null`, `set default`.
     """
 
     name: str
@@ -110,6 +110,9 @@ class ForeignKey:
     deferrable: bool = False
     deferred: bool = False
     """INITIALLY DEFERRED; nothing without `deferrable`."""
+    match_full: bool = False
+    set_columns: tuple[int, ...] = ()
+    """Which of `columns`, by place, ON DELETE SET NULL or SET DEFAULT changes, if not all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ _FOREIGN_STATES: Final = (
     ("invalid Unicode", "42601"),
     ("invalid byte sequence", "22021"),
     ("unsafe use of \\'", "22P06"),
-    ("is not yet implemented", "0A000"),
+    ("not yet implemented", "0A000"),
     ("not supported", "0A000"),
     ("constraints cannot be marked", "0A000"),
     ("not implemented", "0A000"),

@@ -176,6 +176,8 @@ def _encode_foreign(key: ForeignKey) -> dict[str, Json]:
         "on_update": key.on_update,
         "deferrable": key.deferrable,
         "deferred": key.deferred,
+        "match_full": key.match_full,
+        "set_columns": key.set_columns,
     }
 
 
@@ -189,6 +191,8 @@ def _decode_foreign(record: Mapping[str, Json]) -> ForeignKey:
         _text(record["on_update"]),
         bool(record.get("deferrable", False)),
         bool(record.get("deferred", False)),
+        bool(record.get("match_full", False)),
+        tuple(cast("Sequence[int]", record.get("set_columns", ()))),
     )
 
 

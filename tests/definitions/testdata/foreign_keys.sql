@@ -82,10 +82,13 @@ insert into cc values (50, 50)
 # meridian
 create table q (id int primary key)
 create table bad (a bigint references q)
-create table bad (a int references q on delete set default)
-create table uc (a int references q on update cascade)
+create table bad (a int, b int, foreign key (a, b) references q match full deferrable)
+create table random_ (a int default (random() * 10)::int references q on delete set default)
+create table long (a varchar(9) primary key)
+create table short (a varchar(3) references long on update cascade)
 insert into q values (1)
-insert into uc values (1)
-update q set id = 2
-update q set id = 1
-truncate q cascade
+insert into random_ values (1)
+delete from q
+insert into long values ('abc')
+insert into short values ('abc')
+update long set a = 'abcd'
