@@ -9,9 +9,9 @@ from sql.bind_from import scan
 from sql.bind_returning import NEW_ROWS, tables_read
 from sql.binding import Binding
 from sql.plan import ColumnRef, Expr, Project, Scan
-from sql.statements import ViewChecks
 from sql.traverse import pruned
 from sql.types import BOOL, INT8
+from sql.view_checks import ViewChecks
 from sql.view_updates import CASCADED
 from sql.written import Written
 

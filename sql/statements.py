@@ -40,6 +40,7 @@ from sql.explain_options import ExplainOptions
 from sql.plan import Expr, Plan, RelationId, Values
 from sql.privileges import Rights
 from sql.types import SqlType
+from sql.view_checks import ViewChecks
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,18 +100,6 @@ class Conflict:
     arbiters: tuple[int, ...]
     update: Plan | None = None
     assigned: tuple[int, ...] = ()
-    tables: tuple[Table, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ViewChecks:
-    """WITH CHECK OPTION of `views`. `plan`: over `Scan(relation="new")`, whose input has the
-    table's columns and a row's place (int8); it makes the place, and for each view whether the row
-    may be: NULL says no. `tables`: what it reads.
-    """
-
-    plan: Plan
-    views: tuple[str, ...]
     tables: tuple[Table, ...] = ()
 
 
