@@ -114,6 +114,13 @@ def _pg_class(context: BindContext) -> Iterator[Named]:
             )
 
 
+def _options(context: BindContext, table: Table) -> Value:
+    if not is_user_view(table):
+        return None
+    view = next(view for view in context.catalog.views() if view.oid == table.oid)
+    return (f"check_option={view.check_option}",) if view.check_option else None
+
+
 def _index_class(index: IndexDefinition) -> dict[str, Value]:
     return _class_row(index.schema) | {
         "oid": index.oid,
