@@ -59,9 +59,7 @@ def _named(
         return tuple(range(len(keys)))
     if infer.conname is not None:
         found = [
-            place
-            for place, key in enumerate(keys)
-            if key.name == infer.conname and not key.index
+            place for place, key in enumerate(keys) if key.name == infer.conname and not key.index
         ]
         if not found or written.is_view:
             message = f'constraint "{infer.conname}" for table "{written.name}" does not exist'
