@@ -45,9 +45,7 @@ from sql.view_checks import ViewChecks
 
 @dataclass(frozen=True, slots=True)
 class OutputColumn:
-    """A column of a result as RowDescription needs it. table_oid 0: not a plain column of a
-    table.
-    """
+    """A column of a result for RowDescription. table_oid 0: not a plain column of a table."""
 
     name: str
     type: SqlType
