@@ -65,8 +65,13 @@ class Loading:
     store: ObjectStore
     leading: Callable[[], Awaitable[None]]
 
-    async def load(self, wanted: list[ToLoad]) -> dict[ShardId, ShardState]:
-        """All shards. Raises Corrupt, Determinate if none of several is there (U8); Fenced."""
+    async def load(
+        self, wanted: list[ToLoad], *, warehouse_is_there: bool = False
+    ) -> dict[ShardId, ShardState]:
+        """All shards. Raises Corrupt, Determinate if none of several is there (U8); Fenced.
+
+        `warehouse_is_there`: logs of it were read before, so that nothing says it is away.
+        """
         failed: dict[ShardId, Determinate] = {}
         limit = asyncio.Semaphore(LOADS_AT_ONCE)
         states: dict[ShardId, ShardState] = {}
@@ -87,7 +92,8 @@ class Loading:
             raise group.exceptions[0] from group
         if failed:
             await self.leading()
-            await self._check_warehouse(wanted, failed)
+            if not warehouse_is_there:
+                await self._check_warehouse(wanted, failed)
         states |= {
             one.shard: _fenced(one, failed[one.shard]) for one in wanted if one.shard in failed
         }

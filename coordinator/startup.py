@@ -315,7 +315,7 @@ async def _load(loading: Loading, wanted: list[ToLoad], found: Found) -> dict[Sh
             _named_files(batches.get(one.shard, ()), loaded[one.shard].cut)
         )
     ]
-    return loaded | await loading.load(older)
+    return loaded | await loading.load(older, warehouse_is_there=True)
 
 
 def _named_files(

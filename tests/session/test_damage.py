@@ -2,13 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import LiteralString
 
 import psycopg
 import pytest
 
+from storage.errors import Determinate
 from storage.memory import MemoryObjectStore, MemoryStash
+from storage.shard import ShardState
 from tests.session.test_timelines import Ask, in_server, refused
 
 DAMAGED = 'table "bad" is damaged'
@@ -111,6 +113,39 @@ def test_nothing_is_served_if_the_whole_warehouse_is_away() -> None:
     removed(scene.store, lambda _: True)
     with pytest.raises(Exception, match="the warehouse was lost"):
         scene.tell(fenced_alone)
+
+
+class Fading(MemoryObjectStore):
+    """Gives the names below `away` so many times, and not again."""
+
+    away, left = "", 0
+
+    async def list(self, prefix: str) -> Sequence[str]:
+        if self.away and prefix.startswith(self.away):
+            self.left -= 1
+            if self.left < 0:
+                raise Determinate(f"{prefix}: Input/output error")
+        return await super().list(prefix)
+
+
+@pytest.mark.parametrize("read_before", [0, 1])
+def test_a_log_that_storage_does_not_give_fences_its_table(
+    read_before: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the first loading, or at the second, for versions that an old batch names."""
+    scene = Scene()
+    store = scene.store = Fading()
+    scene.stash = MemoryStash()
+    scene.tell(scene._made, scene._look)
+    store.away, store.left = scene.shard, read_before
+    if read_before:
+        monkeypatch.setattr(ShardState, "knows", lambda state, _: state.shard != scene.shard)
+
+    def story(ask: Ask) -> None:
+        refused(ask, "SELECT * FROM bad", "58030", 'table "bad"')
+        assert len(ask("SELECT * FROM good")) == 2
+
+    scene.tell(story)
 
 
 def test_a_prepared_statement_meets_the_fence_too() -> None:
