@@ -3,6 +3,7 @@
     bind port ─▶ lock, open stash and store ─▶ recover ─▶ accept ─▶ `ready` ─▶ engine warms up
     SIGTERM ─▶ no new connections ─▶ sessions end ─▶ flush ─▶ engine, stash closed ─▶ exit 0
     SIGTERM again ─▶ at once
+    SIGTERM before `ready` ─▶ what was begun is given up ─▶ exit 0
 
 INVARIANTS
   U1  the port is bound before anything is opened, everything is opened before the epoch is
@@ -65,6 +66,32 @@ def schema_of(table: Table) -> pa.Schema:
     return table_schema(table.columns, table.numbers)
 
 
+@dataclass(slots=True)
+class _Signals:
+    """SIGTERM and SIGINT: the first asks to stop, the second stops at once."""
+
+    stopping: asyncio.Event
+    starting: asyncio.Task[int] | None
+    """What the first one cancels, until the server is ready."""
+
+    def listen(self) -> None:
+        """From now on."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.received)
+
+    def received(self) -> None:
+        """A signal has come."""
+        if self.stopping.is_set():
+            log.warning("stopping at once")
+            # Whatever is not committed is not acknowledged; recovery does the rest.
+            os._exit(1)
+        log.info("stopping")
+        self.stopping.set()
+        if self.starting is not None:
+            self.starting.cancel()
+
+
 def serve(settings: Settings) -> int:
     """Serve until a signal; the exit code."""
     from coordinator.main import failed
@@ -78,9 +105,6 @@ def serve(settings: Settings) -> int:
         return failed(str(error))
     except StorageError as error:
         return failed(str(error))
-    except KeyboardInterrupt:
-        # Before it serves: ^C while it stands by. Nothing has been changed.
-        return 130
     except BaseExceptionGroup as group:
         deposed = fenced_in(group)
         if deposed is not None:
@@ -90,6 +114,18 @@ def serve(settings: Settings) -> int:
 
 
 async def _serve(settings: Settings) -> int:
+    signals = _Signals(asyncio.Event(), asyncio.current_task())
+    signals.listen()
+    try:
+        return await _start(settings, signals)
+    except asyncio.CancelledError:
+        if not signals.stopping.is_set():
+            raise
+        # Before it served: starting up and standing by change nothing that matters (startup.py U4).
+        return 0
+
+
+async def _start(settings: Settings, signals: _Signals) -> int:
     server = Server(settings)
     try:
         port = await server.bind()
@@ -102,7 +138,8 @@ async def _serve(settings: Settings) -> int:
             storage.stash, storage.store, SystemClock(), CoreSettings(), schema_of
         )
         await storage.taken_over()
-        settled = await _run(server, services_of(settings, storage, timelines), timelines, port)
+        services = services_of(settings, storage, timelines)
+        settled = await _run(server, services, timelines, port, signals)
     finally:
         await storage.close()
     return 0 if settled else 1
@@ -135,22 +172,6 @@ def services_of(settings: Settings, storage: Storage, timelines: Timelines) -> S
     )
 
 
-@dataclass(slots=True)
-class _Signals:
-    """SIGTERM and SIGINT: the first asks to stop, the second stops at once."""
-
-    stopping: asyncio.Event
-
-    def received(self) -> None:
-        """A signal has come."""
-        if self.stopping.is_set():
-            log.warning("stopping at once")
-            # Whatever is not committed is not acknowledged; recovery does the rest.
-            os._exit(1)
-        log.info("stopping")
-        self.stopping.set()
-
-
 def _tune_collector() -> None:
     """What is there now stays: the collector of cycles need not look at it again."""
     gc.collect()
@@ -158,18 +179,17 @@ def _tune_collector() -> None:
     gc.set_threshold(YOUNG_OBJECTS)
 
 
-async def _run(server: Server, services: Services, timelines: Timelines, port: int) -> bool:
+async def _run(
+    server: Server, services: Services, timelines: Timelines, port: int, signals: _Signals
+) -> bool:
     """Serve until a signal; whether everything was brought to its end (U3)."""
-    signals = _Signals(asyncio.Event())
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, signals.received)
     try:
         async with asyncio.TaskGroup() as group:
             driving = group.create_task(timelines.run())
             _tune_collector()
             await drop_leftovers(timelines)
             await server.accept(group, services)
+            signals.starting = None
             _say_ready(server.settings.host, port)
             if isinstance(services.engine, LateEngine):
                 group.create_task(_warm(services.engine))

@@ -95,15 +95,16 @@ def test_a_warehouse_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     assert err == f"meridian: cannot open the warehouse {place}: no such directory\n"
 
 
-def test_an_interrupt_ends_a_standby_without_a_word(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_standby_without_a_word(number: int, tmp_path: Path) -> None:
     first, second = Meridian(tmp_path, QUICK), Meridian(tmp_path, QUICK)
     try:
         first.start()
         second.launch("--standby")
         while "standing by" not in second.log:
             assert second.is_running
-        second.signal(signal.SIGINT)
-        assert second.wait() == 130
+        second.signal(number)
+        assert second.wait() == 0
         assert "Traceback" not in second.log
     finally:
         second.kill()
