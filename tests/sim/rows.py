@@ -23,6 +23,7 @@ from sql.catalog import SYSTEM_TIMELINE, Column, Table, Timeline
 from sql.enum_types import is_enum
 from sql.types import INT8
 from storage.batch import DataFile, ShardView, WriteBatch
+from storage.errors import NotFound
 from storage.known_rows import KnownRows, OldRows, Points
 from storage.memory import MemoryObjectStore
 from storage.types import Source
@@ -182,10 +183,13 @@ class Reader:
         return found
 
     def content(self, name: str, store: MemoryObjectStore) -> list[Decoded]:
-        """All rows of a data file."""
+        """All rows of a data file. Raises NotFound."""
         known = self._files.get(name)
         if known is None:
-            source = pa.BufferReader(store.peek(name))
+            stored = store.peek(name)
+            if not stored:
+                raise NotFound(name)
+            source = pa.BufferReader(stored)
             known = _decoded(pq.ParquetFile(source).read(use_threads=False))
             self._files[name] = known
         return known

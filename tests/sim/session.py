@@ -12,7 +12,7 @@ INVARIANTS
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from compute.key_predicates import KeyPredicate
@@ -32,8 +32,9 @@ from coordinator.core.messages import (
 from coordinator.core.predicates import ReadPredicate
 from sql.catalog import SYSTEM_TIMELINE, ReadHold, Table
 from sql.catalog import Key as TableKey
-from storage.batch import DataFile
+from storage.batch import DataFile, ShardView
 from storage.delta.files import encode_file
+from storage.errors import NotFound
 from storage.types import Source, Timestamp
 from tests.history.events import Key, Operation
 from tests.sim.memory import Memory
@@ -330,11 +331,7 @@ class Session:
         tables = [snapshot.catalog.tables["public", name] for name in names]
         predicates = [by or self._predicate(name, keys) for name in names]
         views = await self._driver.scan(self._txn, snapshot.ts, tables, predicates)
-        store = self.world.store
-        found = {
-            name: self.world.reader.rows(view, store)
-            for name, view in zip(names, views, strict=True)
-        }
+        found = await self._rows_of(dict(zip(names, views, strict=True)))
         answers: list[list[Row]] = []
         for key in keys:
             name, number = table_of(key), number_of(key)
@@ -346,6 +343,15 @@ class Session:
                 if self._isolation is not STRICT:
                     self._memory.travelled(snapshot.ts, key)
         return answers
+
+    async def _rows_of(self, views: Mapping[str, ShardView]) -> dict[str, list[Row]]:
+        """As an engine reads them: whoever lacks a file asks whether it was deposed (E1)."""
+        try:
+            read, store = self.world.reader.rows, self.world.store
+            return {name: read(view, store) for name, view in views.items()}
+        except NotFound:
+            await self._driver.examine(views.values())
+            raise
 
     def _predicate(self, name: str, keys: Sequence[Key]) -> KeyRead | None:
         """What the scan of a table depends on; None: on all of it."""

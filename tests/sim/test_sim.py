@@ -73,6 +73,7 @@ def test_the_faults_are_real(total: Sum, fault: str) -> None:
         (9353, "definitions", "crashes"),
         (9590, "skew", "successions"),
         (17109, "lines", "successions"),
+        (20088, "definitions", "successions"),
         (28184, "definitions", "mixed"),
         (32527, "alterations", "successions"),
         (33819, "holds", "successions"),
