@@ -51,6 +51,33 @@ def test_no_value_is_handed_out_twice_also_after_a_restart() -> None:
     assert len(seen) > SESSIONS * EACH
 
 
+def test_an_oid_is_never_given_twice_also_after_a_restart() -> None:
+    """Tables, sequences, views, indexes and types, with their arrays, have their oids from one."""
+    stash, store = MemoryStash(), MemoryObjectStore()
+    last_of_each = [
+        "create sequence s{}",
+        "create table t{} (id int generated always as identity)",
+        "create view v{} as select 1",
+        "create index i{} on t1 (id)",
+        "create domain d{} as int",
+        "create type e{} as enum ('a')",
+    ]
+    seen: list[int] = []
+    for attempt, statement in enumerate([*last_of_each[1:], *last_of_each]):
+        with serving(stash=stash, store=store) as dsn, psycopg.connect(dsn) as one:
+            statement = statement.format(attempt + 1) if attempt else last_of_each[1].format(1)
+            one.execute(statement.encode())
+            found = one.execute(
+                "select oid from pg_class where oid >= 16384 and relnamespace = 2200"
+                " union all select oid from pg_type where oid >= 16384 and typtype in ('e', 'd')"
+                " union all select typarray from pg_type where oid >= 16384 and typtype = 'e'"
+            )
+            seen = [int(oid) for (oid,) in found]
+        assert len(seen) == len(set(seen)), statement
+        stash, store = stash.crash(), store.crash()
+    assert len(seen) > len(last_of_each)
+
+
 def test_the_catalog_survives_with_what_it_has() -> None:
     stash, store = MemoryStash(), MemoryObjectStore()
     with serving(stash=stash, store=store) as dsn, psycopg.connect(dsn, autocommit=True) as one:
