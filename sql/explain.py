@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Final, assert_never
 
 from sql.frames import Exclusion, Frame
 from sql.functions import FunctionKind
@@ -386,6 +386,10 @@ def _shown_type(expr: Call) -> str:
     return display(type_)
 
 
+_BARE: Final = frozenset({"int2", "int4", "int8", "oid", "numeric"})
+"""Types whose constants are as they are written without quotes."""
+
+
 def _constant(expr: Const) -> str:
     value = expr.value
     if value is None:
@@ -397,9 +401,7 @@ def _constant(expr: Const) -> str:
         return f"'{text}'"
     if isinstance(value, bytes):
         return f"'\\x{value.hex()}'"
-    if isinstance(value, tuple):
-        text = format_text(value, expr.type).replace("'", "''")
-        return f"'{text}'::{display(expr.type)}"
-    if expr.type.name in ("date", "timestamp", "timestamptz", "interval", "float4", "float8"):
-        return f"'{value}'::{expr.type.name}"
-    return str(value)
+    if expr.type.name in _BARE:
+        return str(value)
+    text = format_text(value, expr.type).replace("'", "''")
+    return f"'{text}'::{display(expr.type)}"
