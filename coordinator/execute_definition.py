@@ -190,6 +190,7 @@ async def _created_table(execution: Execution, statement: CreateTable) -> list[C
         keys=statement.keys,
         checks=statement.checks,
         on_commit=statement.on_commit,
+        clustered=statement.clustered,
     )
     own = tuple(replace(key, table=key.table or oid) for key in statement.foreign_keys)
     table = replace(table, foreign_keys=own)

@@ -35,6 +35,7 @@ from sql.catalog import Catalog, Key, Table
 from sql.catalog_objects import IndexDefinition, SequenceDefinition
 from sql.catalog_oids import constraint_oid, derived_oid, index_oid, schema_oid
 from sql.rights import schema_thing
+from sql.storage_options import shown_options
 from sql.system_catalogs import (
     CATALOG_SCHEMAS,
     PG_CATALOG,
@@ -94,6 +95,7 @@ def _pg_class(context: BindContext) -> Iterator[Named]:
                 "relhasindex": bool(table.keys) or any(context.catalog.indexes(table.oid)),
                 "relhasrules": is_user_view(table),
                 "relreplident": "n" if view or table.schema == PG_CATALOG else "d",
+                "reloptions": shown_options(table),
             }
         )
         owner = {"relowner": rights["relowner"]}

@@ -25,7 +25,6 @@ from sql.bind_alter_references import check_referred
 from sql.bind_alter_types import alter_type
 from sql.bind_checks import CheckNode, bind_checks, constraint_names, not_null_name
 from sql.bind_columns import Parts, column_default, column_of
-from sql.bind_definitions import history_option
 from sql.bind_domains import column_validations
 from sql.bind_foreign_keys import (
     ForeignNode,
@@ -46,6 +45,7 @@ from sql.errors import SqlError, not_supported
 from sql.plan import ColumnRef, Const, Expr, Plan, PlanColumn, Project
 from sql.sequence_users import told_uses, uses_elsewhere
 from sql.statements import AlterTable
+from sql.storage_options import refuse_clustered, reset_options, storage_options, with_options
 from sql.syntax import Node, at
 from sql.table_changes import generated_from, index_names, with_column, without_column
 from sql.validations import validations
@@ -219,6 +219,7 @@ def _drop_column(work: Altering, command: Node) -> None:
         work.notices.append(("00000", f"{error.message}, skipping", None))
         return
     table = work.table
+    refuse_clustered(table, ordinal, "drop")
     _check_views(work, command)
     _check_sequence(work, table.columns[ordinal])
     depending = generated_from(table, command.name)
@@ -441,16 +442,11 @@ def _validate(work: Altering, command: Node) -> None:
 
 
 def _set_options(work: Altering, command: Node) -> None:
-    work.table = replace(work.table, history_us=history_option(command.def_))
+    work.table = with_options(work.table, storage_options(command.def_))
 
 
 def _reset_options(work: Altering, command: Node) -> None:
-    for option in command.def_:
-        if option.arg is not None:
-            raise SqlError("42601", "RESET must not include values for parameters")
-        if option.defname != "history" or option.defnamespace is not None:
-            raise not_supported(f"the storage parameter {option.defname}", at(option.location))
-    work.table = replace(work.table, history_us=None)
+    work.table = reset_options(work.table, command.def_)
 
 
 _ACTIONS: Final[dict[AlterTableType, Callable[[Altering, Node], None]]] = {

@@ -16,6 +16,7 @@ from sql.domains import with_default
 from sql.errors import SqlError, mismatch, not_supported
 from sql.plan import Const, Expr
 from sql.scope import Scope
+from sql.storage_options import refuse_clustered
 from sql.syntax import Node, at
 from sql.table_changes import generated_from, names_in, with_definition, with_other_values
 from sql.text_output import format_text
@@ -27,6 +28,7 @@ def alter_type(work: Altering, command: Node) -> None:
     node = command.def_
     ordinal = work.ordinal(command.name)
     column = work.table.columns[ordinal]
+    refuse_clustered(work.table, ordinal, "alter")
     used = (work.table.oid, work.table.number_of(ordinal))
     for view in work.binding.context.catalog.views():
         if used in view.uses:

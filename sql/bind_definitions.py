@@ -31,7 +31,6 @@ from sql.catalog_objects import (
 )
 from sql.definition_statements import ChangeObjects
 from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema
-from sql.interval_input import parse_interval
 from sql.look_up import (
     SYSTEM_SCHEMAS,
     check_database,
@@ -44,16 +43,12 @@ from sql.look_up import (
 from sql.role_names import role_of, roles_of, spec_name
 from sql.sequence_users import cascaded_uses, told_uses, uses_elsewhere, without_defaults
 from sql.statements import CreateSchema, CreateTable, DropSchema, DropTable
+from sql.storage_options import partition_key, storage_options, with_options
 from sql.syntax import Node, at, is_a, strings
 from sql.temporary import is_temporary
 
 COLUMNS_MAX: Final = 1600
 """PostgreSQL's limit; a larger one would make rows that its clients cannot describe."""
-
-_DAY_US: Final = 86_400_000_000
-_DAYS_PER_MONTH: Final = 30
-_HISTORY_US_MAX: Final = 100 * 366 * _DAY_US
-"""A hundred years: longer than anybody keeps a table, and far from the ends of int8."""
 
 # --- CREATE ------------------------------------------------------------------------------------
 
@@ -68,7 +63,7 @@ def create_table(
     """CREATE TABLE [IF NOT EXISTS]. `columns`: those of CREATE TABLE AS."""
     relation = node.relation
     _refuse_table_forms(node)
-    history_us = history_option(node.options or ())
+    options, key = storage_options(node.options or ()), partition_key(node)
     schema = creation_schema(binding, relation)
     on_commit = _on_commit(binding, node, schema)
     exists = relation_exists(binding, schema, relation.relname)
@@ -96,6 +91,9 @@ def create_table(
     bare = replace(bare, columns=with_generated(binding, bare, parts.generated))
     checked = replace(bare, checks=bind_checks(binding, bare, parts.checks))
     checked = replace(checked, timeline=timeline, on_commit=on_commit)
+    if key is not None:
+        options = replace(options, cluster_by=key)
+    checked = with_options(checked, options)
     whole, indexes, comments = with_copied(binding, checked, copied)
     foreign, parents = bind_foreign_keys(binding, whole, parts.foreign)
     places = {column.name: place for place, column in enumerate(bare.columns)}
@@ -105,7 +103,7 @@ def create_table(
         bare.columns,
         exists,
         timeline,
-        history_us,
+        checked.history_us,
         whole.keys,
         whole.checks,
         tuple((places[name], sequence) for name, sequence in parts.sequences.items()),
@@ -114,6 +112,7 @@ def create_table(
         indexes,
         comments,
         on_commit,
+        checked.clustered,
     )
 
 
@@ -135,7 +134,6 @@ def _refuse_table_forms(node: Node) -> None:
     refused = (
         (node.relation.relpersistence == "u", "UNLOGGED"),
         (node.inhRelations and not node.partbound, "INHERITS"),
-        (node.partspec or node.partbound, "partitioning"),
         (node.ofTypename, "CREATE TABLE OF"),
         (node.tablespacename, "TABLESPACE"),
         (node.accessMethod, "USING in CREATE TABLE"),
@@ -143,35 +141,6 @@ def _refuse_table_forms(node: Node) -> None:
     for used, what in refused:
         if used:
             raise not_supported(what, place)
-
-
-def history_option(options: Sequence[Node]) -> int | None:
-    """How far back the table stays readable, in microseconds; None if the options do not say."""
-    history: int | None = None
-    for option in options:
-        if option.defname != "history" or option.defnamespace is not None:
-            raise not_supported(f"the storage parameter {option.defname}", at(option.location))
-        if history is not None:
-            raise SqlError("22023", 'parameter "history" specified more than once')
-        history = _history(option)
-    return history
-
-
-def _history(option: Node) -> int:
-    value = option.arg
-    if not is_a(value, ast.String, ast.Integer, ast.Float):
-        raise SqlError("22023", 'invalid value for parameter "history"', at(option.location))
-    if is_a(value, ast.Integer):
-        text = str(value.ival or 0)
-    else:
-        text = value.sval if is_a(value, ast.String) else value.fval
-    interval = parse_interval(text)
-    days = interval.months * _DAYS_PER_MONTH + interval.days
-    micros = days * _DAY_US + interval.micros
-    if not 0 <= micros <= _HISTORY_US_MAX:
-        message = f'value "{text}" out of bounds for parameter "history"'
-        raise SqlError("22023", message, at(option.location))
-    return micros
 
 
 def creation_schema(binding: Binding, relation: Node) -> str:

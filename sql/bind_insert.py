@@ -25,6 +25,7 @@ from sql.errors import SqlError, not_supported
 from sql.plan import ColumnRef, Expr, Plan, Project, Values
 from sql.scope import Scope
 from sql.statements import Conflict, Modify, ModifyKind
+from sql.storage_options import in_order
 from sql.syntax import Node, position
 from sql.traverse import pruned
 from sql.types import SqlType
@@ -51,6 +52,8 @@ def insert(binding: Binding, node: Node, known: Mapping[str, SelectResult] | Non
     else:
         binding.makes_rows = False
         source = _select(binding, scope, written, targets, select, node)
+        if node.returningClause is None and node.onConflictClause is None:
+            source = in_order(table, source)
     binding.makes_rows = False
     check_filled(binding, table)
     source = pruned(source)
@@ -141,7 +144,7 @@ def _select(
     targets: Sequence[int],
     select: Node,
     node: Node,
-) -> Plan:
+) -> Project:
     result = bind_query(binding, select, Scope(ctes=dict(scope.ctes)))
     check_width(node.cols, targets, result.nodes)
     table = written.table

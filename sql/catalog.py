@@ -165,6 +165,8 @@ class Table:
     foreign_keys: tuple[ForeignKey, ...] = ()
     on_commit: str = ""
     """Of a temporary table: `delete`, if its rows, or `drop`, if the table goes with COMMIT."""
+    clustered: tuple[int, ...] = ()
+    """The numbers of the columns by which the rows of large writes are laid down in order."""
 
     def number_of(self, ordinal: int) -> int:
         """A column's number, which it keeps for ever."""
@@ -180,11 +182,12 @@ class Table:
         return f"{self.schema}.{self.name}"
 
     def is_elsewhere(self, other: "Table") -> bool:
-        """Whether another definition has another name, schema or history."""
-        return (self.schema, self.name, self.history_us) != (
+        """Whether another definition has another name, schema, history or order of files."""
+        return (self.schema, self.name, self.history_us, self.clustered) != (
             other.schema,
             other.name,
             other.history_us,
+            other.clustered,
         )
 
     def is_same_but_for_name(self, other: "Table") -> bool:
@@ -195,6 +198,7 @@ class Table:
             name=self.name,
             version=self.version,
             history_us=self.history_us,
+            clustered=self.clustered,
             columns=_without_names(other.columns),
         )
         return known == replace(self, columns=_without_names(self.columns))

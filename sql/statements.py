@@ -208,6 +208,7 @@ class CreateTable:
     comments: tuple[Comment, ...] = ()
     """Of the table, whose oid is 0 in them, and of the indexes: -1, -2 .."""
     on_commit: str = ""
+    clustered: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

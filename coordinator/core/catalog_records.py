@@ -128,6 +128,7 @@ def _encode_table(table: Table) -> dict[str, Json]:
         "numbers": table.numbers,
         "foreign_keys": [_encode_foreign(key) for key in table.foreign_keys],
         "on_commit": table.on_commit,
+        "clustered": table.clustered,
     }
 
 
@@ -163,6 +164,7 @@ def _decode_table(record: Mapping[str, Json]) -> Table:
         numbers=_integer(record.get("numbers", 0)),
         foreign_keys=tuple(_decode_foreign(key) for key in foreign),
         on_commit=_text(record.get("on_commit", "")),
+        clustered=tuple(cast("Sequence[int]", record.get("clustered", ()))),
     )
 
 

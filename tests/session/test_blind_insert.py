@@ -39,7 +39,7 @@ def test_it_knows_whatever_a_table_or_a_statement_has() -> None:
     }  # fmt: skip
     assert {field.name for field in fields(Table)} == {
         "oid", "schema", "name", "shard", "columns", "version", "timeline", "history_us", "keys",
-        "checks", "numbers", "foreign_keys", "on_commit",
+        "checks", "numbers", "foreign_keys", "on_commit", "clustered",
     }  # fmt: skip
     assert {field.name for field in fields(Column)} == {
         "name", "type", "not_null", "has_default", "default", "expression", "number", "stored",
