@@ -77,9 +77,8 @@ def storage_options(options: Sequence[Node]) -> StorageOptions:
         if option.defname == "history":
             found = replace(found, history_us=_history(option))
         else:
-            found = replace(
-                found, cluster_by=tuple([(name, None) for name in _names(_text(option))])
-            )
+            names = _names(_text(option))
+            found = replace(found, cluster_by=tuple([(name, None) for name in names]))
     return found
 
 
