@@ -26,7 +26,7 @@ from coordinator.pgwire.messages import Severity
 from coordinator.references import check_children, check_parents
 from sql.catalog import ForeignKey, Key, Table
 from sql.errors import SqlError
-from sql.statements import SetConstraints
+from sql.session_statements import SetConstraints
 
 
 async def execute_set_constraints(execution: Execution, statement: SetConstraints) -> Done:

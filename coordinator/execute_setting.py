@@ -9,14 +9,14 @@ from coordinator.execution import Done, Execution, Rows, held
 from coordinator.pgwire.messages import Severity
 from coordinator.variables import TRANSACTION_MODES, Variables
 from sql.errors import SqlError
-from sql.statements import (
-    OutputColumn,
+from sql.session_statements import (
     ResetVariable,
     SetVariable,
     ShowVariable,
     TransactionControl,
     TransactionVerb,
 )
+from sql.statements import OutputColumn
 from sql.types import TEXT
 from storage.types import Timestamp
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from sql.parse import Statement
-from sql.statements import Bound, Explain, OutputColumn, TransactionControl, TransactionVerb
+from sql.session_statements import TransactionControl, TransactionVerb
+from sql.statements import Bound, Explain, OutputColumn
 from sql.types import SqlType
 
 # They mean the same under every catalog: binding them must not choose a timestamp.

@@ -52,6 +52,14 @@ from sql.definition_statements import ChangeObjects, ChangeRights, CreateObject,
 from sql.errors import SqlError, not_supported
 from sql.own_statements import ExplainTimestampNode
 from sql.parse import Statement
+from sql.session_statements import (
+    Discard,
+    ResetVariable,
+    SetConstraints,
+    SetVariable,
+    ShowVariable,
+    TransactionControl,
+)
 from sql.statements import (
     AdvanceTimeline,
     AlterTable,
@@ -64,7 +72,6 @@ from sql.statements import (
     CreateTable,
     CreateTableAs,
     CreateTimeline,
-    Discard,
     DropReadHold,
     DropSchema,
     DropTable,
@@ -77,12 +84,7 @@ from sql.statements import (
     OutputColumn,
     Prepared,
     Query,
-    ResetVariable,
-    SetConstraints,
     SetSequence,
-    SetVariable,
-    ShowVariable,
-    TransactionControl,
     Truncate,
 )
 from sql.system_relations import is_system

@@ -33,7 +33,7 @@ from coordinator.session_errors import failed_transaction, read_only_transaction
 from coordinator.variables import Modes, Variables
 from sql.catalog import SYSTEM_TIMELINE, Table
 from sql.errors import SqlError
-from sql.statements import TransactionControl
+from sql.session_statements import TransactionControl
 from sql.temporary import is_temporary
 from storage.clock import Clock
 from storage.types import Timestamp

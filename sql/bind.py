@@ -68,6 +68,15 @@ from sql.own_statements import (
     OptimizeNode,
 )
 from sql.parse import Statement
+from sql.session_statements import (
+    Discard,
+    ResetVariable,
+    SetConstraints,
+    SetVariable,
+    ShowVariable,
+    TransactionControl,
+    TransactionVerb,
+)
 from sql.statements import (
     AdvanceTimeline,
     AlterTable,
@@ -80,7 +89,6 @@ from sql.statements import (
     CreateTable,
     CreateTableAs,
     CreateTimeline,
-    Discard,
     DropReadHold,
     DropSchema,
     DropTable,
@@ -94,13 +102,7 @@ from sql.statements import (
     OutputColumn,
     Prepared,
     Query,
-    ResetVariable,
-    SetConstraints,
     SetSequence,
-    SetVariable,
-    ShowVariable,
-    TransactionControl,
-    TransactionVerb,
     Truncate,
 )
 from sql.syntax import Node, constant_places, is_a, position

@@ -14,7 +14,7 @@ from sql.binding import Binding
 from sql.catalog import ForeignKey, Key, Table
 from sql.errors import SqlError, undefined_schema
 from sql.look_up import check_database, schema_exists
-from sql.statements import SetConstraints
+from sql.session_statements import SetConstraints
 from sql.syntax import Node, at
 
 _DEFERRABLE: Final = ConstrType.CONSTR_ATTR_DEFERRABLE

@@ -8,7 +8,7 @@ from pglast import ast
 from pglast.enums import DiscardMode, TransactionStmtKind, VariableSetKind
 
 from sql.errors import SqlError, not_supported
-from sql.statements import (
+from sql.session_statements import (
     Discard,
     ResetVariable,
     SetVariable,
