@@ -85,7 +85,6 @@ def _pg_class(context: BindContext) -> Iterator[Named]:
             _class_row(table.schema)
             | rights
             | {
-                "reloptions": _options(context, table),
                 "oid": table.oid,
                 "relname": table.name,
                 "relkind": "v" if view else "r",
@@ -95,7 +94,7 @@ def _pg_class(context: BindContext) -> Iterator[Named]:
                 "relhasindex": bool(table.keys) or any(context.catalog.indexes(table.oid)),
                 "relhasrules": is_user_view(table),
                 "relreplident": "n" if view or table.schema == PG_CATALOG else "d",
-                "reloptions": shown_options(table),
+                "reloptions": _options(context, table),
             }
         )
         owner = {"relowner": rights["relowner"]}
@@ -118,7 +117,7 @@ def _pg_class(context: BindContext) -> Iterator[Named]:
 
 def _options(context: BindContext, table: Table) -> Value:
     if not is_user_view(table):
-        return None
+        return shown_options(table)
     view = next(view for view in context.catalog.views() if view.oid == table.oid)
     return (f"check_option={view.check_option}",) if view.check_option else None
 
