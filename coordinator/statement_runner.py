@@ -32,12 +32,7 @@ from coordinator.execute_maintenance import execute_maintenance
 from coordinator.execute_modify import execute_compound, execute_modify, tables_of
 from coordinator.execute_query import execute_query
 from coordinator.execute_sequence import SETVAL_COLUMNS, execute_set_sequence, supply
-from coordinator.execute_setting import (
-    execute_control,
-    execute_set,
-    execute_show,
-    show_columns,
-)
+from coordinator.execute_setting import execute_control, execute_set, execute_show, show_columns
 from coordinator.execute_truncate import execute_truncate
 from coordinator.execution import Done, Execution, Outcome
 from coordinator.named_statements import Invocation, argument_query, values_wanted
