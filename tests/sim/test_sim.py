@@ -12,7 +12,7 @@ from tests.sim.counters import STRICT, Hot
 from tests.sim.many import Sum, run_many
 from tests.sim.run import STORMS, WORKLOADS, simulate
 
-SEEDS = int(os.environ.get("SIM_SEEDS", "952"))
+SEEDS = int(os.environ.get("SIM_SEEDS", "1071"))
 """A multiple of the pairs of workload and weather; fewer are for those who wait."""
 
 TRACED = (1, 20, 41)
