@@ -1,8 +1,8 @@
 """TRUNCATE: every row that the transaction sees is deleted, without looking at any.
 
 INVARIANTS
-  T1  it depends on all rows of its tables: a row that comes meanwhile is a conflict, not a row that
-      survives or vanishes unseen.
+  T1  it depends on all rows of its tables, at every level: a row that comes meanwhile is a
+      conflict, not one that survives, or vanishes unseen, or refers to what is gone.
 """
 
 from pyroaring import BitMap64
@@ -28,7 +28,8 @@ async def execute_truncate(execution: Execution, statement: Truncate, tag: str) 
     check_unused(execution, statement.tables, "TRUNCATE")
     ts = await transaction.timestamp(statement.tables)
     coordination = execution.services.coordination
-    views = await coordination.scan(transaction.id, ts, statement.tables)
+    locked = frozenset(table.oid for table in statement.tables)
+    views = await coordination.scan(transaction.id, ts, statement.tables, (), locked)
     for table, view in zip(statement.tables, views, strict=True):
         deletes = _all_rows(view)
         if deletes:

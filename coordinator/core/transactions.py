@@ -55,6 +55,7 @@ class _Mark:
     changes: int
     tables: Mapping[int, Table]
     advance_to: Timestamp | None = None
+    altered: frozenset[ShardId] = frozenset()
 
 
 _START: Final = _Mark({}, 0, {})
@@ -150,7 +151,10 @@ class Transaction:
         self.locked.setdefault(key, ReadSet()).add(predicate)
 
     def _has_read(self, shard: ShardId) -> bool:
-        return shard in self.reads or shard in self.key_look_ups
+        locked = any(shard == at for at, _ in self.locked)
+        return locked or any(
+            shard in kept for kept in (self.reads, self.key_look_ups, self.required)
+        )
 
     @property
     def oldest_read(self) -> Timestamp | None:
@@ -226,7 +230,11 @@ class Transaction:
         assert number > max(self._savepoints, default=0), "X4: savepoints are numbered upwards"
         writes = {shard: own.mark() for shard, own in self.writes.items()}
         self._savepoints[number] = _Mark(
-            writes, len(self.changes), dict(self.tables), self.advance_to
+            writes,
+            len(self.changes),
+            dict(self.tables),
+            self.advance_to,
+            frozenset(self.altered),
         )
 
     def release(self, number: int) -> None:
@@ -245,6 +253,7 @@ class Transaction:
                 own.rewind(known)
         self._undo_changes(mark)
         self.advance_to = mark.advance_to
+        self.altered = {shard: ts for shard, ts in self.altered.items() if shard in mark.altered}
         self._savepoints = {n: kept for n, kept in self._savepoints.items() if n <= number}
         after = set(self.staged_files())
         return tuple(file for file in before if file not in after)
@@ -276,9 +285,15 @@ class Transaction:
             elif oid in by_oid:
                 tables[oid] = by_oid[oid]
             else:
-                self.reads.pop(ShardId(table.shard), None)
-                self.key_look_ups.pop(ShardId(table.shard), None)
+                self._forget(ShardId(table.shard))
         self.tables = tables
+
+    def _forget(self, shard: ShardId) -> None:
+        """What it has read of a table that was its own, and is none any more."""
+        self.reads.pop(shard, None)
+        self.key_look_ups.pop(shard, None)
+        self.required.pop(shard, None)
+        self.locked = {key: kept for key, kept in self.locked.items() if key[0] != shard}
 
     # --- spilling, staged files ----------------------------------------------------------------
 
