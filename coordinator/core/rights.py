@@ -8,6 +8,7 @@ INVARIANTS
   U4  every role that something belongs to, or that is named by a list of privileges or among the
       members of a role, is there: it is not dropped while that is so.
   U5  the rights of something go when that goes, and in the same step.
+  U6  no role is a member of itself, however many grants that lead there.
 """
 
 from collections.abc import Iterator, Mapping
@@ -59,8 +60,24 @@ def _put_role(roles: dict[int, Role], role: Role, *, replayed: bool) -> str | No
     known = there.get(role.oid)
     if not replayed and role.version != (0 if known is None else known.version + 1):
         return f'role "{role.name}" was changed by a concurrent transaction'
+    if not replayed and _is_member_of_itself(role, {**there, role.oid: role}):
+        return f'members of role "{role.name}" were changed by a concurrent transaction'
     roles[role.oid] = role
     return None
+
+
+def _is_member_of_itself(role: Role, roles: Mapping[int, Role]) -> bool:
+    """Whether members lead back to the role (U6)."""
+    seen: set[int] = set()
+    left = [membership.member for membership in role.members]
+    while left:
+        oid = left.pop()
+        if oid == role.oid:
+            return True
+        if oid not in seen and oid in roles:
+            left += [membership.member for membership in roles[oid].members]
+        seen.add(oid)
+    return False
 
 
 def _has_always_been(subject: Subject) -> bool:

@@ -207,6 +207,23 @@ def test_a_grant_and_a_drop_of_the_role_do_not_both_commit() -> None:
         assert found == [(["meridian=arwdDxtm/meridian", "b=a/meridian"],)]
 
 
+def test_grants_that_lead_in_a_circle_do_not_both_commit() -> None:
+    with (
+        serving() as dsn,
+        psycopg.connect(dsn) as one,
+        psycopg.connect(dsn, autocommit=True) as two,
+    ):
+        for name in (b"a", b"b", b"c"):
+            two.execute(b"create role " + name)
+        two.execute("grant a to b")
+        one.execute("grant b to c")
+        two.execute("grant c to a")
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            one.commit()
+        with pytest.raises(psycopg.errors.InvalidGrantOperation):
+            two.execute("grant b to c")
+
+
 def test_what_a_role_makes_is_its_own() -> None:
     with serving() as dsn, psycopg.connect(dsn, autocommit=True) as one:
         one.execute("create role b login")
