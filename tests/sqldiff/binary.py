@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import psycopg
 from psycopg.adapt import Transformer
-from psycopg.pq import ExecStatus, Format
+from psycopg.pq import DiagnosticField, ExecStatus, Format
 from psycopg.pq.abc import PGconn, PGresult
 
 _READ = frozenset(
@@ -22,6 +22,9 @@ _READ = frozenset(
     )
 )  # fmt: skip
 
+_TEXT_ONLY = (2249, 2287)
+"""record and its arrays: refused in binary (docs/types.md)."""
+
 _FLOAT4 = psycopg.postgres.types["float4"].oid
 
 
@@ -31,6 +34,9 @@ def differences(connection: PGconn, text: str) -> list[str]:
     sent = connection.exec_params(text.encode(), None, result_format=Format.BINARY)
     if shown.status != ExecStatus.TUPLES_OK:
         return _unless(shown.status == sent.status, f"{shown.status!r} and {sent.status!r}")
+    if any(shown.ftype(column) in _TEXT_ONLY for column in range(shown.nfields)):
+        state = sent.error_field(DiagnosticField.SQLSTATE)
+        return _unless(state == b"0A000", "a record in binary is not refused")
     same_shape = (shown.ntuples, shown.nfields) == (sent.ntuples, sent.nfields)
     if not same_shape:
         return ["other rows or columns"]
