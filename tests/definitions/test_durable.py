@@ -52,7 +52,7 @@ def test_no_value_is_handed_out_twice_also_after_a_restart() -> None:
 
 
 def test_an_oid_is_never_given_twice_also_after_a_restart() -> None:
-    """Tables, sequences, views, indexes and types, with their arrays, have their oids from one."""
+    """Tables, sequences, views, indexes, roles, types and their arrays have their oids from one."""
     stash, store = MemoryStash(), MemoryObjectStore()
     last_of_each = [
         "create sequence s{}",
@@ -61,6 +61,7 @@ def test_an_oid_is_never_given_twice_also_after_a_restart() -> None:
         "create index i{} on t1 (id)",
         "create domain d{} as int",
         "create type e{} as enum ('a')",
+        "create role r{}",
     ]
     seen: list[int] = []
     first = last_of_each[1].format(1)
@@ -72,6 +73,7 @@ def test_an_oid_is_never_given_twice_also_after_a_restart() -> None:
             found = one.execute(
                 "select oid from pg_class where oid >= 16384 and relnamespace = 2200"
                 " union all select oid from pg_type where oid >= 16384 and typtype in ('e', 'd')"
+                " union all select oid from pg_roles where oid >= 16384"
                 " union all select typarray from pg_type where oid >= 16384 and typtype = 'e'"
             )
             seen = [int(oid) for (oid,) in found]

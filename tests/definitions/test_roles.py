@@ -51,23 +51,6 @@ def test_roles_survive_also_in_a_compacted_history() -> None:
         assert _state(dsn) == before
 
 
-def test_no_oid_is_given_twice_also_after_a_restart() -> None:
-    """Sequences, types and roles count, too: tables were not alone when the last oid was given."""
-    stash, store = MemoryStash(), MemoryObjectStore()
-    seen: list[int] = []
-    for kind in ("create sequence s", "create type e as enum ('x')", "create role r"):
-        with serving(stash=stash, store=store) as dsn, psycopg.connect(dsn, autocommit=True) as one:
-            one.execute(kind.encode())
-            found = one.execute(
-                "select oid from pg_class where oid >= 16384 union all"
-                " select oid from pg_type where oid between 16384 and 1000000 union all"
-                " select oid from pg_roles where oid >= 16384"
-            ).fetchall()
-            seen = [int(str(row[0])) for row in found]
-        stash, store = stash.crash(), store.crash()
-    assert len(seen) == len(set(seen)) == 4
-
-
 def test_a_password_is_kept_as_a_verifier_and_never_shown() -> None:
     kept = verifier("secret", 4096)
     assert kept.startswith("SCRAM-SHA-256$4096:")
