@@ -151,10 +151,8 @@ class Transaction:
         self.locked.setdefault(key, ReadSet()).add(predicate)
 
     def _has_read(self, shard: ShardId) -> bool:
-        locked = any(shard == at for at, _ in self.locked)
-        return locked or any(
-            shard in kept for kept in (self.reads, self.key_look_ups, self.required)
-        )
+        kept = (self.reads, self.key_look_ups, self.required)
+        return any(shard in part for part in kept) or any(shard == at for at, _ in self.locked)
 
     @property
     def oldest_read(self) -> Timestamp | None:

@@ -104,8 +104,13 @@ class References(Usual):
     def _set(self, key: str, state: int) -> Plan:
         """A change that no foreign key forbids."""
         write = self._write(key)
+        others = self.CHILDREN if key in self.PARENTS else self.PARENTS
 
         async def body(session: Session) -> tuple[Operation, ...]:
+            if session.random.random() < 0.3:
+                # As a statement that failed, or that was thought better of.
+                number = session.random.randint(1, len(self.PARENTS))
+                await session.undone(session.required(number, *others))
             (own,) = await session.rows(key)
             await session.insert(key, (state, write.value), instead_of=own)
             return await _finished(session, write)

@@ -296,6 +296,14 @@ class Session:
         self._write(key, [(number_of(key), 0, NOBODYS)], instead_of)
         self._driver.rollback_to(self._txn, self._savepoints)
 
+    async def undone(self, look: Awaitable[object]) -> None:
+        """Look at something behind a savepoint, and ROLLBACK TO it: what was seen stays seen."""
+        self._savepoints += 1
+        number = self._savepoints
+        self._driver.savepoint(self._txn, number)
+        await look
+        self._driver.rollback_to(self._txn, number)
+
     async def define(self, *changes: CatalogChange) -> None:
         """DDL."""
         self._steps += 1

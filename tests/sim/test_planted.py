@@ -18,6 +18,7 @@ from coordinator.core.oracle import Oracle
 from coordinator.core.read_holds import ReadHolds
 from coordinator.core.snapshots import Snapshots
 from coordinator.core.state import CoreState
+from coordinator.core.transactions import Transaction
 from coordinator.core.validation import Ahead
 from coordinator.leadership import Leadership
 from coordinator.timelines import Timelines
@@ -56,6 +57,16 @@ def rows_not_validated(patch: pytest.MonkeyPatch) -> None:
 
 def references_not_validated(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(validation, "_reference_conflict", lambda *_: None)
+
+
+def undone_look_ups_without_their_table(patch: pytest.MonkeyPatch) -> None:
+    """ROLLBACK TO forgets tables that only a foreign key has looked into."""
+    known = Transaction._has_read
+    patch.setattr(
+        Transaction,
+        "_has_read",
+        lambda txn, shard: shard not in txn.required and known(txn, shard),
+    )
 
 
 def tables_altered_beside_writers(patch: pytest.MonkeyPatch) -> None:
@@ -355,6 +366,7 @@ PLANTS = (
     Planted(repeatable_read_takes_new_timestamps, "levels", "calm"),
     Planted(reads_at_what_is_not_durable, "levels", "calm"),
     Planted(references_not_validated, "references", "calm"),
+    Planted(undone_look_ups_without_their_table, "references", "calm"),
     Planted(keys_not_validated, "keys", "calm"),
     Planted(tables_altered_beside_writers, "alterations", "calm"),
     Planted(tables_altered_beside_writers, "user types", "calm"),
