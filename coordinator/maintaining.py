@@ -6,6 +6,8 @@
 INVARIANTS
   D7  no commit and no read waits for any of it; what fails is logged and told, and changes nothing
       but space. A fatal storage failure and Fenced end the process as everywhere (D3).
+  D8  what a checkpoint or a checksum misses is damage only if no vacuum can have taken it: the two
+      are slow at times, and a log may be cleaned up to a younger checkpoint meanwhile.
 
 Part of the driver (`driver.py`), which runs these as tasks.
 """
@@ -23,6 +25,7 @@ from storage.delta.checksum import Checksums
 from storage.delta.compaction import rewrite_files
 from storage.delta.layout import data_path
 from storage.delta.maintenance import wants_checkpoint, write_checkpoint
+from storage.delta.recovery import is_told_by_checkpoint
 from storage.delta.vacuum import remove_table, vacuum_shard
 from storage.errors import (
     Corrupt,
@@ -102,7 +105,7 @@ class Maintaining:
             raise
         except (Determinate, Indeterminate) as error:
             log.warning("no checkpoint of shard %s at %s: %s", shard, number, error)
-            await self._look_at(shard, error)
+            await self._look_at_log(shard, number, error)
 
     async def _checksum(self, shard: ShardId, number: int) -> None:
         try:
@@ -111,7 +114,21 @@ class Maintaining:
             raise
         except (Determinate, Indeterminate) as error:
             log.warning("no checksum of shard %s at %s: %s", shard, number, error)
-            await self._look_at(shard, error)
+            await self._look_at_log(shard, number, error)
+
+    async def _look_at_log(self, shard: ShardId, number: int, error: StorageError) -> None:
+        """The same of what tells a version (D8)."""
+        try:
+            if isinstance(error, NotFound) and await is_told_by_checkpoint(
+                self.store, shard, number
+            ):
+                return
+        except Fatal:
+            raise
+        except StorageError as unsure:
+            log.warning("log of shard %s not listed: %s", shard, unsure)
+            return
+        await self._look_at(shard, error)
 
     async def _look_at(self, shard: ShardId, error: StorageError) -> None:
         """What is not there, or not what was written, is damage, unless a successor did it."""

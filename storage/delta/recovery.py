@@ -64,7 +64,10 @@ async def load_shard(
     base = await _load_base(store, state, checkpoints, since)
     if base is None and commits[0] > 0:
         # The log was cleaned when since was later than now: its history is shorter than asked for.
-        base = await _load_base(store, state, checkpoints, None)
+        # A checkpoint that was on its way meanwhile may lie before it: nothing follows on it, or its
+        # files are gone.
+        usable = [number for number in checkpoints if number >= commits[0]]
+        base = await _load_base(store, state, usable, None)
     if base is not None:
         state = replace(state, versions=(base,), last_write=base.cut)
     first = 0 if base is None else base.number + 1
@@ -108,6 +111,14 @@ async def list_log(store: ObjectStore, shard: ShardId) -> tuple[Sequence[int], S
     commits = sorted(version for version, kind in files if kind == "json")
     checkpoints = sorted(version for version, kind in files if kind == "checkpoint.parquet")
     return commits, checkpoints
+
+
+async def is_told_by_checkpoint(store: ObjectStore, shard: ShardId, number: int) -> bool:
+    """Whether a checkpoint stands for the log up to a version, so that a vacuum may have taken
+    what was there (Y4 of `vacuum.py`).
+    """
+    _, checkpoints = await list_log(store, shard)
+    return any(checkpoint >= number for checkpoint in checkpoints)
 
 
 async def read_commit(store: ObjectStore, shard: ShardId, number: int) -> tuple[Action, ...]:

@@ -94,7 +94,7 @@ async def vacuum_shard(
     wanted = removable or any(number > commits[0] for number in checkpoints)
     base = await _base(store, shard, commits, horizon_ms, run_blocking) if wanted else None
     if base is not None:
-        deleted += await _clean_log(store, shard, base)
+        deleted += await _old_log(store, shard, base)
         deleted += removable
     deleted += [data_path(shard, name) for name in sorted(unnamed & vacuuming.suspects)]
     for path in deleted:
@@ -200,10 +200,7 @@ async def _base(
     return number
 
 
-async def _clean_log(store: ObjectStore, shard: ShardId, first: int) -> list[str]:
-    """Delete what lies before a checkpoint (Y4)."""
+async def _old_log(store: ObjectStore, shard: ShardId, first: int) -> list[str]:
+    """What lies before a checkpoint, the oldest first (Y4)."""
     found = [(parse_log_path(path), path) for path in await store.list(log_directory(shard))]
-    old = sorted((known[0], path) for known, path in found if known and known[0] < first)
-    for _, path in old:
-        await store.delete(path)
-    return [path for _, path in old]
+    return [path for _, path in sorted((k[0], path) for k, path in found if k and k[0] < first)]

@@ -4,25 +4,32 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
+from coordinator.maintaining import Maintaining
 from storage.batch import ShardView
 from storage.check import ShardRecord, check_shard
-from storage.delta.layout import checkpoint_path, commit_path, data_path
+from storage.delta.layout import checkpoint_path, checksum_path, commit_path, data_path
 from storage.delta.maintenance import write_checkpoint
 from storage.delta.recovery import list_log
-from storage.delta.vacuum import Vacuumed, vacuum_shard
+from storage.delta.vacuum import Vacuumed, nobody_else, vacuum_shard
 from storage.delta.vacuum_plan import Vacuuming, names_in_use
 from storage.errors import Indeterminate
-from storage.types import Timestamp, inline_source
+from storage.memory import MemoryStash
+from storage.shard import Version
+from storage.txns import TxnsShard
+from storage.types import Epoch, ShardId, Timestamp, inline_source
 from tests.delta.model import SCHEMA, SHARD, STEP
 from tests.delta.test_flush import STEPS, FlushedModel, delete
 
+T = TypeVar("T")
 
-async def at_once(work: Callable[[], tuple[bytes, int]]) -> tuple[bytes, int]:
+
+async def at_once(work: Callable[[], T]) -> T:
     return work()
 
 
@@ -186,6 +193,55 @@ def test_the_log_is_cleaned_up_to_a_checkpoint_and_stays_readable() -> None:
     model.since = 0
     state = model.loaded()
     assert (state.since, [v.number for v in state.versions]) == (33_000, [2, 3, 4, 5])
+
+
+def cleaned_model() -> tuple[VacuumedModel, dict[str, bytes]]:
+    """A log that begins at version 2, and what a vacuum took of it."""
+    model = VacuumedModel()
+    for _ in range(6):
+        model.commit(1, (), [], 0)
+        model.flush(0)
+        if model.now == 2 * STEP:
+            model.checkpoint()
+    names = asyncio.run(model.store.list(SHARD))
+    taken = {name: asyncio.run(model.store.read(name)) for name in names}
+    model.since = 4 * STEP
+    model.vacuum()
+    assert asyncio.run(list_log(model.store, SHARD)) == ([2, 3, 4, 5], [2])
+    left = asyncio.run(model.store.list(SHARD))
+    return model, {name: content for name, content in taken.items() if name not in left}
+
+
+def test_a_checkpoint_that_comes_after_its_log_was_cleaned_is_passed_over() -> None:
+    """One that was slow, or on the way of a coordinator that was deposed."""
+    model, taken = cleaned_model()
+    late = checkpoint_path(SHARD, 1)
+    asyncio.run(model.store.create(late, taken[late]))
+    model.since = 0
+    assert [version.number for version in model.loaded().versions] == [2, 3, 4, 5]
+    assert errors(model) == []
+
+
+def told_damaged(model: VacuumedModel, version: Version) -> list[ShardId]:
+    """What checkpoints and checksums call damaged that come after a version."""
+    damaged: list[ShardId] = []
+    store, stash = model.store, MemoryStash()
+    txns = TxnsShard(stash, Epoch(1))
+    upkeep = Maintaining(store, stash, txns, at_once, nobody_else, damaged.append, True)
+    asyncio.run(upkeep.after_flush({SHARD: version}))
+    return damaged
+
+
+def test_a_checksum_that_is_slower_than_a_vacuum_calls_nothing_damaged() -> None:
+    """Seed 7343 of the simulation of user types."""
+    model, _ = cleaned_model()
+    first = Version(0, Timestamp(STEP), model.state.versions[-1].files)
+    assert told_damaged(model, first) == []
+    assert told_damaged(model, model.state.versions[-1]) == []
+    assert checksum_path(SHARD, 5) in asyncio.run(model.store.list(SHARD))
+    asyncio.run(model.store.delete(commit_path(SHARD, 5)))
+    asyncio.run(model.store.delete(commit_path(SHARD, 4)))
+    assert told_damaged(model, model.state.versions[-1]) == [SHARD]
 
 
 def test_a_checkpoint_that_cannot_be_read_is_no_reason_to_clean() -> None:

@@ -70,6 +70,7 @@ def test_the_faults_are_real(total: Sum, fault: str) -> None:
         (2037, "lines", "successions"),
         (3589, "lists", "disks"),
         (6483, "lines", "lossy"),
+        (7343, "user types", "mixed"),
         (9353, "definitions", "crashes"),
         (9590, "skew", "successions"),
         (17109, "lines", "successions"),
