@@ -61,12 +61,11 @@ async def load_shard(
     state = ShardState(shard, schema, created, definitions=definitions)
     if not commits:
         return state
-    base = await _load_base(store, state, checkpoints, since)
+    # One that was on its way while the log was cleaned may lie before it: nothing follows on it.
+    usable = [number for number in checkpoints if number >= commits[0]]
+    base = await _load_base(store, state, usable, since)
     if base is None and commits[0] > 0:
         # The log was cleaned when since was later than now: its history is shorter than asked for.
-        # A checkpoint that was on its way meanwhile may lie before it: nothing follows on it, or its
-        # files are gone.
-        usable = [number for number in checkpoints if number >= commits[0]]
         base = await _load_base(store, state, usable, None)
     if base is not None:
         state = replace(state, versions=(base,), last_write=base.cut)
