@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults import nemesis, workloads
+from tests.faults.constraints import Constraints
 from tests.faults.nemesis import STRIKES, Strike
 from tests.faults.running import Plan, run
 from tests.faults.workloads import Bank, Claims, Lists, Registers, Workload
@@ -49,9 +50,16 @@ def test_strictly_serializable(
     _assert_strictly_serializable(tmp_path, workload, strikes, Plan(strikes))
 
 
+def test_32_clients_break_no_unique_or_foreign_key(tmp_path: Path) -> None:
+    """At every isolation level, also over a kill and a pause."""
+    strikes = [nemesis.kill, nemesis.pause]
+    plan = Plan(strikes, clients=32, between=200)
+    _assert_strictly_serializable(tmp_path, Constraints, strikes, plan)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, SEEDS + 1))
-@pytest.mark.parametrize("workload", workloads.ALL, ids=lambda w: w.__name__)
+@pytest.mark.parametrize("workload", [*workloads.ALL, Constraints], ids=lambda w: w.__name__)
 @pytest.mark.parametrize("strike", STRIKES)
 def test_strictly_serializable_under(
     tmp_path: Path, strike: str, workload: type[Workload], seed: int

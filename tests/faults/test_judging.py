@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.faults.constraints import Snapshot
 from tests.faults.workloads import check_claims, check_counter
 from tests.history.notation import parse_history
 
@@ -35,3 +36,16 @@ def test_counters(history: str, anomalies: list[str]) -> None:
 )
 def test_claims(history: str, found: int) -> None:
     assert len(check_claims(parse_history(history))) == found
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "problems"),
+    [
+        (Snapshot([1, -7, 2], [1, 2], [("children", 1), ("guests", 2)]), []),
+        (Snapshot([1, 2, 1], [1], []), ["slot 1 2 times"]),
+        (Snapshot([], [1, 1], []), ["parent 1 2 times"]),
+        (Snapshot([], [2], [("guests", 3)] * 2), ["guests has an orphan of 3"]),
+    ],
+)
+def test_constraints(snapshot: Snapshot, problems: list[str]) -> None:
+    assert snapshot.problems() == problems
