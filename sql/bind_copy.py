@@ -1,8 +1,8 @@
 """COPY: both option grammars, checked as PostgreSQL checks them (ProcessCopyOptions)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
 
 from pglast import ast
 
@@ -20,9 +20,10 @@ from sql.statements import CopyIn, CopyOptions, CopyOut, OutputColumn, Query
 from sql.syntax import Node, at, is_a, strings
 from sql.traverse import pruned
 
-_REFUSED: Final = frozenset(
-    {"force_not_null", "force_null", "on_error", "log_verbosity", "default", "reject_limit"}
-)
+_REFUSED: Final = frozenset({"on_error", "log_verbosity", "default", "reject_limit"})
+
+_Forced = tuple[str, ...] | Literal["all"]
+"""Columns of FORCE_QUOTE, FORCE_NULL or FORCE_NOT_NULL."""
 
 
 @dataclass(slots=True)
@@ -36,8 +37,7 @@ class _Given:
     match: bool = False
     quote: str | None = None
     escape: str | None = None
-    force_quote: tuple[str, ...] | None = None
-    force_all: bool = False
+    forced: dict[str, _Forced] = field(default_factory=dict[str, _Forced])
 
 
 def copy(binding: Binding, node: Node) -> CopyIn | CopyOut:
@@ -50,12 +50,16 @@ def copy(binding: Binding, node: Node) -> CopyIn | CopyOut:
     if node.is_from:
         table = _table(binding, node, _no_target)
         refuse_system_write(table)
-        options = _checked(given, table.name, [column.name for column in table.columns])
+        options = _checked(given, from_client=True)
         ordinals = _ordinals(table, node)
+        options = _with_forced(options, given, [table.columns[at].name for at in ordinals], table)
         defaults = _defaults(binding, table, ordinals)
         return CopyIn(table, ordinals, options, defaults, _where(binding, table, node))
+    options = _checked(given, from_client=False)
     query = _copied(binding, node)
-    return CopyOut(query, _checked(given, None, [column.name for column in query.columns]))
+    source = None if node.query is not None else query.tables[0]
+    columns = [column.name for column in query.columns]
+    return CopyOut(query, _with_forced(options, given, columns, source))
 
 
 def _no_target(name: str) -> SqlError:
@@ -165,8 +169,6 @@ def _given(options: Sequence[Node], *, from_client: bool) -> _Given:
         reader(given, option)
     if given.match and not from_client:
         raise SqlError("0A000", 'cannot use "match" with HEADER in COPY TO')
-    if from_client and (given.force_quote or given.force_all):
-        raise SqlError("0A000", "COPY FORCE_QUOTE cannot be used with COPY FROM")
     return given
 
 
@@ -219,11 +221,11 @@ def _header(given: _Given, option: Node) -> None:
         raise SqlError("42601", message) from None
 
 
-def _force_quote(given: _Given, option: Node) -> None:
+def _force(given: _Given, option: Node) -> None:
     if is_a(option.arg, ast.A_Star):
-        given.force_all = True
+        given.forced[option.defname] = "all"
     elif isinstance(option.arg, tuple):
-        given.force_quote = strings(option.arg)
+        given.forced[option.defname] = strings(option.arg)
     else:
         message = f'argument to option "{option.defname}" must be a list of column names'
         raise SqlError("22023", message, at(option.location))
@@ -261,13 +263,15 @@ _READERS: Final[dict[str, Callable[[_Given, Node], None]]] = {
     "header": _header,
     "quote": _quote,
     "escape": _escape,
-    "force_quote": _force_quote,
+    "force_quote": _force,
+    "force_null": _force,
+    "force_not_null": _force,
     "encoding": _encoding,
     "freeze": _freeze,
 }
 
 
-def _checked(given: _Given, table: str | None, columns: Sequence[str]) -> CopyOptions:
+def _checked(given: _Given, *, from_client: bool) -> CopyOptions:
     csv = given.format == "csv"
     delimiter = given.delimiter if given.delimiter is not None else ("," if csv else "\t")
     null = given.null if given.null is not None else ("" if csv else "\\N")
@@ -278,25 +282,40 @@ def _checked(given: _Given, table: str | None, columns: Sequence[str]) -> CopyOp
         raise SqlError("22023", "COPY null representation cannot use newline or carriage return")
     _check_csv_only(given, csv=csv)
     if csv:
-        _check_quoting(delimiter, null, quote, escape)
+        _check_quoting(delimiter, quote, escape)
+    _check_forced(given, csv=csv, from_client=from_client)
     if delimiter in null:
         raise SqlError(
             "22023", "COPY delimiter character must not appear in the NULL specification"
         )
-    force = tuple(columns) if given.force_all else given.force_quote or ()
-    for name in force:
-        if name not in columns:
-            where = f' of relation "{table}"' if table is not None else ""
-            raise SqlError("42703", f'column "{name}"{where} does not exist')
+    if csv and quote in null:
+        raise SqlError("22023", "CSV quote character must not appear in the NULL specification")
     return CopyOptions(
-        "csv" if csv else "text",
-        delimiter,
-        null,
-        bool(given.header),
-        given.match,
-        quote,
-        escape,
-        force,
+        "csv" if csv else "text", delimiter, null, bool(given.header), given.match, quote, escape
+    )
+
+
+def _with_forced(
+    options: CopyOptions, given: _Given, columns: Sequence[str], table: Table | None
+) -> CopyOptions:
+    """The columns of FORCE_QUOTE, FORCE_NULL and FORCE_NOT_NULL, which COPY must have."""
+    forced: dict[str, tuple[str, ...]] = {}
+    for name in ("force_quote", "force_not_null", "force_null"):
+        wanted = given.forced.get(name, ())
+        forced[name] = tuple(columns) if wanted == "all" else wanted
+        for column in forced[name]:
+            if column in columns:
+                continue
+            if table is not None and any(known.name == column for known in table.columns):
+                message = f'{name.upper()} column "{column}" not referenced by COPY'
+                raise SqlError("42P10", message)
+            where = f' of relation "{table.name}"' if table is not None else ""
+            raise SqlError("42703", f'column "{column}"{where} does not exist')
+    return replace(
+        options,
+        force_quote=forced["force_quote"],
+        force_null=forced["force_null"],
+        force_not_null=forced["force_not_null"],
     )
 
 
@@ -312,22 +331,26 @@ def _check_delimiter(delimiter: str, *, csv: bool) -> None:
 def _check_csv_only(given: _Given, *, csv: bool) -> None:
     if csv:
         return
-    words = (
-        (given.quote, "QUOTE"),
-        (given.escape, "ESCAPE"),
-        (given.force_quote or given.force_all, "FORCE_QUOTE"),
-    )
-    for used, word in words:
+    for used, word in ((given.quote, "QUOTE"), (given.escape, "ESCAPE")):
         if used:
             raise SqlError("0A000", f"COPY {word} requires CSV mode")
 
 
-def _check_quoting(delimiter: str, null: str, quote: str, escape: str) -> None:
+def _check_forced(given: _Given, *, csv: bool, from_client: bool) -> None:
+    for name in ("force_quote", "force_not_null", "force_null"):
+        if name not in given.forced:
+            continue
+        if not csv:
+            raise SqlError("0A000", f"COPY {name.upper()} requires CSV mode")
+        if from_client == (name == "force_quote"):
+            sqlstate, direction = ("0A000", "FROM") if from_client else ("22023", "TO")
+            raise SqlError(sqlstate, f"COPY {name.upper()} cannot be used with COPY {direction}")
+
+
+def _check_quoting(delimiter: str, quote: str, escape: str) -> None:
     if len(quote.encode()) != 1:
         raise SqlError("0A000", "COPY quote must be a single one-byte character")
     if delimiter == quote:
         raise SqlError("22023", "COPY delimiter and quote must be different")
     if len(escape.encode()) != 1:
         raise SqlError("0A000", "COPY escape must be a single one-byte character")
-    if quote in null:
-        raise SqlError("22023", "CSV quote character must not appear in the NULL specification")

@@ -168,6 +168,8 @@ class CopyOptions:
     quote: str = '"'
     escape: str = '"'
     force_quote: tuple[str, ...] = ()
+    force_null: tuple[str, ...] = ()
+    force_not_null: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

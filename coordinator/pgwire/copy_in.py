@@ -61,6 +61,9 @@ class CopyReader:
         self._parsers = tuple(column_parser(type_, timezone, styles) for type_ in types)
         self._lines = LineSplitter(options)
         self._fields = FieldSplitter(options)
+        # By place: what makes a quoted NULL string NULL, and what makes an unquoted one text.
+        self._force_null = _places(names, options.force_null)
+        self._force_not_null = _places(names, options.force_not_null)
         self._cutter = BlockCutter(options)
         self._buffer = bytearray()
         self._wanted_bytes = BLOCK_BYTES
@@ -152,6 +155,8 @@ class CopyReader:
 
     def _plain(self, block: bytes) -> pa.RecordBatch | None:
         """The block's rows, or None where only the exact way is sure of them (I1)."""
+        if self._force_null or self._force_not_null:
+            return None
         if not self._cutter.is_plain(block, columns=len(self._types)):
             return None
         try:
@@ -223,9 +228,17 @@ class CopyReader:
             if index == len(fields):
                 missing = bad_format(f'missing data for column "{self._names[index]}"')
                 raise self._located(missing, shown=line)
-            field = fields[index]
+            field = self._forced(fields[index], index)
             columns[index].append(None if field is None else self._value(field, type_, index))
         self._count(self._lines.line)
+
+    def _forced(self, field: str | None, index: int) -> str | None:
+        """The field as FORCE_NULL and FORCE_NOT_NULL have it."""
+        if field is None and index in self._force_not_null:
+            return self._options.null
+        if field == self._options.null and index in self._force_null:
+            return None
+        return field
 
     def _value(self, field: str, type_: SqlType, index: int) -> Value:
         try:
@@ -264,6 +277,10 @@ class CopyReader:
         number = self._lines.line if line is None else line
         error.context = f"COPY {self._relation}, line {number}{place}"
         return error
+
+
+def _places(names: Sequence[str], forced: Sequence[str]) -> frozenset[int]:
+    return frozenset(index for index, name in enumerate(names) if name in forced)
 
 
 def _first_row(entry: tuple[int, int]) -> int:

@@ -64,3 +64,22 @@ copy j (id, b) from stdin <- 3\tperhaps\n
 copy j to stdout
 copy j to stdout with (format csv, header, null '-')
 copy j (id, l) to stdout with (format csv, force_quote *)
+copy t (id, name) from stdin with (format csv, force_null (name)) <- 201,""\n202,\n203,"x"\n
+copy t (id, name) from stdin with (format csv, force_not_null (name)) <- 204,""\n205,\n
+copy t (id, name, at) from stdin with (format csv, force_null *, null 'nil') <- 206,"nil",nil\n207,nil,"nil"\n
+copy t (id, name) from stdin with (format csv, force_null (name), force_not_null (name)) <- 208,""\n209,\n
+copy t (id, at) from stdin with (format csv, force_not_null (at)) <- 210,\n
+copy t (id, name) from stdin csv force not null name <- 211,\n
+copy t (id, name) from stdin csv force null name, id <- 212,""\n
+copy t (id, name) from stdin with (format csv, force_null (n)) <- 1,2\n
+copy t (id, name) from stdin with (format csv, force_not_null (nope)) <- 1,2\n
+copy t (id, name) from stdin with (force_null (name)) <- 1\t2\n
+copy t (id, name) from stdin with (format csv, force_quote (name)) <- 1,2\n
+copy t (id, name) from stdin with (format csv, force_null 3) <- 1,2\n
+copy t (id, name) to stdout with (format csv, force_null (name))
+copy t (id, name) to stdout with (format csv, force_not_null *)
+copy t (id, name) to stdout with (format csv, force_quote (n))
+copy (select 1 as a) to stdout with (format csv, force_quote (n))
+copy t (id, name) to stdout with (force_quote (name))
+copy t (id, name) from stdin with (format csv, null '"', force_quote (name)) <- 1,2\n
+copy (select id, name, at from t where id > 200 order by id) to stdout with (null 'NIL')
