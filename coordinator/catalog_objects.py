@@ -175,7 +175,7 @@ def _foreign_text(context: BindContext, table: Table, key: ForeignKey) -> str:
     if key.set_columns:
         chosen = [quote_ident(table.columns[key.columns[at]].name) for at in key.set_columns]
         text += f" ({', '.join(chosen)})"
-    return text + _when(key)
+    return text + _when(key) + _unless_validated(key)
 
 
 def _when(key: Key | ForeignKey) -> str:
@@ -183,6 +183,10 @@ def _when(key: Key | ForeignKey) -> str:
     if not key.deferrable:
         return ""
     return " DEFERRABLE INITIALLY DEFERRED" if key.deferred else " DEFERRABLE"
+
+
+def _unless_validated(constraint: Check | ForeignKey) -> str:
+    return "" if constraint.validated else " NOT VALID"
 
 
 def other_index(table: Table, index: IndexDefinition) -> str:
@@ -222,7 +226,8 @@ def definitions(context: BindContext, table: Table) -> Iterator[tuple[int, int, 
         text = _foreign_text(context, table, foreign)
         yield constraint_oid(table, foreign.name), 0, text
     for check in table.checks:
-        yield constraint_oid(table, check.name), 0, f"CHECK (({check.expression}))"
+        text = f"CHECK (({check.expression})){_unless_validated(check)}"
+        yield constraint_oid(table, check.name), 0, text
     for column in table.columns:
         if column.not_null:
             oid = constraint_oid(table, not_null_name(table, column))

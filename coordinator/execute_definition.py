@@ -289,14 +289,13 @@ async def _altered(execution: Execution, statement: AlterTable) -> list[CatalogC
     if statement.rewrite is not None or looks:
         (change,) = statement.tables
         change, sequences = await _with_own(execution, change, statement)
-        others = [*sequences, *(RemoveObject(thing) for thing in statement.dropped), *objects]
+        others = [*(RemoveObject(thing) for thing in statement.dropped), *sequences, *objects]
         if others:
             _buffer(execution, others)
         await redefine(execution, change, statement.rewrite, statement.parents)
         await validate(execution, change.after, statement.validations)
         return []
-    changes: list[CatalogChange] = _orphans(execution, statement)
-    changes += [RemoveObject(thing) for thing in statement.dropped]
+    changes: list[CatalogChange] = [RemoveObject(thing) for thing in statement.dropped]
     if statement.new_schema is not None:
         changes.append(PutSchema(statement.new_schema))
     changes += [PutTable(redefined.after) for redefined in statement.tables]
@@ -311,7 +310,7 @@ async def _altered(execution: Execution, statement: AlterTable) -> list[CatalogC
 async def _with_own(
     execution: Execution, change: Redefinition, statement: AlterTable
 ) -> tuple[Redefinition, list[CatalogChange]]:
-    """The change with the sequences of its new columns; those of columns that went go."""
+    """The change with the sequences of its new columns."""
     after, made = await _with_sequences(execution, change.after, statement.sequences)
     old = {column.field for column in change.before.columns}
     for ordinal, _ in statement.sequences:
@@ -327,25 +326,7 @@ async def _with_own(
             **execution.filled,
             after.oid: {**execution.filled.get(after.oid, {}), ordinal: sequence},
         }
-    return replace(change, after=after), made + _orphans(execution, statement)
-
-
-def _orphans(execution: Execution, statement: AlterTable) -> list[CatalogChange]:
-    """The sequences that belong to columns that are no more."""
-    gone: list[CatalogChange] = []
-    for change in statement.tables:
-        names = {column.name for column in change.after.columns}
-        for sequence in execution.catalog().sequences():
-            if sequence.owner != change.before.oid:
-                continue
-            owners = [
-                column.name
-                for column in change.before.columns
-                if column.sequence == sequence.oid or column.field == sequence.owner_field
-            ]
-            if owners and not names.intersection(owners):
-                gone.append(RemoveObject(sequence))
-    return gone
+    return replace(change, after=after), made
 
 
 async def _timelines(

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import Final
 
+from pglast import ast
+
+from coordinator.session_errors import in_block
 from sql.parse import Statement
 from sql.session_statements import TransactionControl, TransactionVerb
 from sql.statements import Bound, Explain, OutputColumn
@@ -40,6 +43,14 @@ class Request:
 def needs_catalog(statement: Statement) -> bool:
     """Whether binding looks at the catalog."""
     return type(statement.node).__name__ not in _WITHOUT_CATALOG
+
+
+def check_alone(statement: Statement) -> None:
+    """25001 for what neither a block nor a pipeline can have: CONCURRENTLY."""
+    node = statement.node
+    if isinstance(node, ast.IndexStmt | ast.DropStmt) and node.concurrent:
+        verb = "CREATE" if isinstance(node, ast.IndexStmt) else "DROP"
+        raise in_block(f"{verb} INDEX CONCURRENTLY")
 
 
 def ends_block(bound: Bound) -> bool:

@@ -36,7 +36,7 @@ from coordinator.execute_setting import execute_control, execute_set, execute_sh
 from coordinator.execute_truncate import execute_truncate
 from coordinator.execution import Done, Execution, Outcome
 from coordinator.named_statements import Invocation, argument_query, values_wanted
-from coordinator.requests import Identity, Request, ends_block, needs_catalog, run_by
+from coordinator.requests import Identity, Request, check_alone, ends_block, needs_catalog, run_by
 from coordinator.temporary import discard, drop_with_session, ended_by_commit
 from coordinator.transaction import failed_transaction
 from coordinator.variable_table import product_version
@@ -258,6 +258,7 @@ class StatementRunner:
             raise failed_transaction()
         if alone:
             return await self._run_alone(request, execution)
+        check_alone(request.statement)
         outcome, _ = await self._attempt(request, execution, alone=False)
         self._transaction.statements += 1
         return outcome

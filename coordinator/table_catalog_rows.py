@@ -265,6 +265,7 @@ def _constraints(context: BindContext, table: Table) -> Iterator[dict[str, Value
             "connoinherit": True,
             "condeferrable": foreign.deferrable,
             "condeferred": foreign.deferred,
+            "convalidated": foreign.validated,
         }
     for check in table.checks:
         yield {
@@ -273,6 +274,7 @@ def _constraints(context: BindContext, table: Table) -> Iterator[dict[str, Value
             "contype": "c",
             "conkey": check_numbers(table, check),
             "conbin": check.expression,
+            "convalidated": check.validated,
         }
     for place, column in enumerate(table.columns, 1):
         if column.not_null:

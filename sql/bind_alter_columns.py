@@ -22,9 +22,10 @@ from pglast.enums import AlterTableType, ConstrType, DropBehavior
 from sql.altering import Altering
 from sql.bind_alter_identity import add_identity, drop_expression, drop_identity, set_identity
 from sql.bind_alter_references import check_referred
+from sql.bind_alter_sequences import drop_sequences_of, follow_columns, parts_of
 from sql.bind_alter_types import alter_type
 from sql.bind_checks import CheckNode, bind_checks, constraint_names, not_null_name
-from sql.bind_columns import Parts, column_default, column_of
+from sql.bind_columns import column_default, column_of
 from sql.bind_domains import column_validations
 from sql.bind_foreign_keys import (
     ForeignNode,
@@ -37,13 +38,12 @@ from sql.bind_generated import with_generated
 from sql.bind_keys import KEY_KINDS, KeyNode, bind_keys
 from sql.bind_views import cascades, told_views, views_over
 from sql.binding import Binding
-from sql.catalog import Column, Key, Table
+from sql.catalog import ForeignKey, Key, Table
 from sql.column_expressions import row_default
 from sql.definition_statements import Redefinition
 from sql.domains import with_default
 from sql.errors import SqlError, not_supported
 from sql.plan import ColumnRef, Const, Expr, Plan, PlanColumn, Project
-from sql.sequence_users import told_uses, uses_elsewhere
 from sql.statements import AlterTable
 from sql.storage_options import refuse_clustered, reset_options, storage_options, with_options
 from sql.syntax import Node, at
@@ -82,16 +82,21 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
     if not work.table.columns:
         raise not_supported("a table without columns", None)
     _add_constraints(work)
-    foreign, parents = bind_foreign_keys(binding, work.table, work.foreign)
+    bound, parents = bind_foreign_keys(binding, work.table, work.foreign)
+    foreign = [
+        replace(key, validated=not node.node.skip_validation)
+        for key, node in zip(bound, work.foreign, strict=True)
+    ]
     work.table = replace(work.table, foreign_keys=(*work.table.foreign_keys, *foreign))
     check_referred(work)
+    follow_columns(work)
     after = replace(work.table, version=table.version + 1)
     by_oid = {parent.oid: parent for parent in (*parents, after)}
     told = validations(binding, after, work.required, work.checks, _new_keys(work))
     looked = tuple(
         found
-        for key, node in zip(foreign, work.foreign, strict=True)
-        if not node.node.skip_validation
+        for key in foreign
+        if key.validated
         for found in (
             *full_validation(binding, after, key),
             foreign_validation(binding, after, by_oid[key.table], key),
@@ -154,7 +159,7 @@ def _add_column(work: Altering, command: Node) -> None:
         work.notices.append(("42701", f"{message}, skipping", None))
         return
     check_column_name(node.colname)
-    parts = Parts(work.table.schema, work.table.name, taken=[*work.sequences.values()])
+    parts = parts_of(work)
     column = column_of(work.binding, node, parts)
     work.table = with_column(work.table, column)
     work.sequences |= parts.sequences
@@ -221,7 +226,8 @@ def _drop_column(work: Altering, command: Node) -> None:
     table = work.table
     refuse_clustered(table, ordinal, "drop")
     _check_views(work, command)
-    _check_sequence(work, table.columns[ordinal])
+    drop_sequences_of(work, table.columns[ordinal], command)
+    table = work.table
     depending = generated_from(table, command.name)
     if depending and command.behavior != DropBehavior.DROP_CASCADE:
         told = [
@@ -249,24 +255,6 @@ def _drop_column(work: Altering, command: Node) -> None:
     ]
     work.table = without_column(work.table, ordinal)
     del work.values[ordinal]
-
-
-def _check_sequence(work: Altering, column: Column) -> None:
-    """The sequence that goes with a column must be nobody else's default."""
-    catalog, table = work.binding.context.catalog, work.table
-    used = [
-        (sequence, other, user)
-        for sequence, other, user in uses_elsewhere(catalog, [table.oid])
-        if sequence.owner_field == column.field
-    ]
-    if used:
-        message = (
-            f"cannot drop column {column.name} of table {table.name} because other objects "
-            "depend on it"
-        )
-        # CASCADE would take defaults from other tables, which this statement does not alter.
-        hint = "Drop the defaults that use it first."
-        raise SqlError("2BP01", message, detail="\n".join(told_uses(used)), hint=hint)
 
 
 def _set_default(work: Altering, command: Node) -> None:
@@ -338,6 +326,8 @@ def _add_constraint(work: Altering, command: Node) -> None:
         case ConstrType.CONSTR_CHECK:
             work.new_checks.append(CheckNode(node))
         case ConstrType.CONSTR_NOTNULL:
+            if node.skip_validation:
+                raise not_supported("NOT NULL .. NOT VALID", at(node.location))
             (name,) = [key.sval for key in node.keys]
             work.ordinal(name)
             _name_not_null(work, name, node.conname)
@@ -357,14 +347,14 @@ def _add_constraints(work: Altering) -> None:
     """The constraints of all actions together, as CREATE TABLE has them."""
     if work.keys:
         _add_keys(work)
-    checks = bind_checks(work.binding, work.table, work.new_checks)
-    work.table = replace(work.table, checks=(*work.table.checks, *checks))
-    # NOT VALID: it holds for new rows; of the others nothing is promised.
-    work.checks += [
-        check.name
-        for check, node in zip(checks, work.new_checks, strict=True)
-        if not node.node.skip_validation
+    checks = [
+        replace(check, validated=not node.node.skip_validation)
+        for check, node in zip(
+            bind_checks(work.binding, work.table, work.new_checks), work.new_checks, strict=True
+        )
     ]
+    work.table = replace(work.table, checks=(*work.table.checks, *checks))
+    work.checks += [check.name for check in checks if check.validated]
 
 
 def _add_keys(work: Altering) -> None:
@@ -418,16 +408,20 @@ def _alter_constraint(work: Altering, command: Node) -> None:
 
 
 def _validate(work: Altering, command: Node) -> None:
-    if any(check.name == command.name for check in work.table.checks):
-        work.checks.append(command.name)
+    table = work.table
+    if any(check.name == command.name for check in table.checks):
+        work.checks += [c.name for c in table.checks if c.name == command.name and not c.validated]
+        checks = tuple(
+            replace(check, validated=True) if check.name == command.name else check
+            for check in table.checks
+        )
+        work.table = replace(table, checks=checks)
         return
     message = f'constraint "{command.name}" of relation "{work.table.name}" does not exist'
     for foreign in work.table.foreign_keys:
         if foreign.name == command.name:
-            parent = work.binding.context.catalog.by_oid(foreign.table)
-            assert parent is not None, "a table that is referred to is there"
-            work.looked.append(foreign_validation(work.binding, work.table, parent, foreign))
-            work.looked.extend(full_validation(work.binding, work.table, foreign))
+            if not foreign.validated:
+                _validate_foreign(work, foreign)
             return
     if any(key.name == command.name for key in work.table.keys):
         message = (
@@ -436,6 +430,17 @@ def _validate(work: Altering, command: Node) -> None:
         )
         raise SqlError("42809", message)
     raise SqlError("42704", message)
+
+
+def _validate_foreign(work: Altering, foreign: ForeignKey) -> None:
+    parent = work.binding.context.catalog.by_oid(foreign.table)
+    assert parent is not None, "a table that is referred to is there"
+    work.looked.append(foreign_validation(work.binding, work.table, parent, foreign))
+    work.looked.extend(full_validation(work.binding, work.table, foreign))
+    keys = tuple(
+        replace(key, validated=True) if key == foreign else key for key in work.table.foreign_keys
+    )
+    work.table = replace(work.table, foreign_keys=keys)
 
 
 # --- options -----------------------------------------------------------------------------------

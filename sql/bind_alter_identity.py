@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from sql.altering import Altering
-from sql.bind_columns import Parts, sequence_name
+from sql.bind_alter_sequences import change, latest, parts_of
+from sql.bind_columns import sequence_name
 from sql.bind_sequence_definitions import altered_sequence
 from sql.bind_sequences import sequence_of
 from sql.catalog import Column
@@ -30,7 +31,7 @@ def add_identity(work: Altering, command: Node) -> None:
         raise SqlError("55000", f"{shown} is already an identity column")
     if column.has_default or column.generated is not None:
         raise SqlError("55000", f"{shown} already has a default value")
-    parts = Parts(work.table.schema, work.table.name, taken=[*work.sequences.values()])
+    parts = parts_of(work)
     name = sequence_name(work.binding, parts, column.name)
     bare = SequenceDefinition(0, work.table.schema, name, "", type=column.type.name)
     made = sequence_of(work.binding, bare, tuple(node.options or ()), created=True)
@@ -49,8 +50,8 @@ def set_identity(work: Altering, command: Node) -> None:
             work.define(column.name, _identified(chr(option.arg.ival)))
     rest = [option for option in options if option.defname != "generated"]
     if rest:
-        made, fresh = altered_sequence(work.binding, _sequence(work, column), rest)
-        work.changed.append(made)
+        made, fresh = altered_sequence(work.binding, latest(work, _sequence(work, column)), rest)
+        change(work, made)
         work.fresh |= fresh
 
 

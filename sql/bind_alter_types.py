@@ -133,4 +133,5 @@ def _recheck(work: Altering, name: str) -> None:
         if name in names_in(check):
             _, scope = check_scope(work.binding, work.table)
             bound_check(work.binding, scope, expression_of(check.expression))
-            work.checks.append(check.name)
+            if check.validated:
+                work.checks.append(check.name)

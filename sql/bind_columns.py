@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from pglast import ast
 from pglast.enums import ConstrType
 
 from sql.bind_checks import CheckNode
@@ -21,7 +22,7 @@ from sql.catalog_objects import INT_BOUNDS, SequenceDefinition
 from sql.column_expressions import defined_default
 from sql.domains import with_default
 from sql.errors import SqlError, not_supported
-from sql.syntax import Node, at, strings
+from sql.syntax import Node, at, is_a, strings
 from sql.types import INT2, INT4, INT8, REGISTERED, SqlType, display
 
 CONSTRAINTS: Final = {
@@ -46,6 +47,8 @@ class Parts:
     checks: list[CheckNode] = field(default_factory=list[CheckNode])
     taken: list[SequenceDefinition] = field(default_factory=list[SequenceDefinition])
     """Sequences that the same statement makes for other columns."""
+    freed: list[str] = field(default_factory=list[str])
+    """Names of sequences that the same statement drops."""
     sequences: dict[str, SequenceDefinition] = field(default_factory=dict[str, SequenceDefinition])
     """By the name of their column; the session gives them oids."""
     generated: dict[str, Node] = field(default_factory=dict[str, Node])
@@ -203,6 +206,7 @@ def _add_sequence(
 def sequence_name(binding: Binding, found: Parts, column: str) -> str:
     """The name of the sequence of a serial or identity column."""
     taken = {found.table, *relation_names(binding.context.catalog, found.schema)}
+    taken -= {*found.freed}
     taken |= {other.name for other in (*found.taken, *found.sequences.values())}
     name, number = joined_name(found.table, column, "seq"), 0
     while name in taken:
@@ -218,7 +222,22 @@ def column_default(binding: Binding, column: Column, node: Node) -> Column:
     sequence = plain_nextval(binding, node)
     if sequence is not None and column.type.name in INT_BOUNDS:
         return replace(bare, has_default=True, sequence=sequence.oid)
-    return defined_default(binding, bare, node)
+    made = defined_default(binding, bare, node)
+    return bare if _is_nothing(binding, bare, node) else made
+
+
+def _is_nothing(binding: Binding, column: Column, node: Node) -> bool:
+    """DEFAULT NULL is none; of a domain it is one, which keeps the domain's away. PostgreSQL keeps
+    a NULL that it would have to fit into a length or a scale.
+    """
+    type_ = column.type
+    if column.domain is not None or (type_.typmod >= 0 and type_.name != "interval"):
+        return False
+    if is_a(node, ast.TypeCast):
+        if declared(binding, node.typeName) != (type_, None):
+            return False
+        node = node.arg
+    return is_a(node, ast.A_Const) and bool(node.isnull)
 
 
 def _last_null(node: Node) -> Node:

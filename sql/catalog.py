@@ -92,6 +92,8 @@ class Check:
 
     name: str
     expression: str
+    validated: bool = True
+    """False after NOT VALID: nothing is promised of rows that were there before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,8 @@ class ForeignKey:
     match_full: bool = False
     set_columns: tuple[int, ...] = ()
     """Which of `columns`, by place, ON DELETE SET NULL or SET DEFAULT changes, if not all."""
+    validated: bool = True
+    """As a CHECK's."""
 
 
 @dataclass(frozen=True, slots=True)

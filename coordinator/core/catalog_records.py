@@ -124,7 +124,7 @@ def _encode_table(table: Table) -> dict[str, Json]:
         "timeline": table.timeline,
         "history_us": table.history_us,
         "keys": [_encode_key(key) for key in table.keys],
-        "checks": [{"name": check.name, "expression": check.expression} for check in table.checks],
+        "checks": [asdict(check) for check in table.checks],
         "numbers": table.numbers,
         "foreign_keys": [_encode_foreign(key) for key in table.foreign_keys],
         "on_commit": table.on_commit,
@@ -180,6 +180,7 @@ def _encode_foreign(key: ForeignKey) -> dict[str, Json]:
         "deferred": key.deferred,
         "match_full": key.match_full,
         "set_columns": key.set_columns,
+        "validated": key.validated,
     }
 
 
@@ -195,11 +196,14 @@ def _decode_foreign(record: Mapping[str, Json]) -> ForeignKey:
         bool(record.get("deferred", False)),
         bool(record.get("match_full", False)),
         tuple(cast("Sequence[int]", record.get("set_columns", ()))),
+        bool(record.get("validated", True)),
     )
 
 
 def _decode_check(record: Mapping[str, Json]) -> Check:
-    return Check(_text(record["name"]), _text(record["expression"]))
+    return Check(
+        _text(record["name"]), _text(record["expression"]), bool(record.get("validated", True))
+    )
 
 
 def _decode_key(record: Mapping[str, Json]) -> Key:
