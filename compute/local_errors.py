@@ -17,6 +17,7 @@ import pyarrow as pa
 from compute.tagged_errors import untagged
 from sql.emit.duckdb_types import ERROR_TAG
 from sql.errors import SqlError, division_by_zero, out_of_range
+from sql.text_input import field_overflow
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +62,10 @@ def _numeric(_match: "re.Match[str]", _rest: str) -> SqlError:
     return SqlError("22003", "numeric field overflow")
 
 
+def _fitted(match: "re.Match[str]", _rest: str) -> SqlError:
+    return field_overflow(int(match[1]), int(match[2]))
+
+
 def _error(sqlstate: str, message: str) -> Callable[["re.Match[str]", str], SqlError]:
     return lambda _match, _rest: SqlError(sqlstate, message)
 
@@ -92,6 +97,11 @@ _BEGINNINGS: Final[Sequence[tuple[re.Pattern[str], Callable[["re.Match[str]", st
         (
             r"Conversion Error: Failed to cast decimal value [-.\d]+ to type (\w+)",
             _integer,
+        ),
+        (
+            r"Conversion Error: (?:Could not cast value|Casting value) \"?[-+.\w]+\"? to (?:type )?"
+            r"DECIMAL\((\d+),(\d+)\)",
+            _fitted,
         ),
         (r"Conversion Error: (?:Could not cast value|Casting value) ", _numeric),
         (r"Conversion Error: .*[Tt]imestamp", _error("22008", "timestamp out of range")),

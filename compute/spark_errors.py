@@ -20,6 +20,7 @@ from compute.jvm_gateway import JavaObject
 from compute.tagged_errors import untagged
 from sql.emit.spark_types import HINT
 from sql.errors import SqlError, division_by_zero, invalid_text, not_supported, out_of_range
+from sql.text_input import field_overflow
 
 log = logging.getLogger(__name__)
 
@@ -200,10 +201,9 @@ def _cast_overflow(failure: Failure) -> SqlError:
 
 def _numeric(failure: Failure) -> SqlError:
     precision, scale = failure.parameters.get("precision"), failure.parameters.get("scale")
-    detail = None
-    if precision is not None and scale is not None:
-        detail = f"A field with precision {precision}, scale {scale} cannot hold the value."
-    return SqlError("22003", "numeric field overflow", detail=detail)
+    if precision is None or scale is None:
+        return SqlError("22003", "numeric field overflow")
+    return field_overflow(int(precision), int(scale))
 
 
 def _cast_input(failure: Failure) -> SqlError:
