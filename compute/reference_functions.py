@@ -28,7 +28,7 @@ from sql import functions as table
 from sql.arrays import converted_element, element_type
 from sql.characters import lower, upper
 from sql.errors import SqlError, not_supported, out_of_range
-from sql.functions import FunctionKind
+from sql.functions import ARRAY_FORM, FunctionKind
 from sql.plan import Call, Const
 from sql.records import encoded
 from sql.types import REGISTERED, Value
@@ -67,6 +67,8 @@ def _maker(row: table.Function) -> Maker | None:
         return _map_array
     if row.id in _OWN:
         return _OWN[row.id]
+    if row.name.endswith(ARRAY_FORM):
+        return None if row.rewrite is not None else _spread
     if row.kind is FunctionKind.CAST:
         return _cast(row)
     by_id = _BY_ID.get(row.id)
@@ -107,6 +109,25 @@ def _map_array(call: Call) -> Function:
 
     def run(array: tuple[Value, ...], *zone: Value) -> Value:
         return tuple([None if item is None else convert(item, *zone) for item in array])
+
+    return run
+
+
+def _spread(call: Call) -> Function:
+    """f(.., VARIADIC array): f of the elements; a NULL in its place is no elements."""
+    row = table.function_by_id(call.function.id.replace(ARRAY_FORM, ""))
+    index = len(row.args) - 1
+    before, array, after = call.args[:index], call.args[index], call.args[index + 1 :]
+    element = Const(None, element_type(array.type))
+
+    @cache
+    def of(count: int) -> Function:
+        return element_function(Call(row, (*before, *[element] * count, *after), call.type))
+
+    def run(*args: Value) -> Value:
+        items = args[index] or ()
+        assert isinstance(items, tuple), "an array"
+        return of(len(items))(*args[:index], *items, *args[index + 1 :])
 
     return run
 

@@ -16,12 +16,12 @@ from sql.coerce import (
     zone_arguments,
 )
 from sql.errors import SqlError, ambiguous_function, not_supported, undefined_function
-from sql.functions import Function, FunctionKind
+from sql.functions import ARRAY_FORM, Function, FunctionKind
 from sql.overloads import Ambiguous, Choice, Undetermined, choose_function, choose_operator
 from sql.plan import Call, Const, Expr
 from sql.stand_ins import stand_in
 from sql.styles import PLAIN, check_style
-from sql.syntax import Node, at
+from sql.syntax import Node, at, position
 from sql.types import OIDS, TEXT, SqlType, array_of, category, display, plain_type
 
 TYPES: Final = {name: plain_type(name) for name in OIDS}
@@ -162,21 +162,33 @@ def _word(expr: Expr) -> str | None:
     return None
 
 
-def find_function(name: str, exprs: Sequence[Expr], shown: str, place: int | None) -> Choice:
-    """The function or aggregate of that name for these arguments; 42883, 42725."""
+def find_function(
+    name: str, exprs: Sequence[Expr], shown: str, place: int | None, *, variadic: bool = False
+) -> Choice:
+    """The function or aggregate of that name for these arguments; 42883, 42725. `variadic`: the
+    last of them is marked so.
+    """
     types = tuple([expr.type.name for expr in exprs])
     try:
-        choice = choose_function(name, types)
+        choice = choose_function(name, types, variadic=variadic)
     except Ambiguous:
         raise ambiguous_function(function_signature(shown, exprs), at(place)) from None
     except Undetermined:
         raise undetermined() from None
     if choice is None:
         signature = function_signature(shown, exprs)
-        if postgresql.has_function(name, types):
+        if postgresql.has_function(name, types, variadic=variadic):
             raise not_supported(f"the function {signature}", at(place))
         raise undefined_function(signature, at(place))
     return choice
+
+
+def check_array(choice: Choice, exprs: Sequence[Expr], nodes: Sequence[Node]) -> None:
+    """42804 for an argument that is marked VARIADIC, for elements of any type, and is no array."""
+    row = choice.function
+    anything = row.name.endswith(ARRAY_FORM) and row.args[-1] == "any"
+    if anything and exprs[-1].type.element is None:
+        raise SqlError("42804", "VARIADIC argument must be an array", position(nodes[-1]))
 
 
 def undetermined() -> SqlError:

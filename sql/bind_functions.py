@@ -12,6 +12,7 @@ from sql.bind_calls import (
     TYPES,
     applied,
     cast_by_name,
+    check_array,
     check_styles,
     converted,
     find_function,
@@ -109,7 +110,9 @@ def function_call(binding: Binding, scope: Scope, node: Node) -> Expr:
             return by_cast
     if name in _SET_RETURNING:
         raise not_supported(f"the set-returning function {name}", at(place))
-    choice = find_function(name, exprs, ".".join(names), place)
+    variadic = bool(node.func_variadic)
+    choice = find_function(name, exprs, ".".join(names), place, variadic=variadic)
+    check_array(choice, exprs, nodes)
     if name in ACTING:
         args = converted(binding, choice, exprs, nodes)
         return session_value(binding, name, args, TYPES[choice.result], at(place))
@@ -125,8 +128,6 @@ def _check_forms(node: Node, name: str) -> None:
     place = at(node.location)
     if not node.agg_star:
         check_within(node, name)
-    if node.func_variadic:
-        raise not_supported("VARIADIC", place)
     for arg in node.args or ():
         if is_a(arg, ast.NamedArgExpr):
             raise not_supported("a named argument", at(arg.location))

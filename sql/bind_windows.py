@@ -142,8 +142,6 @@ def _check_forms(node: Node, name: str) -> None:
         raise SqlError("42809", message, place)
     if node.agg_within_group:
         raise not_supported("WITHIN GROUP", place)
-    if node.func_variadic:
-        raise not_supported("VARIADIC", place)
     if node.agg_distinct:
         raise SqlError("0A000", "DISTINCT is not implemented for window functions", place)
     if node.agg_order:

@@ -45,6 +45,9 @@ is in PostgreSQL's manual; every row answers as PostgreSQL 18 does, or is refuse
   workers, which is slower; what has Spark's own SQL is computed there too for some arguments, a
   computed pattern for example. `by row`: on the local engine, but computed row by row outside of
   DuckDB, which is slower. `–`: refused there.
+- `…`: the last argument repeats; `VARIADIC array` may stand for it, with `concat` and `concat_ws`
+  wherever `array_to_string` runs, with `json_extract_path` and its kin as `#>`, otherwise by row or
+  as an Arrow UDF.
 - Statements without tables run in neither engine, and there all of it runs.
 
 {count} functions, operators, aggregates and casts.

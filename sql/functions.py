@@ -12,8 +12,8 @@ where the signature is `name(type, ..)`, `type operator type`, `operator type` o
 names, operators and types may be lists (`int2,int4 +,- int8`), which stand for every combination.
 Words are the fields of `Function`: `nonstrict`, `variadic`, `stable`, `volatile`, `zone`,
 `aggregate`, `within`, `window`, `set`, `nulls`, `implicit`, `assignment`, `explicit`,
-`numeric=rule`, and `internal`: known by its id only. A result `first` is the type of the first
-argument, an argument `same` too; a cast's is its target. A template `@reference` of DuckDB has the
+`numeric=rule`, and `internal`: known by its id only. `f.variadic(..)` is what
+`f(.., VARIADIC array)` calls. A result `first` is the type of the first argument, an argument `same` too; a cast's is its target. A template `@reference` of DuckDB has the
 reference evaluator compute the function, row by row. `{op}` in a template is the operator, `{name}`
 the name. A line that begins with blanks continues the line before; `#` in the first column begins
 a comment.
@@ -109,6 +109,15 @@ def operators(name: str) -> Sequence[Function]:
     return _table().operators.get(name, ())
 
 
+def array_form(row: Function) -> Function:
+    """What a call with VARIADIC calls: a row that takes its last arguments as an array."""
+    if not row.variadic:
+        return row
+    *others, last = row.args
+    array = last if last == "any" else f"_{last}"
+    return function_by_id(f"{row.name}{ARRAY_FORM}({','.join([*others, array])})")
+
+
 def cast(source: str, target: str) -> Function | None:
     """The cast between two types, or None. Between a type and itself: the row that applies a
     modifier.
@@ -141,13 +150,17 @@ def rows_of(file: str) -> Sequence[Function]:
     return _table().files[file]
 
 
+ARRAY_FORM: Final = ".variadic"
+"""How the name of such a row ends."""
+
+
 # --- loading -----------------------------------------------------------------------------------
 
 FILES: Final = (
     "operators.txt", "functions.txt", "aggregates.txt", "windows.txt", "sets.txt", "casts.txt",
     "arrays.txt", "patterns.txt", "texts.txt", "formats.txt", "mathematics.txt", "statistics.txt",
     "json.txt", "times.txt", "catalog_functions.txt", "registered.txt", "system.txt", "session.txt",
-    "enums.txt", "aliases.txt",
+    "enums.txt", "aliases.txt", "variadic.txt",
 )  # fmt: skip
 _TEMPLATE: Final = re.compile(r" (spark|duckdb|rewrite|): ")
 _DIRECTORY: Final = Path(__file__).parent / "data"

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final, TypeAlias
 
 from sql.coerce import IMPLICIT, can_coerce
-from sql.functions import Function, functions, operators
+from sql.functions import Function, array_form, functions, operators
 from sql.types import PREFERRED, category
 
 _SAME: Final = frozenset({"anyelement", "anynonarray", "anyarray", "anyenum"})
@@ -57,9 +57,14 @@ def _exact_operator(candidates: Sequence[Function], args: tuple[str, ...]) -> Fu
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
-def choose_function(name: str, args: tuple[str, ...]) -> Choice | None:
-    """The function or aggregate for these argument types, or None. Raises Ambiguous."""
-    candidates = [row for row in functions(name) if _takes(row, len(args))]
+def choose_function(name: str, args: tuple[str, ...], *, variadic: bool = False) -> Choice | None:
+    """The function or aggregate for these argument types, or None. `variadic`: the last of them is
+    marked VARIADIC, so that nothing repeats. Raises Ambiguous.
+    """
+    if variadic:
+        candidates = [array_form(row) for row in functions(name) if len(row.args) == len(args)]
+    else:
+        candidates = [row for row in functions(name) if _takes(row, len(args))]
     exact = next((row for row in candidates if _expanded(row, len(args)) == args), None)
     return _settled(exact, args) if exact is not None else _best(candidates, args)
 

@@ -42,9 +42,14 @@ class _Names:
     settings: dict[str, list[tuple[str, ...]]]
 
 
-def has_function(name: str, args: Sequence[str]) -> bool:
-    """Whether some function or aggregate takes arguments of these types."""
-    return any(_takes(overload, args) for overload in _names().functions.get(name, ()))
+def has_function(name: str, args: Sequence[str], *, variadic: bool = False) -> bool:
+    """Whether some function or aggregate takes arguments of these types. `variadic`: the last is
+    marked so; all functions whose last argument repeats are in our own table.
+    """
+    return any(
+        _takes(overload, args) and not (variadic and overload[-1:] and overload[-1].endswith("*"))
+        for overload in _names().functions.get(name, ())
+    )
 
 
 def has_operator(name: str, args: Sequence[str]) -> bool:

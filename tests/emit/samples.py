@@ -21,6 +21,7 @@ ELSEWHERE = (
     "registered.txt",
     "session.txt",
     "enums.txt",
+    "variadic.txt",
 )
 """Their cases are statements, in `tests/types` and `tests/sqldiff`."""
 FAMILIES = {
