@@ -13,6 +13,7 @@ from typing import Final
 
 from compute.reference_json_making import MAKING
 from compute.reference_json_paths import deleted_path, inserted, replaced
+from compute.reference_json_records import JSON_RECORDS
 from compute.reference_json_sets import JSON_SETS
 from compute.reference_numbers import Function, Maker, fit, in_range, to_float4
 from sql.errors import SqlError
@@ -405,4 +406,5 @@ JSON_FUNCTIONS: Final[dict[str, Maker]] = {
     },
     **MAKING,
     **JSON_SETS,
+    **JSON_RECORDS,
 }

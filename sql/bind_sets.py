@@ -7,7 +7,7 @@ INVARIANTS
   S1  calls of one SetScan run side by side; what ends first is padded with NULLs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pglast import ast
@@ -20,6 +20,7 @@ from sql.bind_calls import (
     polymorphic_shapes,
     type_called,
 )
+from sql.bind_records import RECORDS, check_allowed, definitions_of, field, rows_of_record
 from sql.binding import Binding
 from sql.coerce import EXPLICIT, coerce, implicit, zone_arguments
 from sql.errors import SqlError, not_supported
@@ -36,11 +37,12 @@ from sql.plan import (
     SetCall,
     SetScan,
     Values,
+    output_columns,
 )
 from sql.scope import Item, Scope
 from sql.stand_ins import stand_in
 from sql.syntax import Node, at, column_name, is_a, position, strings
-from sql.types import INT8, TEXT
+from sql.types import INT8, TEXT, SqlType
 from sql.vectors import is_vector, subscripts
 
 SET_CLAUSES: Final = frozenset({"SELECT", "ORDER BY", "DISTINCT ON"})
@@ -91,7 +93,7 @@ def set_call(binding: Binding, scope: Scope, node: Node) -> Expr:
         message = f"set-returning functions are not allowed in {scope.without_sets}"
         hint = "You might be able to move the set-returning function into a LATERAL FROM item."
         raise SqlError("0A000", message, place, hint=hint)
-    if name in _PAIRS:
+    if name in _PAIRS | RECORDS:
         raise not_supported(f"the rows of {name} as values", place)
     before = len(scope.set_calls)
     call = _bound(binding, scope, node)
@@ -179,31 +181,42 @@ def _pairs(binding: Binding, scope: Scope, node: Node) -> tuple[SetCall, SetCall
 
 def from_function(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]:
     """A function in FROM, or several side by side."""
-    for function in node.functions:
-        if function[1] or node.coldeflist:
-            raise not_supported("a column definition list", position(function[0]))
     calls = [function[0] for function in node.functions]
+    definitions = definitions_of(node)
     active, clause = scope.lateral_active, scope.clause
     scope.lateral_active, scope.clause = True, "FROM"
     try:
-        plan, columns = _rows(binding, scope, calls, ordinality=bool(node.ordinality))
+        plan, columns = _rows(binding, scope, calls, definitions, ordinality=bool(node.ordinality))
     finally:
         scope.lateral_active, scope.clause = active, clause
     scope.ids.update([column.id for column in columns])
-    return plan, [_item(node, calls, columns)]
+    return plan, [_item(node, calls, columns, defined=any(definitions))]
 
 
 def _rows(
-    binding: Binding, scope: Scope, nodes: Sequence[Node], *, ordinality: bool
+    binding: Binding,
+    scope: Scope,
+    nodes: Sequence[Node],
+    definitions: Sequence[Sequence[Node]],
+    *,
+    ordinality: bool,
 ) -> tuple[Plan, list[PlanColumn]]:
     calls: list[SetCall] = []
     names: list[str] = []
-    for node in nodes:
+    records: dict[int, list[tuple[str, SqlType]]] = {}
+    for node, defined in zip(nodes, definitions, strict=True):
         if not _is_set(node):
-            if len(nodes) > 1 or ordinality:
+            if (len(nodes) > 1 or ordinality) and not defined:
                 raise not_supported("a function that returns one row here", position(node))
-            return _one_row(binding, scope, node)
+            found = _one_row(binding, scope, node)
+            check_allowed("", defined)
+            return found
         name = column_name(node)
+        if node.funcname[-1].sval in RECORDS:
+            rows, records[len(calls)] = rows_of_record(binding, scope, node, defined)
+            calls.append(unnested(rows))
+            names.append("row")
+            continue
         if node.funcname[-1].sval in _PAIRS:
             calls += _pairs(binding, scope, node)
             names += ("key", "value")
@@ -213,12 +226,15 @@ def _rows(
         else:
             calls.append(_bound(binding, scope, node))
             names.append("value" if node.funcname[-1].sval in _VALUES else name)
-    if any(call.type.name == "record" for call in calls):
-        message = 'a column definition list is required for functions returning "record"'
-        raise SqlError("42601", message, position(nodes[0]))
+        if calls[-1].type.name == "record":
+            message = 'a column definition list is required for functions returning "record"'
+            raise SqlError("42601", message, position(node))
+        check_allowed(node.funcname[-1].sval, defined)
     columns = [binding.new_column(name, call.type) for name, call in zip(names, calls, strict=True)]
     number = binding.new_column("ordinality", INT8) if ordinality else None
     scan = SetScan(tuple(calls), tuple(columns), number)
+    if records:
+        return _with_fields(binding, scan, records)
     shown = columns if number is None else [*columns, number]
     if not any(node.funcname[-1].sval in _ARRAYS for node in nodes):
         return scan, shown
@@ -228,6 +244,21 @@ def _rows(
     refs[0] = _of_text(binding, refs[0], nodes[0])
     made = [binding.new_column(c.name, r.type) for c, r in zip(shown, refs, strict=True)]
     return Project(scan, tuple(made), tuple(refs)), made
+
+
+def _with_fields(
+    binding: Binding, scan: SetScan, records: Mapping[int, Sequence[tuple[str, SqlType]]]
+) -> tuple[Plan, list[PlanColumn]]:
+    """The columns of a scan, the fields of its rows in their place."""
+    found: list[tuple[str, Expr]] = []
+    for index, column in enumerate(output_columns(scan)):
+        ref = ColumnRef(column.id, column.type)
+        found += [
+            (name, field(binding, ref, number, type_))
+            for number, (name, type_) in enumerate(records.get(index, ()), 1)
+        ] or [(column.name, ref)]
+    made = [binding.new_column(name, expr.type) for name, expr in found]
+    return Project(scan, tuple(made), tuple([expr for _, expr in found])), made
 
 
 def _is_set(node: Node) -> bool:
@@ -243,10 +274,13 @@ def _one_row(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Pla
     return Project(Values((), ((),)), (column,), (expr,)), [column]
 
 
-def _item(node: Node, calls: Sequence[Node], columns: Sequence[PlanColumn]) -> Item:
+def _item(
+    node: Node, calls: Sequence[Node], columns: Sequence[PlanColumn], *, defined: bool
+) -> Item:
+    """`defined`: the columns are named by a column definition list."""
     name = column_name(calls[0])
     names = [column.name for column in columns]
-    plain = len(calls) == 1 and names.count(name) == 1
+    plain = len(calls) == 1 and names.count(name) == 1 and not defined
     if node.alias is not None:
         name = node.alias.aliasname
         if plain:
@@ -261,5 +295,5 @@ def _item(node: Node, calls: Sequence[Node], columns: Sequence[PlanColumn]) -> I
         names = [*given, *names[len(given) :]]
     refs = [ColumnRef(column.id, column.type) for column in columns]
     # A row of one value is that value.
-    whole = refs[0] if len(calls) == 1 and names == ["value"] else None
+    whole = refs[0] if len(calls) == 1 and names == ["value"] and not defined else None
     return Item(name, list(zip(names, refs, strict=True)), whole=whole)

@@ -1,0 +1,100 @@
+"""Functions in FROM whose columns the query names: json_to_record and its kin.
+
+    json_to_recordset(j) AS x(a int, b text)  ─▶  unnest(json_records(j, ..)) as row
+                                                  record_field(row, 1), record_field(row, 2)
+
+INVARIANTS
+  R1  all fields of all rows are converted by the one call, whichever of them is read: what is
+      wrong with a value is found as in PostgreSQL.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from sql.bind_calls import converted, find_function
+from sql.bind_types import type_named
+from sql.binding import Binding
+from sql.coerce import zone_arguments
+from sql.errors import SqlError, not_supported
+from sql.functions import function_by_id
+from sql.plan import Call, Const, Expr
+from sql.scope import Scope
+from sql.syntax import Node, at, position, strings
+from sql.types import BOOL, INT4, TEXT, SqlType, array_of
+
+RECORDS: Final = frozenset(
+    {"json_to_record", "json_to_recordset", "jsonb_to_record", "jsonb_to_recordset"}
+)
+_OUT_PARAMETERS: Final = frozenset({"json_each", "json_each_text", "jsonb_each", "jsonb_each_text"})
+
+
+def definitions_of(node: Node) -> list[Sequence[Node]]:
+    """The column definition list of each function of a RangeFunction. Raises 42601."""
+    if not node.coldeflist:
+        return [function[1] or () for function in node.functions]
+    place = at(node.coldeflist[0].location)
+    if len(node.functions) > 1:
+        what, hint = "ROWS FROM() with multiple functions", None
+        if node.is_rowsfrom:
+            hint = "Put a separate column definition list for each function inside ROWS FROM()."
+        else:
+            what = "UNNEST() with multiple arguments"
+        message = f"{what} cannot have a column definition list"
+        raise SqlError("42601", message, place, hint=hint)
+    if node.ordinality:
+        message = "WITH ORDINALITY cannot be used with a column definition list"
+        hint = "Put the column definition list inside ROWS FROM()."
+        raise SqlError("42601", message, place, hint=hint)
+    return [node.coldeflist]
+
+
+def check_allowed(name: str, definitions: Sequence[Node]) -> None:
+    """42601 for a list behind a function that has columns of its own."""
+    if not definitions:
+        return
+    if name in _OUT_PARAMETERS:
+        message = "a column definition list is redundant for a function with OUT parameters"
+    else:
+        message = 'a column definition list is only allowed for functions returning "record"'
+    raise SqlError("42601", message, at(definitions[0].location))
+
+
+def rows_of_record(
+    binding: Binding, scope: Scope, node: Node, definitions: Sequence[Node]
+) -> tuple[Call, list[tuple[str, SqlType]]]:
+    """The rows as an array of texts, for `field`, and the columns."""
+    name, nodes = node.funcname[-1].sval, list(node.args or ())
+    exprs = [binding.expression(scope, arg) for arg in nodes]
+    choice = find_function(name, exprs, ".".join(strings(node.funcname)), node.location)
+    (document,) = converted(binding, choice, exprs, nodes)
+    if not definitions:
+        message = 'a column definition list is required for functions returning "record"'
+        raise SqlError("42601", message, position(node))
+    columns = [_column(binding, each) for each in definitions]
+    names = [column for column, _ in columns]
+    for index, column in enumerate(names):
+        if column in names[:index]:
+            raise SqlError("42701", f'column name "{column}" specified more than once')
+    row = function_by_id("json_records(any,_text,bool,any)")
+    keys, many = Const(tuple(names), array_of(TEXT)), Const(name.endswith("set"), BOOL)
+    types: list[Expr] = [Const(None, type_) for _, type_ in columns]
+    args = (document, keys, many, *types, *zone_arguments(binding, row))
+    return Call(row, args, array_of(TEXT)), columns
+
+
+def field(binding: Binding, row: Expr, number: int, type_: SqlType) -> Expr:
+    """A field of a row that `rows_of_record` gives, counted from 1."""
+    function = function_by_id("record_field(text,int4)")
+    return Call(function, (row, Const(number, INT4), *zone_arguments(binding, function)), type_)
+
+
+def _column(binding: Binding, node: Node) -> tuple[str, SqlType]:
+    place = at(node.location)
+    if node.collClause is not None:
+        raise not_supported("COLLATE in a column definition list", place)
+    if node.typeName.setof:
+        raise SqlError("42P16", f'column "{node.colname}" cannot be declared SETOF', place)
+    type_ = type_named(binding, node.typeName)
+    if binding.context.styles.reads(type_.name):
+        raise not_supported("a column definition list under this DateStyle or IntervalStyle", place)
+    return node.colname, type_
