@@ -216,6 +216,10 @@ class Coordination(Protocol):
         """Abort everything that a connection left behind."""
         ...
 
+    def new_transaction_number(self) -> int:
+        """A number for a transaction that asks for one: no other ever had it, nor will."""
+        ...
+
     async def new_table_id(self) -> tuple[int, ShardId]:
         """An oid and a shard for a table about to be created."""
         ...

@@ -18,6 +18,7 @@ Nothing here decides; the core does. Nothing here knows SQL.
 """
 
 import asyncio
+import itertools
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
@@ -107,6 +108,8 @@ log = logging.getLogger("meridian.driver")
 
 TICK_S: Final = 0.05
 """Larger: later cuts, later AS OF in the near future. Smaller: an idle server wakes more often."""
+TRANSACTION_NUMBER_BITS: Final = 40
+"""Of a number, for the transactions of one start: 10^12; the rest is for 2^23 starts."""
 
 R = TypeVar("R", bound=ReplyValue)
 T = TypeVar("T")
@@ -163,6 +166,7 @@ class Driver:
             store, stash, txns, run_blocking, confirm, damaged, keeps_catalog=is_system
         )
         self._sequences = SequenceValues(stash, epoch)
+        self._numbers = itertools.count((epoch << TRANSACTION_NUMBER_BITS) + 1)
         self.on_catalog: Callable[[PublishCatalog], None] = _nobody
 
     @property
@@ -481,6 +485,10 @@ class Driver:
     def disconnected(self, owner: ConnectionId) -> None:
         """See Coordination."""
         self._handle(Disconnected(owner))
+
+    def new_transaction_number(self) -> int:
+        """See Coordination. Every start has an epoch, and so numbers, of its own."""
+        return next(self._numbers)
 
     async def new_table_id(self) -> tuple[int, ShardId]:
         """See Coordination."""

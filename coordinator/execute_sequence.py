@@ -10,9 +10,10 @@ import pyarrow as pa
 from coordinator.execute_query import start_query
 from coordinator.execution import Execution, Rows, counted, held
 from coordinator.pgwire.arrow_types import to_array, to_values
-from coordinator.session_calls import session_answer
+from coordinator.session_calls import session_answer, transaction_number
+from sql.bind_session_calls import NUMBERS
 from sql.binding import Supplied
-from sql.statements import Explain, OutputColumn, Prepared, SetSequence
+from sql.statements import Explain, OutputColumn, Prepared, Query, SetSequence
 from sql.types import BOOL, INT8, Value
 
 SETVAL_COLUMNS = (OutputColumn("setval", INT8),)
@@ -26,12 +27,15 @@ async def supply(execution: Execution, prepared: Prepared) -> None:
         # A plan is shown, and no sequence moves.
         execution.parameters = (*own, *[None] * len(prepared.supplied))
         return
-    values = [await _value(execution, supplied) for supplied in prepared.supplied]
+    writes = not isinstance(prepared.bound, Query | Explain)
+    values = [await _value(execution, call, writes=writes) for call in prepared.supplied]
     execution.parameters = (*own, *values)
 
 
-async def _value(execution: Execution, supplied: Supplied) -> Value:
+async def _value(execution: Execution, supplied: Supplied, *, writes: bool) -> Value:
     known, sequence = execution.transaction.sequences, supplied.sequence
+    if supplied.kind in NUMBERS:
+        return transaction_number(execution, supplied.kind, writes=writes)
     if supplied.kind == "lastval":
         return known.newest()
     if sequence is None:

@@ -17,6 +17,20 @@ _SLEEP_MAX_S: Final = 365 * _DAY_S
 """Longer sleeps end then; nobody has waited for one."""
 
 
+def transaction_number(execution: Execution, kind: str, *, writes: bool) -> int | None:
+    """txid_current() and txid_current_if_assigned(); `writes`: the statement that asks does."""
+    transaction = execution.transaction
+    wrote = transaction.wrote or transaction.changed_catalog
+    if transaction.number is None and kind == "txid_current_if_assigned" and not wrote:
+        if writes:
+            # In PostgreSQL it depends on whether the first row has been written.
+            raise not_supported("txid_current_if_assigned() in a statement that writes first")
+        return None
+    if transaction.number is None:
+        transaction.number = execution.services.coordination.new_transaction_number()
+    return transaction.number
+
+
 async def session_answer(execution: Execution, call: Supplied) -> Value:
     """Do it; what the call answers. A strict function of NULL does nothing."""
     values = _evaluated(execution, call.args, call.kind)

@@ -216,9 +216,10 @@ class StatementRunner:
         )
 
     def _argument(self, query: Statement) -> Value:
-        bound = self._bind(query, self._services.coordination.newest_catalog, ()).bound
+        prepared = self._bind(query, self._services.coordination.newest_catalog, ())
+        bound = prepared.bound
         assert isinstance(bound, Query), "a SELECT is bound to a query"
-        if bound.tables or not self._services.in_process.can_run(bound.plan):
+        if bound.tables or prepared.supplied or not self._services.in_process.can_run(bound.plan):
             raise not_supported("this expression in EXECUTE")
         return self._services.in_process.value(bound.plan)
 

@@ -403,6 +403,10 @@ class Timelines:
         """See Coordination."""
         await self._system.set_value(sequence, value, called=called)
 
+    def new_transaction_number(self) -> int:
+        """See Coordination."""
+        return self._system.new_transaction_number()
+
     async def new_table_id(self) -> tuple[int, ShardId]:
         """See Coordination."""
         return await self._system.new_table_id()

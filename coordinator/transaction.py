@@ -67,6 +67,7 @@ class SessionTransaction:
         self.deferral = Deferral()
         self.settle: Callable[[], Awaitable[None]] | None = None
         """Looks at deferred constraints (X7)."""
+        self.number: int | None = None  # what txid_current() answers, once somebody asks
         self.serial = 0
         self.rolled_back_to = 0
         self.ends = 0
@@ -468,6 +469,7 @@ class SessionTransaction:
 
     def _end(self, *, committed: bool) -> None:
         self.ends += 1
+        self.number = None
         self.committed = committed
         self._forget()
         self._in_block = False

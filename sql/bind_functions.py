@@ -33,7 +33,13 @@ from sql.bind_ordered_sets import check_within, keys_within, sorted_nodes
 from sql.bind_rewrites import rewritten
 from sql.bind_sequences import CALLS as SEQUENCE_CALLS
 from sql.bind_sequences import sequence_call
-from sql.bind_session_calls import ACTING, session_value, sets_something
+from sql.bind_session_calls import (
+    ACTING,
+    NUMBERS,
+    session_value,
+    sets_something,
+    transaction_number,
+)
 from sql.bind_sets import returns_set, set_call
 from sql.bind_system import system_call
 from sql.bind_windows import window_call
@@ -46,7 +52,7 @@ from sql.functions import FunctionKind, function_by_id, functions
 from sql.overloads import Choice
 from sql.plan import Aggregate, Const, Expr, SortKey
 from sql.scope import Scope
-from sql.sort_keys import sort_key
+from sql.sort_keys import argument_key, sort_key
 from sql.syntax import Node, at, is_a, position, strings
 from sql.traverse import column_ids
 from sql.types import BOOL, INT4, INT8, NAME, OID, TEXT, TIMESTAMPTZ, VOID
@@ -85,6 +91,8 @@ def function_call(binding: Binding, scope: Scope, node: Node) -> Expr:
         binding.uses_now = binding.uses_now or name in _CLOCK
         binding.uses_session = True
         return _SESSION[name](binding.context)
+    if name in NUMBERS and not node.args and not node.agg_star:
+        return transaction_number(binding, name, scope, at(place))
     if returns_set(name):
         return set_call(binding, scope, node)
     if node.agg_within_group and name in HYPOTHETICAL:
@@ -298,7 +306,7 @@ def _registered(
 
 def _hypothetical(binding: Binding, scope: Scope, node: Node) -> Expr:
     """rank() and its kin WITHIN GROUP."""
-    directs, filter_, order = _aggregate_parts(binding, scope, node)
+    directs, filter_, order = _aggregate_parts(binding, scope, node, hypothetical=True)
     level = _level(scope, [*directs, *(key.expr for key in order)], filter_)
     _check_level(level, node)
 
@@ -319,13 +327,15 @@ def _argument(binding: Binding, scope: Scope, arg: Node, node: Node) -> Expr:
 
 
 def _aggregate_parts(
-    binding: Binding, scope: Scope, node: Node
+    binding: Binding, scope: Scope, node: Node, *, hypothetical: bool = False
 ) -> tuple[list[Expr], Expr | None, list[SortKey]]:
     outer = scope.in_aggregate
     scope.in_aggregate = True
     try:
         exprs = [_argument(binding, scope, arg, node) for arg in node.args or ()]
-        order = [sort_key(binding, scope, item) for item in node.agg_order or ()]
+        # What an ordered-set aggregate sorts is an argument of it: a literal may be of any type.
+        key = argument_key if node.agg_within_group and not hypothetical else sort_key
+        order = [key(binding, scope, item) for item in node.agg_order or ()]
         filter_ = None
         if node.agg_filter is not None:
             clause, scope.clause = scope.clause, "FILTER"

@@ -10,6 +10,7 @@ from pglast.enums import LimitOption
 from sql.bind_targets import Target, settled, sort_target
 from sql.binding import Binding
 from sql.coerce import ASSIGNMENT, coerce
+from sql.comparability import check_equality
 from sql.errors import SqlError, mismatch, not_supported
 from sql.plan import Const, Expr, Limit, Plan
 from sql.scope import Scope
@@ -73,7 +74,7 @@ def distinct_on(
     keys: list[tuple[Target, Node]] = []
     for node in nodes:
         target = sort_target(binding, scope, targets, node, computed=True)
-        settled(binding, target)
+        check_equality(settled(binding, target).type, position(node))
         if all(target is not key for key, _ in keys):
             keys.append((target, node))
     left = list(keys)

@@ -442,9 +442,10 @@ def _combined(binding: Binding, scope: Scope, node: Node) -> SelectResult:
         message = f"each {word} query must have the same number of columns"
         raise SqlError("42601", message, position(right.nodes[0]) if right.nodes else None)
     types = [_common(binding, left, right, index, word) for index in range(len(left.columns))]
-    for type_, part in zip(types, left.nodes, strict=True):
+    sides = [column.type for column in (*left.columns, *right.columns)]
+    for index, type_ in enumerate((*types, *sides)):
         if not (node.all and kind is SetOpKind.UNION):
-            check_equality(type_, position(part))
+            check_equality(type_, position(left.nodes[index % len(types)]))
     columns = tuple(
         [
             binding.new_column(column.name, type_)

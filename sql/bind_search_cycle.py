@@ -40,7 +40,7 @@ from sql.plan import (
     Recursive,
     output_columns,
 )
-from sql.records import RECORD, check_field
+from sql.records import RECORD, UNTYPED_RECORD, check_field
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a, strings
 from sql.types import BOOL, INT8, TEXT, SqlType, array_of
@@ -239,7 +239,7 @@ def _extended(binding: Binding, plan: Plan, count: int, added: Sequence[Expr]) -
     return Project(plan, tuple(made), tuple(exprs))
 
 
-def record(binding: Binding, values: Sequence[Expr]) -> Expr:
+def record(binding: Binding, values: Sequence[Expr]) -> Call:
     """`ROW(..)` as a value."""
     for value in values:
         check_field(value.type)
@@ -250,13 +250,16 @@ def record(binding: Binding, values: Sequence[Expr]) -> Expr:
 def row_value(binding: Binding, scope: Scope, node: Node) -> Expr:
     """A RowExpr that is a value; a literal in it is text."""
     values: list[Expr] = []
+    untyped = False
     for part in node.args or ():
         if is_a(part, ast.ColumnRef) and is_a(part.fields[-1], ast.A_Star):
             raise not_supported("all columns of a table in a row value", at(part.location))
         expr = binding.expression(scope, part)
         unknown = expr.type.name == "unknown"
+        untyped = untyped or expr.type == UNTYPED_RECORD or (unknown and isinstance(expr, Const))
         values.append(implicit(binding, expr, part, TEXT) if unknown else expr)
-    return record(binding, values)
+    found = record(binding, values)
+    return replace(found, type=UNTYPED_RECORD) if untyped else found
 
 
 def _array(row: Expr) -> Expr:

@@ -15,11 +15,26 @@ from typing import Final
 from sql.binding import SUPPLIED_BASE, Binding, Supplied
 from sql.errors import not_supported
 from sql.plan import Call, Expr, IsTest, Param, Plan, Project, Values
+from sql.scope import Scope
 from sql.statements import Bound, Explain, Query
 from sql.traverse import children, column_ids
-from sql.types import SqlType
+from sql.types import INT8, SqlType
 
 ACTING: Final = frozenset({"pg_sleep", "pg_sleep_for", "pg_sleep_until", "set_config"})
+
+
+NUMBERS: Final = frozenset({"txid_current", "txid_current_if_assigned"})
+"""What numbers the transaction. Only who asks gets a number."""
+_RULES: Final = frozenset(
+    {
+        "check constraints",
+        "domain constraints",
+        "index expressions",
+        "COPY FROM WHERE conditions",
+        "transform expressions",
+    }
+)
+"""Clauses of a table's own, which are bound without a statement around them."""
 
 
 def session_value(
@@ -32,6 +47,18 @@ def session_value(
     binding.uses_session = True
     binding.supplied.append(Supplied(name, args=tuple(args)))
     return Param(SUPPLIED_BASE + len(binding.supplied), type_)
+
+
+def transaction_number(binding: Binding, name: str, scope: Scope, place: int | None) -> Param:
+    """`txid_current()` or `txid_current_if_assigned()`: one value for the whole statement."""
+    if scope.clause in _RULES:
+        raise not_supported(f"{name}() in {scope.clause}", place)
+    binding.uses_session = True
+    known = [each.kind for each in binding.supplied]
+    if name not in known:
+        binding.supplied.append(Supplied(name))
+        known.append(name)
+    return Param(SUPPLIED_BASE + known.index(name) + 1, INT8)
 
 
 def sets_something(binding: Binding) -> bool:

@@ -12,9 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from pglast import ast
+
 from sql.bind_calls import TYPES, converted, find_function, numeric_call, polymorphic_shapes
 from sql.binding import Binding
 from sql.coerce import ASSIGNMENT, IMPLICIT, can_coerce, coerce, to_boolean, zone_arguments
+from sql.comparability import check_equality
 from sql.errors import SqlError, grouping_error, mismatch, not_supported
 from sql.frames import BoundKind, Exclusion, Frame, FrameBound, FrameMode
 from sql.functions import FunctionKind, functions
@@ -26,7 +29,7 @@ from sql.plan import (
 )
 from sql.scope import Scope
 from sql.sort_keys import known_key, sort_key
-from sql.syntax import Node, at, position, strings
+from sql.syntax import Node, at, is_a, position, strings
 from sql.traverse import column_ids
 from sql.types import INT8, SqlType, display
 
@@ -207,12 +210,24 @@ def _named(scope: Scope, name: str, node: Node) -> WindowDefinition:
     return found
 
 
+def _flat(items: Sequence[Node]) -> list[Node]:
+    """What PARTITION BY names: `(a, b)` is two keys, as in GROUP BY."""
+    found: list[Node] = []
+    for item in items:
+        row = is_a(item, ast.RowExpr) and item.row_format.name == "COERCE_IMPLICIT_CAST"
+        found += _flat(item.args or ()) if row else [item]
+    return found
+
+
 def _written(binding: Binding, scope: Scope, node: Node) -> WindowDefinition:
     """A definition, with what it takes over from the window that it names."""
     base = None if node.refname is None else _named(scope, node.refname, node)
     with _inside(scope, "definition"):
         order = tuple([sort_key(binding, scope, item) for item in node.orderClause or ()])
-        partition = tuple([known_key(binding, scope, item) for item in node.partitionClause or ()])
+        items = _flat(node.partitionClause or ())
+        partition = tuple([known_key(binding, scope, item) for item in items])
+    for key, item in zip(partition, items, strict=True):
+        check_equality(key.type, position(item))
     options = node.frameOptions
     if base is not None:
         _check_copy(base, node, partition=bool(partition), order=bool(order))

@@ -15,8 +15,8 @@ Words are the fields of `Function`: `nonstrict`, `variadic`, `stable`, `volatile
 `numeric=rule`, and `internal`: known by its id only. `f.variadic(..)` is what
 `f(.., VARIADIC array)` calls. A result `first` is the type of the first argument, an argument
 `same` too; a cast's is its target. A template `@reference` of DuckDB has the reference evaluator
-compute the function, row by row. `{op}` in a template is the operator, `{name}` the name. A line that begins with blanks continues the line before; `#` in the first column begins
-a comment.
+compute the function, row by row. `{op}` in a template is the operator, `{name}` the name. A line
+that begins with blanks continues the line before; `#` in the first column begins a comment.
 
 INVARIANTS
   F1  `id` is unique: `name(argtypes)` for functions and aggregates, `left op right` for operators

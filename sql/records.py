@@ -19,6 +19,10 @@ from sql.text_output import RECORD_LENGTH, format_text
 from sql.types import REGISTERED, SqlType, Value, display
 
 RECORD: Final = SqlType("record")
+UNTYPED_RECORD: Final = SqlType("record", precision=0)
+"""A row with a literal that has no type: whether PostgreSQL fails to compare two of them depends on
+whether a field before the literal tells them apart.
+"""
 _INTEGERS: Final = frozenset(
     {"int2", "int4", "int8", "oid", "date", "time", "timestamp", "timestamptz"}
 )

@@ -19,6 +19,13 @@ def sort_key(binding: Binding, scope: Scope, item: Node) -> SortKey:
     return SortKey(expr, *sort_direction(item))
 
 
+def argument_key(binding: Binding, scope: Scope, item: Node) -> SortKey:
+    """An entry that is an argument, too: a literal has no type yet."""
+    expr = binding.expression(scope, item.node)
+    check_ordering(expr.type, position(item.node))
+    return SortKey(expr, *sort_direction(item))
+
+
 def known_key(binding: Binding, scope: Scope, node: Node) -> Expr:
     """An expression to compare by; an unknown literal is text."""
     expr = binding.expression(scope, node)
