@@ -272,7 +272,7 @@ class Maintenance:
         assert job is not None, "M5: a completion belongs to the job in flight"
         if message.files is None:
             return self._failed(job)
-        if self._stopped or self._shards[job.shard].fenced:
+        if self._stopped or self._shards[job.shard].fenced or self._has_landed(job, message.files):
             return self._ended(job)
         self._rewritten[job.shard] = message.files
         if job.request is None:
@@ -284,6 +284,13 @@ class Maintenance:
             return self._ended(job)
         self._parked.setdefault(job.shard, []).append(job)
         return []
+
+    def _has_landed(self, job: _Job, files: tuple[LiveFile, ...]) -> bool:
+        """A deposed coordinator has rewritten the same meanwhile, and its version was adopted: the
+        names are those of the rows (M4 of `compaction.py`), and nothing lands twice.
+        """
+        known = self._shards[job.shard].versions[-1].files
+        return any(live.file.name in known for live in files)
 
     def awaits_cut(self, shard: ShardId) -> bool:
         """True if rewritten files of this shard have not landed yet (M6)."""

@@ -79,6 +79,7 @@ def test_the_faults_are_real(total: Sum, fault: str) -> None:
         (32527, "alterations", "successions"),
         (33819, "holds", "successions"),
         (34428, "hot", "successions"),
+        (71989, "holds", "successions"),
     ],
 )
 def test_seeds_that_found_a_bug(seed: int, workload: str, weather: str) -> None:
