@@ -86,4 +86,4 @@ def test_spark(spark: str, name: str) -> None:
 
 def test_there_are_many_statements() -> None:
     distinct = {line for path in scripts().values() for line in statements(path)}
-    assert len(distinct) >= 1_200
+    assert len(distinct) >= 2_400
