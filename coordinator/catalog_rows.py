@@ -8,6 +8,7 @@ INVARIANTS
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from coordinator.comment_rows import COMMENT_ROWS
@@ -26,6 +27,7 @@ from sql.system_catalogs import (
     INFORMATION_SCHEMA,
     PG_CATALOG,
 )
+from sql.temporary import is_temporary
 from sql.types import Value
 from storage.batch import ShardView
 
@@ -47,8 +49,21 @@ _ROWS: Final[Mapping[str, Mapping[str, Callable[[BindContext], Iterator[Named]]]
 def catalog_view(relation: Table, context: BindContext) -> ShardView:
     """The relation as a view with rows in memory."""
     make = _ROWS[relation.schema].get(relation.name)
+    if relation.schema == INFORMATION_SCHEMA:
+        context = _without_others(context)
     rows = [] if make is None else [_row(relation, named) for named in make(context)]
     return view_of(relation, rows)
+
+
+def _without_others(context: BindContext) -> BindContext:
+    """As information_schema sees it: without what is temporary in other sessions."""
+    catalog = context.catalog
+    others = {schema for schema in catalog.schemas if is_temporary(schema)} - {context.temporary}
+    if not others:
+        return context
+    tables = {key: table for key, table in catalog.tables.items() if table.schema not in others}
+    objects = {key: thing for key, thing in catalog.objects.items() if thing.schema not in others}
+    return replace(context, catalog=replace(catalog, tables=tables, objects=objects))
 
 
 def _row(relation: Table, named: Named) -> Row:

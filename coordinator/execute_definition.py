@@ -287,9 +287,10 @@ async def _altered(execution: Execution, statement: AlterTable) -> list[CatalogC
     ]
     looks = statement.validations or statement.parents or statement.sequences
     if statement.rewrite is not None or looks:
-        (change,) = statement.tables
+        change, *children = statement.tables
         change, sequences = await _with_own(execution, change, statement)
         others = [*(RemoveObject(thing) for thing in statement.dropped), *sequences, *objects]
+        others += [PutTable(child.after) for child in children]
         if others:
             _buffer(execution, others)
         await redefine(execution, change, statement.rewrite, statement.parents)

@@ -101,7 +101,7 @@ def _columns(context: BindContext) -> Iterator[Named]:
                 "column_name": column.name,
                 "ordinal_position": column_number(column, place),
                 "column_default": None if column.generated else default_of(context, column),
-                "is_nullable": _yes(not column.not_null),
+                "is_nullable": _yes(_nullable(column)),
                 "data_type": _data_type(column.type),
                 "udt_catalog": context.database,
                 **_underlying(column.type),
@@ -113,6 +113,10 @@ def _columns(context: BindContext) -> Iterator[Named]:
                 "generation_expression": column.generated,
                 "is_updatable": _yes(events[place - 1] == EVERYTHING),
             }
+
+
+def _nullable(column: Column) -> bool:
+    return not column.not_null and (column.domain is None or not column.domain.not_null)
 
 
 def _domain_of(context: BindContext, column: Column) -> dict[str, Value]:

@@ -113,7 +113,8 @@ class SequenceValues:
 def _following(sequence: SequenceDefinition, last: int | None, count: int) -> list[int]:
     """So many values after `last`, or as many as there are."""
     values: list[int] = []
-    value = sequence.start if last is None else last + sequence.increment
+    first = sequence.start if sequence.first is None else sequence.first
+    value = first if last is None else last + sequence.increment
     while len(values) < count:
         if not sequence.least <= value <= sequence.greatest:
             if not sequence.cycle:

@@ -35,6 +35,8 @@ class Altering:
     new_checks: list[CheckNode] = field(default_factory=list[CheckNode])
     sequences: dict[str, SequenceDefinition] = field(default_factory=dict[str, SequenceDefinition])
     dropped: list[CatalogObject] = field(default_factory=list[CatalogObject])
+    children: dict[int, Table] = field(default_factory=dict[int, Table])
+    """Other tables, without the foreign keys that CASCADE took."""
     changed: list[CatalogObject] = field(default_factory=list[CatalogObject])
     """Sequences of identity columns with other options."""
     fresh: frozenset[int] = frozenset()

@@ -19,13 +19,15 @@ from sql.bind_sequence_definitions import renamed_sequence
 from sql.bind_user_types import move_type, rename_type
 from sql.binding import Binding
 from sql.catalog import Table
-from sql.catalog_objects import TYPE, CatalogObject
+from sql.catalog_objects import TYPE, CatalogObject, SequenceDefinition, ViewDefinition
 from sql.definition_statements import ChangeObjects, ChangeRights, Redefinition
 from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema, undefined_table
 from sql.look_up import (
     SYSTEM_SCHEMAS,
+    Relation,
     check_database,
     look_up,
+    named_relation,
     refuse_renamed,
     refuse_system_change,
     relation_exists,
@@ -42,11 +44,11 @@ def rename(binding: Binding, node: Node) -> AlterTable | ChangeObjects | ChangeR
     """ALTER .. RENAME TO; other kinds are 0A000."""
     match node.renameType:
         case ObjectType.OBJECT_TABLE:
-            return _rename_table(binding, node)
+            return _rename_relation(binding, node)
         case ObjectType.OBJECT_SCHEMA:
             return _rename_schema(binding, node)
         case ObjectType.OBJECT_VIEW:
-            return _rename_view(binding, node)
+            return _rename_view(binding, node, "ALTER VIEW")
         case ObjectType.OBJECT_SEQUENCE:
             return renamed_sequence(
                 binding,
@@ -71,6 +73,28 @@ def rename(binding: Binding, node: Node) -> AlterTable | ChangeObjects | ChangeR
         case kind:
             what = kind.name.removeprefix("OBJECT_").replace("_", " ")
             raise not_supported(f"RENAME of {what}", None)
+
+
+def _rename_relation(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
+    """ALTER TABLE .. RENAME TO, which may name a view or a sequence, too."""
+    relation, tag = node.relation, "ALTER TABLE"
+    match _named(binding, relation):
+        case SequenceDefinition():
+            return renamed_sequence(
+                binding, relation, node.newname, missing_ok=node.missing_ok, tag=tag
+            )
+        case ViewDefinition():
+            return _rename_view(binding, node, tag)
+        case _:
+            return _rename_table(binding, node)
+
+
+def _named(binding: Binding, relation: Node) -> Relation | None:
+    """What a name stands for, of whatever kind."""
+    schema, catalog = relation.schemaname, binding.context.catalog
+    path = binding.context.search_path if schema is None else (schema,)
+    found = (named_relation(catalog, schema, relation.relname) for schema in path)
+    return next((thing for thing in found if thing is not None), None)
 
 
 def _rename_table(binding: Binding, node: Node) -> AlterTable:
@@ -164,17 +188,19 @@ def alter_table(binding: Binding, node: Node) -> AlterTable | ChangeRights:
     return alter_columns(binding, table, node.cmds)
 
 
-def _rename_view(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
+def _rename_view(binding: Binding, node: Node, tag: str) -> AlterTable | ChangeObjects:
     view = find_view(binding, node.relation)
     if view is None:
+        if look_up(binding, node.relation.relname, schema=node.relation.schemaname) is not None:
+            raise SqlError("42809", f'"{node.relation.relname}" is not a view')
         if node.missing_ok:
-            return AlterTable(missing=node.relation.relname, tag="ALTER VIEW")
+            return AlterTable(missing=node.relation.relname, tag=tag)
         raise undefined_table(node.relation.relname)
     if relation_exists(binding, view.schema, node.newname):
         raise duplicate_table(node.newname)
     refuse_renamed(binding, view.schema, node.newname)
     renamed = replace(view, name=node.newname, version=view.version + 1)
-    return ChangeObjects("ALTER VIEW", objects=(renamed,))
+    return ChangeObjects(tag, objects=(renamed,))
 
 
 def _rename_column(binding: Binding, node: Node) -> AlterTable:

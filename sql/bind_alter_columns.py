@@ -21,7 +21,7 @@ from pglast.enums import AlterTableType, ConstrType, DropBehavior
 
 from sql.altering import Altering
 from sql.bind_alter_identity import add_identity, drop_expression, drop_identity, set_identity
-from sql.bind_alter_references import check_referred
+from sql.bind_alter_references import check_types, check_views, children_after, let_go
 from sql.bind_alter_sequences import drop_sequences_of, follow_columns, parts_of
 from sql.bind_alter_types import alter_type
 from sql.bind_checks import CheckNode, bind_checks, constraint_names, not_null_name
@@ -36,11 +36,10 @@ from sql.bind_foreign_keys import (
 from sql.bind_from import scan
 from sql.bind_generated import with_generated
 from sql.bind_keys import KEY_KINDS, KeyNode, bind_keys
-from sql.bind_views import cascades, told_views, views_over
 from sql.binding import Binding
 from sql.catalog import ForeignKey, Key, Table
 from sql.column_expressions import row_default
-from sql.definition_statements import Redefinition
+from sql.definition_statements import Redefinition, cascades
 from sql.domains import with_default
 from sql.errors import SqlError, not_supported
 from sql.plan import ColumnRef, Const, Expr, Plan, PlanColumn, Project
@@ -88,7 +87,7 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
         for key, node in zip(bound, work.foreign, strict=True)
     ]
     work.table = replace(work.table, foreign_keys=(*work.table.foreign_keys, *foreign))
-    check_referred(work)
+    check_types(work)
     follow_columns(work)
     after = replace(work.table, version=table.version + 1)
     by_oid = {parent.oid: parent for parent in (*parents, after)}
@@ -105,7 +104,7 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
     for name in work.domains:
         work.looked += column_validations(binding, after, work.ordinal(name))
     return AlterTable(
-        (Redefinition(table, after),),
+        (Redefinition(table, after), *children_after(work)),
         notices=tuple(work.notices),
         dropped=tuple(work.dropped),
         objects=tuple(work.changed),
@@ -115,7 +114,7 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
             (next(at for at, c in enumerate(after.columns) if c.name == name), sequence)
             for name, sequence in work.sequences.items()
         ),
-        parents=parents,
+        parents=tuple(parent for parent in parents if parent.oid not in work.children),
         unused="ALTER TABLE",
         validations=(*told, *looked, *work.looked),
     )
@@ -192,29 +191,6 @@ def check_column_name(name: str) -> None:
         raise SqlError("42701", message)
 
 
-def _check_views(work: Altering, command: Node) -> None:
-    """2BP01 for a column that a view reads."""
-    table = work.table
-    number = table.number_of(work.ordinal(command.name))
-    catalog = work.binding.context.catalog
-    views = [
-        view
-        for view in catalog.views()
-        if (table.oid, number) in view.uses and any(r[2] == table.oid for r in view.relations)
-    ]
-    if not views:
-        return
-    if command.behavior == DropBehavior.DROP_CASCADE:
-        raise not_supported("DROP COLUMN .. CASCADE of a column that a view uses")
-    column = f"column {command.name} of table {table.name}"
-    over = {view.oid for view in views}
-    told = [f"view {view.name} depends on {column}" for view in views]
-    detail = "\n".join([*told, *told_views(catalog, views_over(catalog, over), over)])
-    message = f"cannot drop {column} because other objects depend on it"
-    hint = "Use DROP ... CASCADE to drop the dependent objects too."
-    raise SqlError("2BP01", message, detail=detail, hint=hint)
-
-
 def _drop_column(work: Altering, command: Node) -> None:
     try:
         ordinal = work.ordinal(command.name)
@@ -225,7 +201,7 @@ def _drop_column(work: Altering, command: Node) -> None:
         return
     table = work.table
     refuse_clustered(table, ordinal, "drop")
-    _check_views(work, command)
+    check_views(work, command)
     drop_sequences_of(work, table.columns[ordinal], command)
     table = work.table
     depending = generated_from(table, command.name)
@@ -244,16 +220,18 @@ def _drop_column(work: Altering, command: Node) -> None:
     told = [f"drop cascades to column {column.name} of table {table.name}" for column in depending]
     work.notices += cascades(told)
     for column in depending:
-        place = work.ordinal(column.name)
-        work.table = without_column(work.table, place)
-        del work.values[place]
-    ordinal = work.ordinal(command.name)
+        _forget_column(work, command, column.name)
     work.dropped += [
         index
         for index in work.binding.context.catalog.indexes(table.oid)
         if command.name in index_names(index) and index not in work.dropped
     ]
-    work.table = without_column(work.table, ordinal)
+    _forget_column(work, command, command.name)
+
+
+def _forget_column(work: Altering, command: Node, name: str) -> None:
+    ordinal = work.ordinal(name)
+    let_go(work, command, without_column(work.table, ordinal), column=True)
     del work.values[ordinal]
 
 
@@ -312,6 +290,9 @@ def _drop_not_null(work: Altering, command: Node) -> None:
     ordinal = work.ordinal(command.name)
     if any(key.primary and ordinal in key.columns for key in work.table.keys):
         raise SqlError("42P16", f'column "{command.name}" is in a primary key')
+    if work.table.columns[ordinal].identity:
+        message = f'column "{command.name}" of relation "{work.table.name}" is an identity column'
+        raise SqlError("42601", message)
     work.define(command.name, lambda c: replace(c, not_null=False, not_null_name=""))
 
 
@@ -375,7 +356,8 @@ def _drop_constraint(work: Altering, command: Node) -> None:
     checks = tuple(check for check in table.checks if check.name != name)
     foreign = tuple(key for key in table.foreign_keys if key.name != name)
     if (keys, checks, foreign) != (table.keys, table.checks, table.foreign_keys):
-        work.table = replace(table, keys=keys, checks=checks, foreign_keys=foreign)
+        after = replace(table, keys=keys, checks=checks, foreign_keys=foreign)
+        let_go(work, command, after, column=False)
         return
     for column in table.columns:
         if column.not_null and name == not_null_name(table, column):

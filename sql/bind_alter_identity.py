@@ -7,6 +7,8 @@ Rows stay as they are: a column that becomes identity has its values already.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from pglast import ast
+
 from sql.altering import Altering
 from sql.bind_alter_sequences import change, latest, parts_of
 from sql.bind_columns import sequence_name
@@ -53,6 +55,15 @@ def set_identity(work: Altering, command: Node) -> None:
         made, fresh = altered_sequence(work.binding, latest(work, _sequence(work, column)), rest)
         change(work, made)
         work.fresh |= fresh
+
+
+def retype_identity(work: Altering, column: Column, type_: Node) -> None:
+    """An identity column of another type counts as far as that goes."""
+    if column.sequence:
+        option = ast.DefElem(defname="as", arg=type_)
+        known = latest(work, _sequence(work, column))
+        made, _ = altered_sequence(work.binding, known, [option])
+        change(work, made)
 
 
 def drop_identity(work: Altering, command: Node) -> None:

@@ -12,9 +12,9 @@ from pglast.enums import DropBehavior
 
 from sql.altering import Altering
 from sql.bind_columns import Parts
-from sql.bind_views import cascades
 from sql.catalog import Column, Table
 from sql.catalog_objects import SequenceDefinition
+from sql.definition_statements import cascades
 from sql.errors import SqlError
 from sql.sequence_users import cascaded_uses, told_uses, users_of
 from sql.syntax import Node

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pglast.stream import RawStream
 
 from sql.altering import Altering
+from sql.bind_alter_identity import retype_identity
 from sql.bind_columns import refuse_type
 from sql.bind_from import table_item
 from sql.bind_types import declared
@@ -45,6 +46,8 @@ def alter_type(work: Altering, command: Node) -> None:
     refuse_type(node, type_)
     if column.identity or column.generated is not None or column.sequence:
         _refuse_typed(column, type_, node)
+    if column.identity and type_ != column.type:
+        retype_identity(work, column, node.typeName)
     value = _converted(work, column, type_, node.raw_default, ordinal)
     if column.default_of_domain:
         column = replace(column, has_default=False, default=None, expression=None)

@@ -6,7 +6,7 @@ INVARIANTS
   F2  whoever adds one touches the other table, too: what was bound without it does not commit.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -293,6 +293,42 @@ def refers_to(parent: Table, foreign: ForeignKey, key: Key) -> bool:
     """Whether a foreign key rests on this key of the other table."""
     numbers = sorted(parent.number_of(ordinal) for ordinal in key.columns)
     return not key.deferrable and numbers == sorted(foreign.references)
+
+
+def losing(
+    catalog: Catalog, parent: Table, now: Mapping[int, Table]
+) -> list[tuple[Table, ForeignKey]]:
+    """The foreign keys that find no key of `parent` to rest on. `now`: tables as a statement has
+    left them so far, by oid.
+    """
+    found: list[tuple[Table, ForeignKey]] = []
+    for oid in dict.fromkeys(child.oid for child, _ in children(catalog, parent.oid)):
+        child = now[oid] if oid in now else catalog.by_oid(oid)
+        assert child is not None, "it was found in the catalog"
+        for key in child.foreign_keys:
+            rests = any(refers_to(parent, key, other) for other in parent.keys)
+            if key.table == parent.oid and not rests:
+                found.append((child, key))
+    return found
+
+
+def without_key(table: Table, foreign: ForeignKey) -> Table:
+    """The table without this foreign key."""
+    left = tuple(key for key in table.foreign_keys if key != foreign)
+    return replace(table, foreign_keys=left)
+
+
+def lost_key(dropped: str, rest: str, lost: Sequence[tuple[Table, ForeignKey]]) -> SqlError:
+    """2BP01 for something that foreign keys rest on."""
+    told = [f"constraint {key.name} on table {child.name} depends on {rest}" for child, key in lost]
+    message = f"cannot drop {dropped} because other objects depend on it"
+    hint = "Use DROP ... CASCADE to drop the dependent objects too."
+    return SqlError("2BP01", message, detail="\n".join(told), hint=hint)
+
+
+def lost_notices(lost: Sequence[tuple[Table, ForeignKey]]) -> list[str]:
+    """What CASCADE says of them."""
+    return [f"drop cascades to constraint {key.name} on table {child.name}" for child, key in lost]
 
 
 # --- validation --------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from sql.column_expressions import (
     text_of,
     unplaced,
 )
+from sql.enum_types import is_enum
 from sql.errors import SqlError, mismatch
 from sql.plan import Call, ColumnRef, Expr, Plan, Project
 from sql.scope import Scope
@@ -82,7 +83,14 @@ def _is_mutable(expr: Expr) -> bool:
         plain = expr.function.name == "||" and all(a.type.name in _PLAIN for a in expr.args)
         if expr.function.zone or (expr.function.volatility != "immutable" and not plain):
             return True
+        if expr.function.context is not None and _is_of_labels(expr):
+            return True
     return any(_is_mutable(part) for part in children(expr))
+
+
+def _is_of_labels(cast: Call) -> bool:
+    """Whether a cast makes text of an enum, or the reverse: labels get other names."""
+    return is_enum(cast.type.name) or any(is_enum(arg.type.name) for arg in cast.args)
 
 
 def generated_plan(binding: Binding, table: Table) -> Plan:

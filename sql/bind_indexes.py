@@ -9,15 +9,16 @@ from dataclasses import replace
 from typing import Final
 
 from pglast import ast
-from pglast.enums import ConstrType, SortByDir, SortByNulls
+from pglast.enums import ConstrType, DropBehavior, SortByDir, SortByNulls
 
+from sql.bind_foreign_keys import losing, lost_key, lost_notices, without_key
 from sql.bind_from import find_table
 from sql.bind_keys import KeyNode, bind_keys, joined_name, relation_names
 from sql.binding import Binding
 from sql.catalog import Table
 from sql.catalog_objects import TEXT_CLASSES, IndexDefinition
 from sql.column_expressions import check_scope, refuse_subqueries, text_of
-from sql.definition_statements import ChangeObjects, CreateObject, Redefinition
+from sql.definition_statements import ChangeObjects, CreateObject, Redefinition, cascades
 from sql.errors import SqlError, duplicate_table, not_supported
 from sql.look_up import refuse_system_change, relation_exists
 from sql.statements import AlterTable
@@ -171,6 +172,8 @@ def drop_indexes(binding: Binding, node: Node) -> ChangeObjects:
     dropped: list[IndexDefinition] = []
     changed: dict[int, Table] = {}
     notices: list[tuple[str, str, str | None]] = []
+    told: list[str] = []
+    cascade = node.behavior == DropBehavior.DROP_CASCADE
     for names in node.objects:
         *qualifier, name = strings(names)
         path = [qualifier[-1]] if qualifier else binding.context.search_path
@@ -189,9 +192,9 @@ def drop_indexes(binding: Binding, node: Node) -> ChangeObjects:
                 )
                 hint = f"You can drop constraint {name} on table {table.name} instead."
                 raise SqlError("2BP01", message, hint=hint)
-            changed[owner.oid] = replace(
-                table, keys=tuple(other for other in table.keys if other is not key)
-            )
+            left = tuple(other for other in table.keys if other is not key)
+            changed[owner.oid] = replace(table, keys=left)
+            told += _let_go(binding, changed, owner.oid, name, cascade=cascade)
             continue
         if any((schema, name) in catalog.tables for schema in path) or found is not None:
             kind = "table" if found is None else found.kind
@@ -208,8 +211,20 @@ def drop_indexes(binding: Binding, node: Node) -> ChangeObjects:
             Redefinition(by_oid[oid], replace(table, version=table.version + 1))
             for oid, table in changed.items()
         ),
-        notices=tuple(notices),
+        notices=(*notices, *cascades(told)),
     )
+
+
+def _let_go(
+    binding: Binding, changed: dict[int, Table], oid: int, name: str, *, cascade: bool
+) -> list[str]:
+    """Foreign keys that rest on a unique index go along, or forbid that it goes."""
+    lost = losing(binding.context.catalog, changed[oid], changed)
+    if lost and not cascade:
+        raise lost_key(f"index {name}", f"index {name}", lost)
+    for child, key in lost:
+        changed[child.oid] = without_key(changed.get(child.oid, child), key)
+    return lost_notices(lost)
 
 
 def _owner(binding: Binding, path: Sequence[str], name: str) -> Table | None:

@@ -136,6 +136,7 @@ def _column(binding: Binding, column: Column, options: int, parts: Parts) -> Col
         assert sequence is not None, "an identity column has a sequence"
         name = sequence_name(binding, parts, column.name)
         fresh = replace(sequence, oid=0, schema=parts.schema, name=name, state="", version=0)
+        fresh = replace(fresh, first=None)
         parts.sequences[column.name] = replace(fresh, owner=0, owner_field=column.name)
         return replace(made, identity=column.identity)
     if not _has(options, TableLikeOption.CREATE_TABLE_LIKE_DEFAULTS):

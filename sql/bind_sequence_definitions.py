@@ -8,11 +8,10 @@ from pglast.enums import DropBehavior
 
 from sql.bind_definitions import creation_schema
 from sql.bind_sequences import integer_of, named_sequence, sequence_of
-from sql.bind_views import cascades
 from sql.binding import Binding
 from sql.catalog import Catalog
 from sql.catalog_objects import SequenceDefinition
-from sql.definition_statements import ChangeObjects, CreateSequence
+from sql.definition_statements import ChangeObjects, CreateSequence, cascades
 from sql.errors import SqlError, duplicate_table, not_supported
 from sql.look_up import look_up_sequence, relation_exists, schema_exists
 from sql.sequence_users import Use, cascaded_uses, told_uses, users_of, without_defaults
@@ -58,6 +57,8 @@ def altered_sequence(
     )
     restarts = [option for option in options if option.defname == "restart"]
     fresh: frozenset[int] = frozenset()
+    if made.start != found.start and found.first is None:
+        made = replace(made, first=found.start)
     if restarts:
         value = made.start if restarts[0].arg is None else integer_of(restarts[0])
         _check_restart(made, value)

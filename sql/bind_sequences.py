@@ -147,10 +147,16 @@ def sequence_of(
         raise SqlError("22023", "INCREMENT must not be zero")
     low, high = INT_BOUNDS[type_]
     up = increment > 0
-    fresh = created or type_ != bare.type or (increment > 0) != (bare.increment > 0)
-    least = _bound(given, "minvalue", (1 if up else low) if fresh else bare.least, 1 if up else low)
-    top = high if up else -1
-    greatest = _bound(given, "maxvalue", top if fresh else bare.greatest, top)
+    # Another type moves the bounds that were the ends of the one before, and no others.
+    least, greatest = bare.least, bare.greatest
+    if created:
+        least, greatest = (1, high) if up else (low, -1)
+    elif type_ != bare.type:
+        ends = INT_BOUNDS[bare.type]
+        least = low if least == ends[0] else least
+        greatest = high if greatest == ends[1] else greatest
+    least = _bound(given, "minvalue", least, 1 if up else low)
+    greatest = _bound(given, "maxvalue", greatest, high if up else -1)
     for word, value in (("MAXVALUE", greatest), ("MINVALUE", least)):
         if not low <= value <= high:
             shown = {"int2": "smallint", "int4": "integer", "int8": "bigint"}[type_]

@@ -9,11 +9,10 @@ from pglast.enums import AlterTableType, DropBehavior, ObjectType
 
 from sql import bind_domains, bind_enums
 from sql.bind_alter_columns import alter_columns
-from sql.bind_views import cascades
 from sql.binding import Binding
 from sql.catalog import Catalog, Column, Table
 from sql.catalog_objects import CatalogObject, DomainDefinition, UserType
-from sql.definition_statements import ChangeObjects, Redefinition
+from sql.definition_statements import ChangeObjects, Redefinition, cascades
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.kept_texts import naming
 from sql.look_up import SYSTEM_SCHEMAS, look_up_type, row_type_exists, schema_exists

@@ -23,7 +23,7 @@ from sql.binding import Binding
 from sql.catalog import Catalog, LookUp, Table
 from sql.catalog_objects import ViewDefinition
 from sql.column_expressions import parts, with_schemas
-from sql.definition_statements import ChangeObjects, CreateObject
+from sql.definition_statements import ChangeObjects, CreateObject, cascades
 from sql.errors import SqlError, duplicate_table, not_supported
 from sql.look_up import refuse_type_name, relation_exists
 from sql.plan import ColumnRef, Expr, Plan, PlanColumn, RelationId
@@ -283,10 +283,3 @@ def _found(binding: Binding, path: Sequence[str], name: str) -> Table | ViewDefi
         if thing is not None:
             return thing if isinstance(thing, ViewDefinition) else thing.kind
     return None
-
-
-def cascades(told: Sequence[str]) -> list[tuple[str, str, str | None]]:
-    """The notice about what CASCADE drops."""
-    if len(told) <= 1:
-        return [("00000", text, None) for text in told]
-    return [("00000", f"drop cascades to {len(told)} other objects", "\n".join(told))]

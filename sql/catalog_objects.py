@@ -43,7 +43,8 @@ class Definition:
 class SequenceDefinition(Definition):
     """A sequence. Where it stands is not here: `state` names what the stash knows of that, and is
     another one after RESTART. `owner`: the oid of the table of the column it belongs to, 0: none;
-    `owner_field`: that column's field.
+    `owner_field`: that column's field. `first`: its first value, if that is not `start`, which was
+    altered since.
     """
 
     kind: ClassVar[str] = "sequence"
@@ -59,6 +60,7 @@ class SequenceDefinition(Definition):
     owner: int = 0
     owner_field: str = ""
     identity: bool = False
+    first: int | None = None
 
 
 TEXT_CLASSES: Final = ("varchar_ops", "text_pattern_ops", "varchar_pattern_ops")

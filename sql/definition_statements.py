@@ -1,5 +1,6 @@
 """Parts of bound definitions: what changes in the catalog, and what must be true of rows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sql.catalog import Key, Table
@@ -96,3 +97,10 @@ class Validation:
     """What it raises, if that is not of the table."""
     foreign: tuple[tuple[int, ...], Table] | None = None
     """Of a foreign key: its columns, and the table that they refer to."""
+
+
+def cascades(told: Sequence[str]) -> list[tuple[str, str, str | None]]:
+    """The notice about what CASCADE drops."""
+    if len(told) <= 1:
+        return [("00000", text, None) for text in told]
+    return [("00000", f"drop cascades to {len(told)} other objects", "\n".join(told))]

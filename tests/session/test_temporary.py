@@ -51,6 +51,9 @@ def test_each_session_has_its_own() -> None:
         assert _rows(one, "select a from v order by a") == [(1,), (9,)]
         assert _rows(two, "select a from v order by a") == [(2,), (9,)]
         assert _rows(one, "select nextval('s')") == _rows(two, "select nextval('s')") == [(5,)]
+        shown = "select count(*) from information_schema.columns where table_name in ('t', 'v')"
+        # The permanent one, and one's own table and view.
+        assert _rows(one, shown) == _rows(two, shown) == [(3,)]
         ((schema,),) = _rows(
             two, "select nspname from pg_namespace where oid = pg_my_temp_schema()"
         )
