@@ -109,19 +109,23 @@ def _replace(call: Call) -> Function:
     return run
 
 
-def _fill(item: Value, lengths: Array | None, bounds: Array | None = (1,)) -> Array:
+def _fill(item: Value, lengths: Array | None) -> Array:
+    return _fill_from(item, lengths, None if lengths is None else (1,) * len(lengths))
+
+
+def _fill_from(item: Value, lengths: Array | None, bounds: Array | None) -> Array:
     if lengths is None or bounds is None:
         raise SqlError("22004", "dimension array or low bound array cannot be null")
     if None in lengths or None in bounds:
         raise SqlError("22004", "dimension values cannot be null")
-    if not lengths:
-        return ()
-    if len(bounds) not in (len(lengths), 1) or (len(lengths) == 1 and len(bounds) != 1):
+    if len(bounds) != len(lengths):
         raise SqlError(
             "2202E",
             "wrong number of array subscripts",
             detail="Low bound array has different size than dimensions array.",
         )
+    if not lengths:
+        return ()
     count = lengths[0]
     assert isinstance(count, int), "a length is an int4"
     if count < 0 or count > ARRAY_ITEMS_MAX:
@@ -173,7 +177,7 @@ def _position(call: Call) -> Function:
     key = _item_key(element_type(call.args[0].type))
 
     def run(array: Array | None, wanted: Value, start: int | None = 1) -> int | None:
-        if array is None:
+        if not array or (wanted is None and None not in array):
             return None
         if start is None:
             raise SqlError("22004", "initial position must not be null")
@@ -281,7 +285,7 @@ ARRAY_FUNCTIONS: Final[dict[str, Maker]] = {
     "string_to_array(text,text)": plain(_from_string),
     "string_to_array(text,text,text)": plain(_from_string),
     "array_fill(anyelement,_int4)": plain(_fill),
-    "array_fill(anyelement,_int4,_int4)": plain(_fill),
+    "array_fill(anyelement,_int4,_int4)": plain(_fill_from),
     "trim_array(anyarray,int4)": plain(_trim),
     "array_reverse(anyarray)": plain(lambda array: array[::-1]),
     "array_sort(anyarray)": _sort,

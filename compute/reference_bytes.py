@@ -33,6 +33,7 @@ _NAMES: Final = """
 """
 _KNOWN: Final = frozenset(_NAMES.split())
 _CRC32C: Final = 0x82F63B78
+_INT4_MAX: Final = 2**31 - 1
 _MICROS_TO_2000: Final = 946_684_800_000_000
 _V7_STEP: Final = 4096
 _EPOCH_V1: Final = 0x01B21DD213814000
@@ -202,6 +203,8 @@ def overlay(data: bytes, new: bytes, start: int, length: int | None = None) -> b
     if start <= 0:
         raise SqlError("22011", "negative substring length not allowed")
     count = len(new) if length is None else length
+    if start + count > _INT4_MAX:
+        raise SqlError("22003", "integer out of range")
     return substr(data, 1, start - 1) + new + substr(data, start + count)
 
 

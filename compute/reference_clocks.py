@@ -2,6 +2,7 @@
 all types of time.
 """
 
+import math
 from decimal import Decimal
 from typing import Final
 
@@ -40,16 +41,22 @@ def _minus(time: int, span: Interval) -> int:
 
 
 def _on_day(days: int, time: int) -> int:
-    return days * MICROS_PER_DAY + time
+    return in_range(days * MICROS_PER_DAY + time)
 
 
 def _make_time(hour: int, minute: int, second: float) -> int:
+    if not math.isfinite(second):
+        raise _no_time(hour, minute, second)
     exact = Decimal(repr(second))
     value = (hour * 60 + minute) * _MINUTE + int((exact * MICROS_PER_SECOND).to_integral_value())
     if not (0 <= minute <= 59 and 0 <= exact <= 60 and hour >= 0 and value <= MICROS_PER_DAY):
-        message = f"time field value out of range: {hour}:{minute:02d}:{_seconds(second)}"
-        raise SqlError("22008", message)
+        raise _no_time(hour, minute, second)
     return value
+
+
+def _no_time(hour: int, minute: int, second: float) -> SqlError:
+    message = f"time field value out of range: {hour}:{minute:02d}:{_seconds(second)}"
+    return SqlError("22008", message)
 
 
 def _seconds(second: float) -> str:

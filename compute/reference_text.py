@@ -15,6 +15,8 @@ from sql.text_input import apply_typmod, parse_text
 from sql.text_output import format_text
 from sql.types import SqlType, Value
 
+_INT4_MIN: Final = -(2**31)
+_INT4_MAX: Final = 2**31 - 1
 TEXT_MAX: Final = 67_108_864
 """Characters that repeat and padding may make; the same bound is in their Spark templates."""
 
@@ -49,6 +51,9 @@ def left(text: str, count: int) -> str:
 
 def right(text: str, count: int) -> str:
     """The last characters, or all but the first ones."""
+    if count == _INT4_MIN:
+        # PostgreSQL negates it, and overflows.
+        return text
     return text[max(len(text) - count, 0) :] if count >= 0 else text[-count:]
 
 
@@ -105,6 +110,8 @@ def overlay(text: str, new: str, start: int, length: int | None = None) -> str:
     if start <= 0:
         raise SqlError("22011", "negative substring length not allowed")
     count = len(new) if length is None else length
+    if start + count > _INT4_MAX:
+        raise SqlError("22003", "integer out of range")
     return substr(text, 1, start - 1) + new + substr(text, start + count)
 
 

@@ -15,7 +15,7 @@ from sql.catalog import Catalog
 from sql.catalog_objects import Domain, DomainDefinition, UserType
 from sql.enum_types import enum_of, is_enum
 from sql.errors import SqlError, not_supported, undefined_schema
-from sql.look_up import look_up_type
+from sql.look_up import look_up_type, row_type_exists
 from sql.names import is_builtin, type_of
 from sql.syntax import Node, at, strings
 from sql.types import SqlType, array_of, plain_type
@@ -56,6 +56,10 @@ def user_type(binding: Binding, node: Node) -> UserType | None:
     if schema == "pg_catalog" or (schema is None and is_builtin(name)):
         return None
     found = look_up_type(binding, name, schema=schema)
+    if found is None:
+        for candidate in binding.context.search_path if schema is None else (schema,):
+            if row_type_exists(binding, candidate, name):
+                raise not_supported(f'the type of rows of "{name}"', at(node.location))
     if found is None and schema is not None and schema in binding.context.catalog.schemas:
         raise SqlError("42704", f'type "{schema}.{name}" does not exist', at(node.location))
     if found is None and schema is not None:

@@ -10,12 +10,12 @@ INVARIANTS
 """
 
 import re
-from datetime import tzinfo
+from datetime import UTC, tzinfo
 from typing import Final
 
 from sql.dates import MICROS_PER_DAY, MICROS_PER_SECOND
 from sql.datetime_fields import FieldError
-from sql.datetime_input import decode_moment, decode_zone, parse_timestamp
+from sql.datetime_input import decode_moment, decode_zone
 from sql.errors import SqlError, not_supported
 from sql.timetz import packed
 from sql.timezones import find_abbreviation, find_zone, fixed_offset
@@ -26,10 +26,14 @@ _CLOCK: Final = (
     r"[ \t\n\v\f\r]*(?:(am|pm)(?![A-Za-z]))?[ \t\n\v\f\r]*"
 )
 _LOCAL: Final = re.compile(
-    _CLOCK + r"(?:z|utc|gmt|[+-][0-9]{1,2}(?::?[0-9]{2}(?::?[0-9]{2})?)?)?[ \t\n\v\f\r]*",
+    _CLOCK + r"(z|utc|gmt|[+-][0-9]{1,2}(?::?[0-9]{2}(?::?[0-9]{2})?)?)?[ \t\n\v\f\r]*",
     re.IGNORECASE,
 )
 _ZONED: Final = re.compile(_CLOCK + r"([-+A-Za-z][^ \t\n\v\f\r]*)?[ \t\n\v\f\r]*", re.IGNORECASE)
+_JOINED: Final = re.compile(r"[0-9]T[0-9]", re.IGNORECASE)
+"""A date and a clock with ISO 8601's T between them, which a time without zone may not have."""
+_NUMBER_BEHIND: Final = re.compile(r":\S*\s(?:.*\s)?[0-9]+(?:\s|$)", re.DOTALL)
+"""A part of a date behind the clock, which only a whole date may be."""
 _HALF_DAY: Final = 12
 _PARTS: Final = (1, 2, 3, 4)
 _TOGETHER: Final = (5, 6, 7, 8)
@@ -40,15 +44,18 @@ def parse_time(text: str) -> int:
     """Microseconds since midnight (C1)."""
     match = _LOCAL.fullmatch(text)
     if match is not None:
+        if match[10] is not None and match[10][0] in "+-":
+            _numbered_zone(match[10], _ZONELESS, text)
         return _clock(match, text)
     if _word(text, _ZONELESS) == "allballs":
         return 0
-    if ":" not in text:
+    if ":" not in text or _JOINED.search(text) or _NUMBER_BEHIND.search(text):
         raise _refused(_ZONELESS, text)
     try:
-        return parse_timestamp(text) % MICROS_PER_DAY
+        _, micros, _ = decode_moment(_ZONELESS, text, UTC)
     except SqlError as error:
         raise _reworded(error, _ZONELESS, text) from None
+    return micros
 
 
 def parse_timetz(text: str, *, timezone: str) -> int:
@@ -58,7 +65,7 @@ def parse_timetz(text: str, *, timezone: str) -> int:
         return packed(_clock(match, text), _offset(match[10], text, timezone))
     if _word(text, _WITH_ZONE) == "allballs":
         return packed(0, 0)
-    if ":" not in text:
+    if ":" not in text or _NUMBER_BEHIND.search(text):
         raise _refused(_WITH_ZONE, text)
     try:
         _, micros, offset = decode_moment(_WITH_ZONE, text, _zone(timezone))
@@ -90,10 +97,7 @@ def _offset(written: str | None, text: str, timezone: str) -> int:
             raise not_supported(f'a time with time zone without its offset in "{timezone}"')
         return found
     if written[0] in "+-":
-        try:
-            return decode_zone(written)
-        except FieldError as error:
-            raise error.report(_WITH_ZONE, text) from None
+        return _numbered_zone(written, _WITH_ZONE, text)
     abbreviation = find_abbreviation(written.lower())
     if abbreviation is not None:
         return abbreviation[0]
@@ -104,6 +108,13 @@ def _offset(written: str | None, text: str, timezone: str) -> int:
     if offset is None:
         raise _refused(_WITH_ZONE, text)
     return offset
+
+
+def _numbered_zone(written: str, type_name: str, text: str) -> int:
+    try:
+        return decode_zone(written)
+    except FieldError as error:
+        raise error.report(type_name, text) from None
 
 
 def _zone(timezone: str) -> tzinfo:

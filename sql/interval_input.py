@@ -184,7 +184,7 @@ def _decode_words(words: list[Word], total: _Total, unit: str) -> None:
                 is_ago = True
                 unit = "ago"
                 continue
-            unit = _unit(token, is_last=index == len(words) - 1)
+            unit = _unit(token, is_alone=len(words) == 1)
             unit_waits = True
             continue
         parts, unit = _add_word(word, unit, total)
@@ -198,8 +198,8 @@ def _decode_words(words: list[Word], total: _Total, unit: str) -> None:
         total.negate()
 
 
-def _unit(token: str, *, is_last: bool) -> str:
-    if token in ("infinity", "+infinity", "-infinity") and is_last:
+def _unit(token: str, *, is_alone: bool) -> str:
+    if token in ("infinity", "+infinity", "-infinity") and is_alone:
         raise SqlError(
             "22008", "interval out of range", detail="Infinite intervals are not supported."
         )

@@ -69,7 +69,9 @@ _TOKEN: Final = re.compile(
     r"""\s*(?:/\*.*?\*/\s*)*(?:
     (?P<string>"(?:[^"\\]|\\.)*")
     | (?P<variable>\$(?:"(?:[^"\\]|\\.)*"|[^\s?%$.\[\]{}()|&!=<>@\#,*:\-+/\\"]+))
-    | (?P<number>(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w$]))
+    | (?P<number>(?:0[xX][\da-fA-F](?:_?[\da-fA-F])*|0[oO][0-7](?:_?[0-7])*|0[bB][01](?:_?[01])*
+        |(?:(?:0|[1-9](?:_?\d)*)(?:\.(?:\d(?:_?\d)*)?)?|\.\d(?:_?\d)*)(?:[eE][+-]?\d(?:_?\d)*)?
+        )(?![\w$]))
     | (?P<sign>&&|\|\||==|!=|<>|<=|>=|\*\*|[-+*/%<>!?@$.,()\[\]{}])
     | (?P<word>[^\s?%$.\[\]{}()|&!=<>@\#,*:\-+/\\"]+)
     )""",
@@ -232,7 +234,7 @@ class _Parser:
             case "string", _:
                 return Step("string", _string(text))
             case "number", _:
-                return Step("number", Decimal(text))
+                return Step("number", _number(text))
             case "variable", _:
                 return Step("variable", _named(text[1:]))
             case "sign", "$":
@@ -350,6 +352,11 @@ def _appended(step: Step, following: Step | None) -> Step:
 def _wrong(near: str) -> SqlError:
     where = f'at or near "{near}"' if near else "at end"
     return SqlError("42601", f"syntax error {where} of jsonpath input")
+
+
+def _number(text: str) -> Decimal:
+    """Of a literal: decimal, or an integer to another base."""
+    return Decimal(int(text, 0)) if text[1:2].isalpha() and text[1] not in "eE" else Decimal(text)
 
 
 def _string(text: str) -> str:

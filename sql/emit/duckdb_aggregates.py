@@ -12,6 +12,7 @@ from typing import Final
 from sql.emit.duckdb_arrays import native
 from sql.emit.duckdb_calls import call_of, reference_over
 from sql.emit.duckdb_expressions import described
+from sql.emit.duckdb_guards import filtered
 from sql.emit.duckdb_numbers import quotient
 from sql.emit.duckdb_types import duckdb_type, error, unsupported
 from sql.emit.enums import extreme_of, place
@@ -39,6 +40,7 @@ def aggregate(call: Aggregate, scope: Scope, over: str = "") -> str:
     template = call.function.duckdb
     if template is None:
         raise unsupported(described(call.function))
+    call = filtered(call)
     if call.function.name in ("min", "max"):
         call = replace(call, distinct=False)
     if call.distinct and call.function.name == "count":

@@ -10,10 +10,12 @@ INVARIANTS
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from sql.emit import duckdb_arrays, duckdb_floats, duckdb_numbers, duckdb_text, duckdb_times, enums
 from sql.emit.duckdb_calls import reference
+from sql.emit.duckdb_guards import logical
 from sql.emit.duckdb_types import duckdb_type, error, unsupported
 from sql.emit.scope import DEPTH_MAX, TEXT_MAX, Scope, too_complex
 from sql.enum_types import is_enum, kept_as
@@ -67,6 +69,8 @@ def expression(expr: Expr, scope: Scope) -> str:
     statement.depth += 1
     if statement.depth > DEPTH_MAX:
         raise too_complex()
+    if scope.filtering and not isinstance(expr, Logical):
+        scope = replace(scope, filtering=False)
     text = _expression(expr, scope)
     statement.depth -= 1
     if len(text) > TEXT_MAX:
@@ -132,8 +136,10 @@ def _typed(text: str, type_: SqlType) -> str:
 
 def _logical(expr: Logical, scope: Scope) -> str:
     if expr.op is BoolOp.NOT:
-        return f"(not {scope.emit(expr.args[0])})"
-    return "(" + f" {expr.op.value} ".join(scope.emit(arg) for arg in expr.args) + ")"
+        return f"(not {replace(scope, filtering=False).emit(expr.args[0])})"
+    if scope.filtering:
+        return "(" + f" {expr.op.value} ".join(scope.emit(arg) for arg in expr.args) + ")"
+    return logical(expr.op, expr.args, scope.emit)
 
 
 def _call(call: Call, scope: Scope) -> str:

@@ -303,8 +303,9 @@ def _join(plan: Join, scope: Scope) -> Select:
     if plan.condition is None:
         return joined
     _check_join(plan, scope)
-    condition = within(joined, scope).emit(plan.condition)
-    return replace(joined, source=f"{joined.source} on {condition}")
+    inside = within(joined, scope)
+    conditions = " and ".join(map(inside.emit, _parts(plan.condition)))
+    return replace(joined, source=f"{joined.source} on {conditions}")
 
 
 def _check_join(plan: Join, scope: Scope) -> None:

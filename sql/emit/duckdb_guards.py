@@ -1,0 +1,76 @@
+"""What may fail is computed only where PostgreSQL computes it: DuckDB computes whole columns.
+
+INVARIANTS
+  G1  the right side of AND and OR is not computed for rows that its left side decides, nor the
+      argument of an aggregate for rows that its FILTER leaves out; of DuckDB's expressions only
+      CASE and the conditions of WHERE keep to that.
+  G2  what cannot fail is written plainly, and so is what stands beside a volatile operand, which
+      would be computed twice.
+
+Not here: WHERE (`duckdb_expressions.py`), whose plain words DuckDB makes joins and filters of.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from sql.functions import FunctionKind
+from sql.plan import Aggregate, BoolOp, Call, Case, Const, Expr, Subquery
+from sql.traverse import children, is_volatile_expression
+
+_NEVER_FAIL: Final = frozenset({"=", "<>", "<", "<=", ">", ">=", "@>", "<@", "&&", "?"})
+_UNCHANGED: Final = frozenset(
+    {"int2::int4", "int2::int8", "int4::int8", "varchar::text", "bpchar::text"}
+)
+_OPERAND_MAX: Final = 4_000
+"""Of an operand's text, which is written twice: more, and nested conditions would grow too long;
+less, and division by zero is found behind conditions that rule it out."""
+
+
+def may_fail(expr: Expr) -> bool:
+    """Whether computing it for a row may end in an error, as far as this can be told."""
+    if isinstance(expr, Subquery):
+        # DuckDB computes it for all rows in any case.
+        return any(map(may_fail, expr.args))
+    if isinstance(expr, Call):
+        operator = expr.function.kind is FunctionKind.OPERATOR
+        if not (expr.function.name in _NEVER_FAIL if operator else expr.function.id in _UNCHANGED):
+            return True
+    return any(map(may_fail, children(expr)))
+
+
+def logical(op: BoolOp, args: Sequence[Expr], emit: Callable[[Expr], str]) -> str:
+    """AND or OR of operands, from left to right (G1)."""
+    last = max((at for at, arg in enumerate(args) if may_fail(arg)), default=0)
+    text = _joined(op, [emit(arg) for arg in args[last:]])
+    for arg in reversed(args[:last]):
+        left = emit(arg)
+        if is_volatile_expression(arg) or len(left) > _OPERAND_MAX:
+            text = _joined(op, [left, text])
+            continue
+        undecided = "false" if op is BoolOp.AND else "true"
+        # NULL decides nothing.
+        text = _joined(op, [left, f"case when {left} is not {undecided} then {text} end"])
+    return text
+
+
+def _joined(op: BoolOp, texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"({f' {op.value} '.join(texts)})"
+
+
+def filtered(call: Aggregate) -> Aggregate:
+    """The call with arguments and keys that are computed for the rows of its FILTER only (G1)."""
+    condition = call.filter
+    if condition is None or is_volatile_expression(condition):
+        return call
+
+    def guarded(expr: Expr) -> Expr:
+        if not may_fail(expr):
+            return expr
+        return Case(((condition, expr),), Const(None, expr.type), expr.type)
+
+    return replace(
+        call,
+        args=tuple(map(guarded, call.args)),
+        order=tuple(replace(key, expr=guarded(key.expr)) for key in call.order),
+    )
