@@ -104,6 +104,12 @@ _BEGINNINGS: Final[Sequence[tuple[re.Pattern[str], Callable[["re.Match[str]", st
             _fitted,
         ),
         (r"Conversion Error: (?:Could not cast value|Casting value) ", _numeric),
+        (
+            # A date beyond what a timestamp holds.
+            r"Conversion Error: Type INT32 with value \d+-\d\d-\d\d can't be cast to the"
+            r" destination type INT64",
+            _error("22008", "date out of range for timestamp"),
+        ),
         (r"Conversion Error: .*[Tt]imestamp", _error("22008", "timestamp out of range")),
         (
             r"Syntax Error: Like pattern must not end",

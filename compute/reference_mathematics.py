@@ -69,7 +69,7 @@ def _folded(x: float, *, odd: bool, period: float) -> tuple[float, float]:
 
 
 def _quotient(a: float, b: float) -> float:
-    return a / b if b else math.copysign(math.inf, a)
+    return a / b if b else math.copysign(math.inf, a) * math.copysign(1.0, b)
 
 
 def sind(x: float) -> float:

@@ -8,7 +8,7 @@ from typing import Final
 
 from compute.reference_numbers import Function
 from sql.characters import is_alphanumeric, lower, upper
-from sql.emit.patterns import parse_like
+from sql.emit.patterns import like_ends_with_escape, like_escape_at_end, parse_like
 from sql.errors import SqlError, not_supported
 from sql.plan import Call
 from sql.text_input import apply_typmod, parse_text
@@ -158,16 +158,20 @@ def quote_literal(text: str) -> str:
 
 @cache
 def _like_pattern(pattern: str) -> re.Pattern[str]:
-    parts = parse_like(pattern)
+    """Of a pattern that ends with an escape: what comes before that and leaves a character."""
+    ends_badly = like_ends_with_escape(pattern)
+    parts = parse_like(pattern[:-1] if ends_badly else pattern)
     wild = {"%": ".*", "_": "."}
-    return re.compile(
-        "".join(wild[c] if wildcard else re.escape(c) for c, wildcard in parts), re.DOTALL
-    )
+    found = "".join(wild[c] if wildcard else re.escape(c) for c, wildcard in parts)
+    return re.compile(f"{found}.+" if ends_badly else found, re.DOTALL)
 
 
 def like(text: str, pattern: str) -> bool:
-    """LIKE with the default escape."""
-    return _like_pattern(pattern).fullmatch(text) is not None
+    """LIKE with the default escape. An escape at the end fails where a character meets it."""
+    found = _like_pattern(pattern).fullmatch(text) is not None
+    if found and like_ends_with_escape(pattern):
+        raise like_escape_at_end()
+    return found
 
 
 def ilike(text: str, pattern: str) -> bool:

@@ -117,7 +117,8 @@ def _modulo(call: Call, scope: Scope) -> str:
     wide = f"decimal({width},{common.scale})"
     left, right = (f"cast({scope.emit(arg)} as {wide})" for arg in call.args)
     zero = error("22012", "division by zero")
-    return f"case when {right} = 0 then {zero} else {left} % {right} end"
+    failed = f"{right} = 0 and {left} is not null"
+    return f"case when {failed} then {zero} else {left} % {right} end"
 
 
 def _remainder(call: Call, scope: Scope) -> str:

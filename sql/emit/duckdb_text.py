@@ -12,7 +12,7 @@ from sql.emit.duckdb_calls import reference, reference_over
 from sql.emit.duckdb_types import duckdb_type, error
 from sql.emit.enums import labels
 from sql.emit.null_counts import null_count
-from sql.emit.patterns import parse_like, re2_regex
+from sql.emit.patterns import like_ends_with_escape, re2_regex
 from sql.emit.regex_calls import DUCKDB, native_regex
 from sql.emit.scope import Scope
 from sql.enum_types import is_enum
@@ -128,7 +128,8 @@ def _like(call: Call, scope: Scope) -> str:
     word = "not like" if operator.startswith("!") else "like"
     escape = True
     if known is not None and isinstance(known[0], str):
-        parse_like(known[0])
+        if like_ends_with_escape(known[0]):
+            return reference_over(call, [scope.emit(arg) for arg in call.args], scope)
         escape = _ESCAPE in known[0]
     ending = f" escape {scope.statement.string(_ESCAPE)}" if escape else ""
     if not operator.endswith("*"):

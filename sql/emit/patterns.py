@@ -36,11 +36,21 @@ def parse_like(pattern: str) -> list[tuple[str, bool]]:
         if character == "\\":
             escaped = next(characters, None)
             if escaped is None:
-                raise SqlError("22025", "LIKE pattern must not end with escape character")
+                raise like_escape_at_end()
             parts.append((escaped, False))
         else:
             parts.append((character, character in "%_"))
     return parts
+
+
+def like_ends_with_escape(pattern: str) -> bool:
+    """Whether there is nothing for its last backslash to escape."""
+    return (len(pattern) - len(pattern.rstrip("\\"))) % 2 == 1
+
+
+def like_escape_at_end() -> SqlError:
+    """22025."""
+    return SqlError("22025", "LIKE pattern must not end with escape character")
 
 
 def java_like(pattern: str) -> str:
