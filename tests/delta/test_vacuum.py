@@ -175,13 +175,19 @@ def test_orphans_go_the_second_time_and_strangers_never() -> None:
     assert {data_path(SHARD, name) for name in (*strangers, ours[0], flushing)} <= data_files(model)
 
 
-def test_the_log_is_cleaned_up_to_a_checkpoint_and_stays_readable() -> None:
+def six_versions(checkpoint_at: int) -> VacuumedModel:
+    """A log of six versions with a checkpoint at one of them, counted from 1."""
     model = VacuumedModel()
     for _ in range(6):
         model.commit(1, (), [], 0)
         model.flush(0)
-        if model.now == 3 * STEP:
+        if model.now == checkpoint_at * STEP:
             model.checkpoint()
+    return model
+
+
+def test_the_log_is_cleaned_up_to_a_checkpoint_and_stays_readable() -> None:
+    model = six_versions(checkpoint_at=3)
     model.checkpoint()
     model.since = 4 * STEP
     model.vacuum()
@@ -197,12 +203,7 @@ def test_the_log_is_cleaned_up_to_a_checkpoint_and_stays_readable() -> None:
 
 def cleaned_model() -> tuple[VacuumedModel, dict[str, bytes]]:
     """A log that begins at version 2, and what a vacuum took of it."""
-    model = VacuumedModel()
-    for _ in range(6):
-        model.commit(1, (), [], 0)
-        model.flush(0)
-        if model.now == 2 * STEP:
-            model.checkpoint()
+    model = six_versions(checkpoint_at=2)
     names = asyncio.run(model.store.list(SHARD))
     taken = {name: asyncio.run(model.store.read(name)) for name in names}
     model.since = 4 * STEP
