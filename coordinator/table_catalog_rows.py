@@ -76,6 +76,7 @@ def _pg_namespace(context: BindContext) -> Iterator[Named]:
 
 def _pg_class(context: BindContext) -> Iterator[Named]:
     shown = Shown(context)
+    referred = {key.table for t in context.catalog.tables.values() for key in t.foreign_keys}
     for sequence in context.catalog.sequences():
         yield _sequence_class(sequence) | shown.named(sequence, "rel")
     for table in all_tables(context):
@@ -93,6 +94,8 @@ def _pg_class(context: BindContext) -> Iterator[Named]:
                 "relchecks": len(table.checks),
                 "relhasindex": bool(table.keys) or any(context.catalog.indexes(table.oid)),
                 "relhasrules": is_user_view(table),
+                # In PostgreSQL foreign keys are triggers of both tables: psql shows none without.
+                "relhastriggers": bool(table.foreign_keys) or table.oid in referred,
                 "relreplident": "n" if view or table.schema == PG_CATALOG else "d",
                 "reloptions": _options(context, table),
             }

@@ -11,6 +11,10 @@ CREATE TABLE shop.item (id serial PRIMARY KEY, code varchar(20) NOT NULL UNIQUE,
 \l
 \du
 \d nothing
+CREATE TABLE shop.part (item int REFERENCES shop.item ON DELETE CASCADE, of int, n int);
+\d shop.part
+\d shop.item
+DROP TABLE shop.part;
 SET search_path = shop;
 \d
 DROP TABLE item;
