@@ -12,10 +12,10 @@ from typing import Final
 from sql.emit.duckdb_arrays import native
 from sql.emit.duckdb_calls import call_of, reference_over
 from sql.emit.duckdb_expressions import described
-from sql.emit.duckdb_guards import filtered
 from sql.emit.duckdb_numbers import quotient
 from sql.emit.duckdb_types import duckdb_type, error, unsupported
 from sql.emit.enums import extreme_of, place
+from sql.emit.guards import filtered
 from sql.emit.scope import Scope
 from sql.enum_types import is_enum
 from sql.plan import Aggregate, Expr, SortKey

@@ -15,8 +15,8 @@ from typing import Final
 
 from sql.emit import duckdb_arrays, duckdb_floats, duckdb_numbers, duckdb_text, duckdb_times, enums
 from sql.emit.duckdb_calls import reference
-from sql.emit.duckdb_guards import logical
 from sql.emit.duckdb_types import duckdb_type, error, unsupported
+from sql.emit.guards import logical
 from sql.emit.scope import DEPTH_MAX, TEXT_MAX, Scope, too_complex
 from sql.enum_types import is_enum, kept_as
 from sql.functions import Function, FunctionKind

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from sql.emit.ctes import CTES_BEGIN, cte_scan, recursive, with_query
 from sql.emit.groups import distinct_groups, group_by
 from sql.emit.limits import count, distinct_on, limit_by_number, ranked_input
+from sql.emit.pushed_filters import conjuncts, pushed
 from sql.emit.scope import (
     DEPTH_MAX,
     Dialect,
@@ -43,7 +44,6 @@ from sql.emit.select_parts import (
 from sql.emit.set_operations import set_operation
 from sql.emit.windows import with_plain_keys
 from sql.plan import (
-    BoolOp,
     CteScan,
     DistinctOn,
     DistinctRows,
@@ -53,7 +53,6 @@ from sql.plan import (
     Join,
     JoinKind,
     Limit,
-    Logical,
     Plan,
     PlanColumn,
     Project,
@@ -164,7 +163,8 @@ def _node(plan: Plan, scope: Scope) -> Select:
         case Project():
             return _project(plan, scope)
         case Filter():
-            return _filter(plan, scope)
+            below = pushed(plan)
+            return _filter(below, scope) if isinstance(below, Filter) else _node(below, scope)
         case Join():
             return _join(plan, scope)
         case GroupBy():
@@ -256,7 +256,7 @@ def _filter(plan: Filter, scope: Scope) -> Select:
     DuckDB would make the cross product of all tables for it.
     """
     select = _plain(plan.input, scope)
-    parts = _parts(plan.predicate)
+    parts = conjuncts(plan.predicate)
     correlated = [part for part in parts if _is_correlated(part)]
     if correlated and (len(correlated) < len(parts) or isinstance(plan.input, Join)):
         plain = _where(select, [part for part in parts if part not in correlated], scope)
@@ -274,12 +274,6 @@ def _is_correlated(expr: Expr) -> bool:
     if isinstance(expr, Subquery) and free_columns(expr.plan):
         return True
     return any(map(_is_correlated, children(expr)))
-
-
-def _parts(predicate: Expr) -> Sequence[Expr]:
-    if isinstance(predicate, Logical) and predicate.op is BoolOp.AND:
-        return predicate.args
-    return (predicate,)
 
 
 def _join(plan: Join, scope: Scope) -> Select:
@@ -304,7 +298,7 @@ def _join(plan: Join, scope: Scope) -> Select:
         return joined
     _check_join(plan, scope)
     inside = within(joined, scope)
-    conditions = " and ".join(map(inside.emit, _parts(plan.condition)))
+    conditions = " and ".join(map(inside.emit, conjuncts(plan.condition)))
     return replace(joined, source=f"{joined.source} on {conditions}")
 
 

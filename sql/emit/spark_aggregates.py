@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sql.emit.enums import extreme_of, place
+from sql.emit.guards import filtered
 from sql.emit.scope import Scope
 from sql.emit.spark_arrays import native, ordered
 from sql.emit.spark_expressions import described
@@ -53,6 +54,9 @@ def _native(call: Aggregate, scope: Scope, over: str) -> str:
         raise unsupported(described(call.function))
     if call.distinct and not all(native(arg.type) or is_enum(arg.type.name) for arg in call.args):
         raise unsupported("DISTINCT of values like these")
+    if call.distinct:
+        # Spark computes what is to be DISTINCT before it looks at FILTER.
+        call = filtered(call)
     where = "" if call.filter is None else f" filter (where {scope.emit(call.filter)})"
     parts = _Parts("distinct " if call.distinct else "", where + over)
     if template.startswith("@"):

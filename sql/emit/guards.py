@@ -3,7 +3,7 @@
 INVARIANTS
   G1  the right side of AND and OR is not computed for rows that its left side decides, nor the
       argument of an aggregate for rows that its FILTER leaves out; of DuckDB's expressions only
-      CASE and the conditions of WHERE keep to that.
+      CASE and the conditions of WHERE keep to that. Spark computes too much only for DISTINCT.
   G2  what cannot fail is written plainly, and so is what stands beside a volatile operand, which
       would be computed twice.
 
