@@ -13,11 +13,10 @@ from coordinator.execute_modify import tables_of
 from coordinator.execution import Execution
 from coordinator.time_value import timestamp_in
 from sql.catalog import SYSTEM_TIMELINE, Table
-from sql.column_expressions import parts
 from sql.errors import SqlError, not_supported
 from sql.parse import Statement, parse
 from sql.statements import Compound, CopyOut, CreateTableAs, Explain, Modify, Prepared, Query
-from sql.syntax import is_a
+from sql.syntax import is_a, parts
 from sql.system_relations import is_system
 from storage.types import Timestamp
 

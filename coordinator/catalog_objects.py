@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Final
 
 from compute.reference_strings import quote_ident
@@ -10,10 +11,11 @@ from sql.bind_checks import not_null_name
 from sql.bind_views import view_rows
 from sql.binding import BindContext
 from sql.catalog import Check, Column, ForeignKey, Key, Table
-from sql.catalog_objects import IndexDefinition, SequenceDefinition, ViewDefinition
+from sql.catalog_objects import CatalogObject, IndexDefinition, ViewDefinition
 from sql.catalog_oids import constraint_oid, index_oid
 from sql.column_expressions import column_names, expression_of
 from sql.errors import SqlError
+from sql.kept_names import named_relations, shown
 from sql.text_output import format_text
 from sql.types import SqlType, display
 from sql.written import writable_columns
@@ -79,14 +81,25 @@ def default_of(context: BindContext, column: Column) -> str | None:
     if column.sequence:
         sequence = context.catalog.sequence_by_oid(column.sequence)
         return (
-            None
-            if sequence is None
-            else f"nextval('{_sequence_name(context, sequence)}'::regclass)"
+            None if sequence is None else f"nextval('{_shown_name(context, sequence)}'::regclass)"
         )
-    return default_text(column)
+    text = default_text(column)
+    return None if text is None else shown_text(context, text)
 
 
-def _sequence_name(context: BindContext, sequence: SequenceDefinition) -> str:
+def shown_text(context: BindContext, text: str) -> str:
+    """A kept text with what its relations are called now."""
+    return shown(text, partial(_relation_name, context)) if named_relations(text) else text
+
+
+def _relation_name(context: BindContext, oid: int) -> str | None:
+    found = context.catalog.by_oid(oid) or next(
+        (thing for thing in context.catalog.objects.values() if thing.oid == oid), None
+    )
+    return None if found is None else _shown_name(context, found)
+
+
+def _shown_name(context: BindContext, sequence: Table | CatalogObject) -> str:
     """As regclass shows it."""
     name = quote_ident(sequence.name)
     if sequence.schema in context.search_path:
@@ -189,7 +202,7 @@ def _unless_validated(constraint: Check | ForeignKey) -> str:
     return "" if constraint.validated else " NOT VALID"
 
 
-def other_index(table: Table, index: IndexDefinition) -> str:
+def other_index(context: BindContext, table: Table, index: IndexDefinition) -> str:
     """CREATE INDEX as pg_get_indexdef() writes it."""
     parts = [
         f"{element} {option}".strip()
@@ -202,7 +215,8 @@ def other_index(table: Table, index: IndexDefinition) -> str:
     text += f" ({', '.join(parts)})"
     if index.include:
         text += f" INCLUDE ({', '.join(index.include)})"
-    return f"{text} WHERE {index.predicate}" if index.predicate else text
+    text = f"{text} WHERE {index.predicate}" if index.predicate else text
+    return shown_text(context, text)
 
 
 def definitions(context: BindContext, table: Table) -> Iterator[tuple[int, int, str]]:
@@ -219,14 +233,15 @@ def definitions(context: BindContext, table: Table) -> Iterator[tuple[int, int, 
         for part, name in enumerate(names, 1):
             yield index_oid(table, key), part, name
     for index in context.catalog.indexes(table.oid):
-        yield index.oid, 0, other_index(table, index)
+        yield index.oid, 0, other_index(context, table, index)
         for part, element in enumerate(index.elements, 1):
-            yield index.oid, part, element
+            yield index.oid, part, shown_text(context, element)
     for foreign in table.foreign_keys:
         text = _foreign_text(context, table, foreign)
         yield constraint_oid(table, foreign.name), 0, text
     for check in table.checks:
-        text = f"CHECK (({check.expression})){_unless_validated(check)}"
+        condition = shown_text(context, check.expression)
+        text = f"CHECK (({condition})){_unless_validated(check)}"
         yield constraint_oid(table, check.name), 0, text
     for column in table.columns:
         if column.not_null:

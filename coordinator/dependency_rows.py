@@ -22,7 +22,9 @@ from sql.catalog import Table
 from sql.catalog_objects import IndexDefinition
 from sql.catalog_oids import constraint_oid, derived_oid, index_oid, schema_oid
 from sql.column_expressions import column_names, expression_of
+from sql.kept_names import named_relations
 
+TYPE: Final = 1247
 CLASS: Final = 1259
 ATTRDEF: Final = 2604
 CONSTRAINT: Final = 2606
@@ -43,12 +45,16 @@ def pg_depend(context: BindContext) -> Iterator[Named]:
         for index in context.catalog.indexes(table.oid):
             for number in _used(table, index):
                 yield _row((CLASS, index.oid, 0), (CLASS, table.oid, number), "a")
+            for text in (*index.elements, index.predicate):
+                yield from _named((CLASS, index.oid, 0), text)
     for view in context.catalog.views():
         yield _row((CLASS, view.oid, 0), (NAMESPACE, schema_oid(view.schema), 0), "n")
         rule = (REWRITE, derived_oid("rule", view.oid), 0)
         yield _row(rule, (CLASS, view.oid, 0), "i")
         for oid, number in view.uses:
             yield _row(rule, (CLASS, oid, number), "n")
+    for domain in context.catalog.domains():
+        yield from _named((TYPE, domain.oid, 0), domain.default)
     yield from _sequences(context)
 
 
@@ -64,6 +70,12 @@ def _row(one: _Address, on: _Address, kind: str) -> Named:
     }
 
 
+def _named(one: _Address, text: str) -> Iterator[Named]:
+    """What a kept text names."""
+    for oid in named_relations(text):
+        yield _row(one, (CLASS, oid, 0), "n")
+
+
 def _defaults(context: BindContext, table: Table) -> Iterator[Named]:
     numbers = _numbers(table)
     for place, column in enumerate(table.columns, 1):
@@ -75,6 +87,7 @@ def _defaults(context: BindContext, table: Table) -> Iterator[Named]:
         yield _row(one, (CLASS, table.oid, number), kind)
         if column.sequence:
             yield _row(one, (CLASS, column.sequence, 0), "n")
+        yield from _named(one, column.expression or column.generated or "")
         if column.generated is not None:
             for name in dict.fromkeys(column_names(expression_of(column.generated))):
                 yield _row(one, (CLASS, table.oid, numbers[name]), "n")
@@ -106,6 +119,7 @@ def _constraints(context: BindContext, table: Table) -> Iterator[Named]:
         for number in check_numbers(table, check):
             yield _row(one, (CLASS, table.oid, number), "a")
             yield _row(one, (CLASS, table.oid, number), "n")
+        yield from _named(one, check.expression)
     for place, column in enumerate(table.columns, 1):
         if column.not_null:
             one = (CONSTRAINT, constraint_oid(table, not_null_name(table, column)), 0)

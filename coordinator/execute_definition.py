@@ -325,7 +325,7 @@ async def _with_own(
         assert isinstance(sequence, SequenceDefinition), "it was made as one"
         execution.filled = {
             **execution.filled,
-            after.oid: {**execution.filled.get(after.oid, {}), ordinal: sequence},
+            after.oid: {**execution.filled.get(after.oid, {}), ordinal: (sequence,)},
         }
     return replace(change, after=after), made
 
@@ -369,6 +369,7 @@ def _dropped_schemas(execution: Execution, statement: DropSchema) -> list[Catalo
     inside += [(word_for(thing), thing) for thing in statement.objects]
     inside.sort(key=lambda entry: entry[1].oid)
     told = [f"drop cascades to {word} {thing.qualified}" for word, thing in inside]
+    told += statement.told
     if len(told) == 1:
         _cascade(execution, told[0], None)
     elif told:

@@ -127,8 +127,8 @@ class Execution:
     parameters: Sequence[Value] = ()
     bind_context: Callable[[], BindContext] | None = None
     """What the statement was bound in, for expressions that its tables keep."""
-    filled: Mapping[int, Mapping[int, SequenceDefinition]] = field(
-        default_factory=dict[int, Mapping[int, SequenceDefinition]]
+    filled: Mapping[int, Mapping[int, tuple[SequenceDefinition, ...]]] = field(
+        default_factory=dict[int, Mapping[int, tuple[SequenceDefinition, ...]]]
     )
     """Columns, by their table's oid, that get values of sequences when rows are written."""
 

@@ -10,7 +10,7 @@ INVARIANTS
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ from pyroaring import BitMap64
 from compute.executor import Executor, Run
 from coordinator.domain_rules import DomainRules, Found
 from coordinator.execution import Execution
+from coordinator.pgwire.kernels import Column
 from coordinator.row_text import failing_row
 from sql.bind import bind_with_context
 from sql.bind_generated import generated_plan
@@ -27,7 +28,7 @@ from sql.binding import Binding
 from sql.catalog import Check, Table
 from sql.catalog import Column as TableColumn
 from sql.catalog_objects import SequenceDefinition
-from sql.column_expressions import NEW_ROWS, check_plan
+from sql.column_expressions import NEW_ROWS, check_plan, filled_plan
 from sql.errors import SqlError
 from sql.plan import Plan, RelationId
 from storage.batch import InlineSlice, ShardView
@@ -82,26 +83,48 @@ class RowRules:
         self._plan: Plan | None = None
 
     async def fill(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """New rows with the next values of sequences, one for each row."""
-        for ordinal, sequence in self._filled.items():
-            batch = await self._with_values(batch, ordinal, sequence)
-        return batch
+        """New rows with the next values of sequences, those of a row beside each other."""
+        if not batch.num_rows or not self._filled:
+            return batch
+        filled = sorted(self._filled.items())
+        taken = await self._next_values([s for _, called in filled for s in called], batch.num_rows)
+        columns = batch.columns
+        for ordinal, called in filled:
+            values, taken = taken[: len(called)], taken[len(called) :]
+            columns[ordinal] = await self._default(ordinal, values, batch.schema.field(ordinal))
+        return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+    async def _default(
+        self, ordinal: int, taken: Sequence[Sequence[int]], field: "pa.Field[pa.DataType]"
+    ) -> Column:
+        column = self._table.columns[ordinal]
+        if column.expression is None:
+            return pa.array(taken[0], field.type)
+        text, calls = column.expression, len(taken)
+        plan = self._bind(lambda binding: filled_plan(binding, column, text, calls))
+        arrays = [pa.array(values, pa.int64()) for values in taken]
+        values = pa.RecordBatch.from_arrays(arrays, [f"value{at}" for at in range(calls)])
+        return (await self._run_pieces(plan, values)).column(0).combine_chunks()
+
+    async def _next_values(
+        self, called: Sequence[SequenceDefinition], rows: int
+    ) -> list[Sequence[int]]:
+        """The values of each call, as if the rows were made one after the other."""
+        taken: dict[int, Sequence[int]] = {}
+        for sequence in {sequence.oid: sequence for sequence in called}.values():
+            calls = sum(other.oid == sequence.oid for other in called)
+            coordination = self._execution.services.coordination
+            values = await coordination.next_values(sequence, rows * calls)
+            self._execution.transaction.sequences.took(sequence, values[-1])
+            taken[sequence.oid] = values
+        places = [[other.oid for other in called[:at]].count(s.oid) for at, s in enumerate(called)]
+        steps = [[other.oid for other in called].count(s.oid) for s in called]
+        parts = zip(called, places, steps, strict=True)
+        return [taken[sequence.oid][place::step] for sequence, place, step in parts]
 
     async def complete(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows, new or replaced, with their generated columns."""
         return await self._with_generated(batch) if self._makes_own else batch
-
-    async def _with_values(
-        self, batch: pa.RecordBatch, ordinal: int, sequence: SequenceDefinition
-    ) -> pa.RecordBatch:
-        if not batch.num_rows:
-            return batch
-        coordination = self._execution.services.coordination
-        values = await coordination.next_values(sequence, batch.num_rows)
-        self._execution.transaction.sequences.took(sequence, values[-1])
-        array = pa.array(values, batch.schema.field(ordinal).type)
-        columns = [array if at == ordinal else column for at, column in enumerate(batch.columns)]
-        return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
     async def _with_generated(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self._generated is None:

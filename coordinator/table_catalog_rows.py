@@ -18,6 +18,7 @@ from coordinator.catalog_objects import (
     key_numbers,
     other_index,
     referenced_key,
+    shown_text,
     views,
 )
 from coordinator.information_schema_rows import Named
@@ -276,7 +277,7 @@ def _constraints(context: BindContext, table: Table) -> Iterator[dict[str, Value
             "conname": check.name,
             "contype": "c",
             "conkey": check_numbers(table, check),
-            "conbin": check.expression,
+            "conbin": shown_text(context, check.expression),
             "convalidated": check.validated,
         }
     for place, column in enumerate(table.columns, 1):
@@ -292,7 +293,9 @@ def _constraints(context: BindContext, table: Table) -> Iterator[dict[str, Value
 
 def _pg_index(context: BindContext) -> Iterator[Named]:
     for table in users_tables(context.catalog):
-        yield from (_plain_index(table, index) for index in context.catalog.indexes(table.oid))
+        yield from (
+            _plain_index(context, table, index) for index in context.catalog.indexes(table.oid)
+        )
         for key in table.keys:
             count = len(key.columns)
             types = [table.columns[at].type for at in key.columns]
@@ -315,7 +318,7 @@ def _pg_index(context: BindContext) -> Iterator[Named]:
             }
 
 
-def _plain_index(table: Table, index: IndexDefinition) -> Named:
+def _plain_index(context: BindContext, table: Table, index: IndexDefinition) -> Named:
     """An index of CREATE INDEX."""
     numbers = {quote_ident(c.name): column_number(c, at) for at, c in enumerate(table.columns, 1)}
     types = {quote_ident(c.name): c.type for c in table.columns}
@@ -342,9 +345,11 @@ def _plain_index(table: Table, index: IndexDefinition) -> Named:
         "indexprs": None
         if None not in found
         else ", ".join(
-            element for element, type_ in zip(index.elements, found, strict=True) if type_ is None
+            shown_text(context, element)
+            for element, type_ in zip(index.elements, found, strict=True)
+            if type_ is None
         ),
-        "indpred": index.predicate or None,
+        "indpred": shown_text(context, index.predicate) or None,
     }
 
 
@@ -355,7 +360,7 @@ def _pg_views(context: BindContext) -> Iterator[Named]:
             "schemaname": view.schema,
             "viewname": view.name,
             "viewowner": shown.owner(view),
-            "definition": f" {view.text};",
+            "definition": f" {shown_text(context, view.text)};",
         }
 
 
@@ -400,7 +405,7 @@ def _pg_indexes(context: BindContext) -> Iterator[Named]:
                 "schemaname": table.schema,
                 "tablename": table.name,
                 "indexname": index.name,
-                "indexdef": other_index(table, index),
+                "indexdef": other_index(context, table, index),
             }
 
 

@@ -7,8 +7,8 @@
 
 INVARIANTS
   E1  when a server accepts its first connection no temporary relation exists.
-  E2  what other relations keep of a dropped one goes, too: the default that was nextval() of a
-      temporary sequence.
+  E2  what other relations keep of a dropped one goes, too: the defaults that name
+      it, by nextval() before all.
 """
 
 import asyncio
@@ -124,8 +124,7 @@ def _removing(
     catalog: Catalog, tables: Collection[Table], things: Collection[CatalogObject]
 ) -> list[CatalogChange]:
     gone = {table.oid for table in tables}
-    sequences = {thing.oid for thing in things if isinstance(thing, SequenceDefinition)}
-    changed = without_defaults(catalog, sequences)
+    changed = without_defaults(catalog, {*gone, *(thing.oid for thing in things)})
     return [
         *(PutTable(change.after) for change in changed if change.before.oid not in gone),
         *(RemoveObject(thing) for thing in things),

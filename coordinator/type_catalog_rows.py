@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from compute.reference_strings import quote_ident
+from coordinator.catalog_objects import shown_text
 from coordinator.information_schema_rows import Named
 from coordinator.rights_rows import Shown
 from sql.binding import BindContext
@@ -128,7 +129,7 @@ def _pg_type(context: BindContext) -> Iterator[Named]:
     owned = {thing.oid: shown.named(thing, "typ") for thing in context.catalog.objects.values()}
     for named in own_types(context):
         if named.domain is not None:
-            yield _domain_row(named, named.domain) | owned[named.domain.oid]
+            yield _domain_row(context, named, named.domain) | owned[named.domain.oid]
             continue
         element_type = named.type.element
         family = "enum" if element_type is None else "array"
@@ -148,13 +149,15 @@ def _pg_type(context: BindContext) -> Iterator[Named]:
         )
 
 
-def _domain_row(named: NamedType, domain: DomainDefinition) -> dict[str, Value]:
+def _domain_row(
+    context: BindContext, named: NamedType, domain: DomainDefinition
+) -> dict[str, Value]:
     return _type_row(named, "d") | {
         "oid": domain.oid,
         "typbasetype": domain.type.oid,
         "typtypmod": domain.type.typmod,
         "typnotnull": domain.not_null,
-        "typdefault": domain.default or None,
+        "typdefault": shown_text(context, domain.default) or None,
         "typinput": "domain_in",
         "typoutput": f"{domain.type.name}out",
         "typreceive": "domain_recv",
@@ -191,7 +194,7 @@ def domain_definitions(context: BindContext) -> Iterator[tuple[int, str]]:
     for domain in context.catalog.domains():
         yield domain_constraint_oid(domain, f"{domain.name}_not_null"), "NOT NULL"
         for name, text in domain.checks:
-            shown = re.sub(r"\bvalue\b", "VALUE", text)
+            shown = re.sub(r"\bvalue\b", "VALUE", shown_text(context, text))
             yield domain_constraint_oid(domain, name), f"CHECK (({shown}))"
 
 

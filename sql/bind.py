@@ -14,7 +14,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from pglast import ast
 
-from sql.bind_alter import alter_table, rename, set_schema
+from sql.bind_alter import alter_table, rename
 from sql.bind_comments import comment
 from sql.bind_copy import copy
 from sql.bind_create_as import create_table_as, select_into
@@ -46,6 +46,7 @@ from sql.bind_roles import alter_role, create_role, drop_role, set_for_role
 from sql.bind_sequence_definitions import alter_sequence, create_sequence, set_sequence
 from sql.bind_session import discard, set_variable, show, transaction
 from sql.bind_session_calls import check_acting
+from sql.bind_set_schema import set_schema
 from sql.bind_supplied import numbered
 from sql.bind_time import time_expression
 from sql.bind_truncate import truncate

@@ -16,20 +16,16 @@ from sql.bind_from import find_view
 from sql.bind_owners import alter_relation_owner, changes_owner
 from sql.bind_roles import rename_role
 from sql.bind_sequence_definitions import renamed_sequence
-from sql.bind_user_types import move_type, rename_type
+from sql.bind_set_schema import altered_table, moved, named, redefined
+from sql.bind_user_types import rename_type
 from sql.binding import Binding
-from sql.catalog import Table
-from sql.catalog_objects import TYPE, CatalogObject, SequenceDefinition, ViewDefinition
+from sql.catalog_objects import TYPE, SequenceDefinition, ViewDefinition
 from sql.definition_statements import ChangeObjects, ChangeRights, Redefinition
 from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema, undefined_table
 from sql.look_up import (
     SYSTEM_SCHEMAS,
-    Relation,
-    check_database,
     look_up,
-    named_relation,
     refuse_renamed,
-    refuse_system_change,
     relation_exists,
     schema_exists,
 )
@@ -78,7 +74,7 @@ def rename(binding: Binding, node: Node) -> AlterTable | ChangeObjects | ChangeR
 def _rename_relation(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     """ALTER TABLE .. RENAME TO, which may name a view or a sequence, too."""
     relation, tag = node.relation, "ALTER TABLE"
-    match _named(binding, relation):
+    match named(binding, relation):
         case SequenceDefinition():
             return renamed_sequence(
                 binding, relation, node.newname, missing_ok=node.missing_ok, tag=tag
@@ -89,23 +85,15 @@ def _rename_relation(binding: Binding, node: Node) -> AlterTable | ChangeObjects
             return _rename_table(binding, node)
 
 
-def _named(binding: Binding, relation: Node) -> Relation | None:
-    """What a name stands for, of whatever kind."""
-    schema, catalog = relation.schemaname, binding.context.catalog
-    path = binding.context.search_path if schema is None else (schema,)
-    found = (named_relation(catalog, schema, relation.relname) for schema in path)
-    return next((thing for thing in found if thing is not None), None)
-
-
 def _rename_table(binding: Binding, node: Node) -> AlterTable:
-    table = _altered(binding, node)
+    table = altered_table(binding, node)
     if table is None:
         return AlterTable(missing=node.relation.relname)
     name: str = node.newname
     if relation_exists(binding, table.schema, name):
         raise duplicate_table(name)
     refuse_renamed(binding, table.schema, name)
-    return AlterTable((_redefined(table, name=name),))
+    return AlterTable((redefined(table, name=name),))
 
 
 def _rename_schema(binding: Binding, node: Node) -> AlterTable:
@@ -124,55 +112,14 @@ def _rename_schema(binding: Binding, node: Node) -> AlterTable:
         if thing.space == TYPE:
             raise not_supported(f'renaming a schema with the type "{thing.name}" in it')
     return AlterTable(
-        tuple(_redefined(table, schema=new) for table in tables),
+        tuple(redefined(table, schema=new) for table in tables),
         new_schema=new,
         old_schema=old,
         tag="ALTER SCHEMA",
-        objects=tuple(_moved(thing, new) for thing in things),
+        objects=tuple(moved(thing, new) for thing in things),
         comments=schema_renamed(catalog, old, new),
         rights=rights_renamed(catalog, old, new),
     )
-
-
-def _moved(thing: CatalogObject, schema: str) -> CatalogObject:
-    return replace(thing, schema=schema, version=thing.version + 1)
-
-
-def set_schema(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
-    """ALTER TABLE and ALTER TYPE .. SET SCHEMA."""
-    if node.objectType in (ObjectType.OBJECT_TYPE, ObjectType.OBJECT_DOMAIN):
-        is_domain = node.objectType == ObjectType.OBJECT_DOMAIN
-        changed = move_type(binding, strings(node.object), node.newschema)
-        return replace(changed, tag="ALTER DOMAIN") if is_domain else changed
-    if node.objectType != ObjectType.OBJECT_TABLE:
-        what = node.objectType.name.removeprefix("OBJECT_").replace("_", " ")
-        raise not_supported(f"SET SCHEMA of {what}", None)
-    table = _altered(binding, node)
-    if table is None:
-        return AlterTable(missing=node.relation.relname)
-    schema: str = node.newschema
-    if schema in SYSTEM_SCHEMAS:
-        raise SqlError("42501", f"permission denied for schema {schema}")
-    if is_temporary(schema) or is_temporary(table.schema):
-        message = "cannot move objects into or out of temporary schemas"
-        raise SqlError("0A000", message)
-    if not schema_exists(binding, schema):
-        raise undefined_schema(schema)
-    if schema == table.schema:
-        return AlterTable()
-    refuse_renamed(binding, schema, table.name)
-    if relation_exists(binding, schema, table.name):
-        message = f'relation "{table.name}" already exists in schema "{schema}"'
-        raise SqlError("42P07", message)
-    catalog = binding.context.catalog
-    own: list[CatalogObject] = [*catalog.indexes(table.oid)]
-    own += (sequence for sequence in catalog.sequences() if sequence.owner == table.oid)
-    for thing in own:
-        if relation_exists(binding, schema, thing.name):
-            message = f'relation "{thing.name}" already exists in schema "{schema}"'
-            raise SqlError("42P07", message)
-    moved = tuple(_moved(thing, schema) for thing in own)
-    return AlterTable((_redefined(table, schema=schema),), objects=moved)
 
 
 def alter_table(binding: Binding, node: Node) -> AlterTable | ChangeRights:
@@ -182,7 +129,7 @@ def alter_table(binding: Binding, node: Node) -> AlterTable | ChangeRights:
     if node.objtype != ObjectType.OBJECT_TABLE:
         what = node.objtype.name.removeprefix("OBJECT_").replace("_", " ")
         raise not_supported(f"ALTER {what}", None)
-    table = _altered(binding, node)
+    table = altered_table(binding, node)
     if table is None:
         return AlterTable(missing=node.relation.relname)
     return alter_columns(binding, table, node.cmds)
@@ -206,7 +153,7 @@ def _rename_view(binding: Binding, node: Node, tag: str) -> AlterTable | ChangeO
 def _rename_column(binding: Binding, node: Node) -> AlterTable:
     if node.relationType != ObjectType.OBJECT_TABLE:
         raise not_supported("RENAME COLUMN of this", None)
-    table = _altered(binding, node)
+    table = altered_table(binding, node)
     if table is None:
         return AlterTable(missing=node.relation.relname)
     places = {column.name: place for place, column in enumerate(table.columns)}
@@ -226,7 +173,7 @@ def _rename_column(binding: Binding, node: Node) -> AlterTable:
 
 
 def _rename_constraint(binding: Binding, node: Node) -> AlterTable:
-    table = _altered(binding, node)
+    table = altered_table(binding, node)
     if table is None:
         return AlterTable(missing=node.relation.relname)
     old, new = node.subname, node.newname
@@ -256,27 +203,3 @@ def _rename_constraint(binding: Binding, node: Node) -> AlterTable:
     )
     said = constraint_renamed(binding.context.catalog, table, old, new)
     return AlterTable((Redefinition(table, after),), comments=said)
-
-
-def _altered(binding: Binding, node: Node) -> Table | None:
-    """The table that a statement alters; None if IF EXISTS may find none."""
-    relation = node.relation
-    check_database(binding, relation)
-    table = look_up(binding, relation.relname, schema=relation.schemaname)
-    if table is not None:
-        refuse_system_change(table)
-        return table
-    if node.missing_ok:
-        return None
-    schema = relation.schemaname
-    raise undefined_table(relation.relname if schema is None else f"{schema}.{relation.relname}")
-
-
-def _redefined(table: Table, *, name: str | None = None, schema: str | None = None) -> Redefinition:
-    after = replace(
-        table if name is None else with_not_null_names(table),
-        name=table.name if name is None else name,
-        schema=table.schema if schema is None else schema,
-        version=table.version + 1,
-    )
-    return Redefinition(table, after)

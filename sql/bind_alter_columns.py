@@ -171,9 +171,13 @@ def _add_column(work: Altering, command: Node) -> None:
             raise
         work.table = replace(work.table, columns=columns)
     makes_own = column.name in parts.sequences or column.name in parts.generated
-    value = Const(None, column.type) if makes_own else row_default(work.binding, work.table, -1)
+    ordinal = len(work.table.columns) - 1
+    value = (
+        Const(None, column.type) if makes_own else row_default(work.binding, work.table, ordinal)
+    )
     work.values.append(value)
-    if makes_own or column.sequence or not (isinstance(value, Const) and value.value is None):
+    filled = ordinal in work.binding.filled.get(work.table.oid, ())
+    if makes_own or filled or not (isinstance(value, Const) and value.value is None):
         work.rewrites = True
     if column.not_null:
         work.required.append(column.name)

@@ -12,11 +12,13 @@ from pglast.enums import DropBehavior
 
 from sql.altering import Altering
 from sql.bind_columns import Parts
+from sql.bind_views import told_views, views_over
 from sql.catalog import Column, Table
 from sql.catalog_objects import SequenceDefinition
 from sql.definition_statements import cascades
 from sql.errors import SqlError
-from sql.sequence_users import cascaded_uses, told_uses, users_of
+from sql.kept_texts import default_of
+from sql.sequence_users import told_uses, uses, uses_of, without_default
 from sql.syntax import Node
 
 
@@ -24,24 +26,18 @@ def drop_sequences_of(work: Altering, column: Column, command: Node) -> None:
     """The sequences of a column go with it; 2BP01 if they are defaults of others (Q2)."""
     owned = _owned(work, column)
     work.dropped += owned
-    used = [
-        (sequence, table, user)
-        for sequence in owned
-        for table, user in users_of(work.binding.context.catalog, sequence)
-        if table.oid != work.before.oid
-    ]
-    own = [
-        (sequence, work.table, user)
-        for sequence in owned
-        for user in work.table.columns
-        if user.sequence == sequence.oid and user.field != column.field
-    ]
-    if not used and not own:
+    gone = {sequence.oid for sequence in owned}
+    catalog = work.binding.context.catalog
+    used = [use for use in uses_of(catalog, gone) if use.kept.of.oid != work.before.oid]
+    views = views_over(catalog, gone)
+    own = [user for user in work.table.columns if uses(user, gone) and user.field != column.field]
+    if not used and not own and not views:
         return
-    if not used and command.behavior == DropBehavior.DROP_CASCADE:
-        work.notices += cascades([*cascaded_uses(own)])
-        for _, _, user in own:
-            work.define(user.name, lambda c: replace(c, sequence=0, has_default=False))
+    told = [default_of(work.table, user, "").what for user in own]
+    if not used and not views and command.behavior == DropBehavior.DROP_CASCADE:
+        work.notices += cascades([f"drop cascades to {what}" for what in told])
+        for user in own:
+            work.define(user.name, without_default)
         return
     message = (
         f"cannot drop column {column.name} of table {work.table.name} because other objects "
@@ -51,7 +47,9 @@ def drop_sequences_of(work: Altering, column: Column, command: Node) -> None:
     if command.behavior == DropBehavior.DROP_CASCADE:
         # It would take defaults from other tables, which this statement does not alter.
         hint = "Drop the defaults that use it first."
-    raise SqlError("2BP01", message, detail="\n".join(told_uses([*own, *used])), hint=hint)
+    told = [f"{what} depends on sequence {owned[0].name}" for what in told]
+    told += [*told_uses(used), *told_views(catalog, views, gone)]
+    raise SqlError("2BP01", message, detail="\n".join(told), hint=hint)
 
 
 def parts_of(work: Altering) -> Parts:

@@ -12,7 +12,7 @@ from sql.bind_types import declared
 from sql.catalog import Column
 from sql.catalog_objects import INT_BOUNDS
 from sql.coerce import ASSIGNMENT, coerce, stored
-from sql.column_expressions import bound_check, bound_default, check_scope, expression_of
+from sql.column_expressions import bound_check, check_scope, checked_default, expression_of
 from sql.domains import with_default
 from sql.errors import SqlError, mismatch, not_supported
 from sql.plan import Const, Expr
@@ -112,7 +112,7 @@ def _with_default_of(work: Altering, column: Column, type_: SqlType) -> Column:
     if not column.has_default:
         return altered
     if column.expression is not None:
-        bound_default(work.binding, altered, expression_of(column.expression))
+        checked_default(work.binding, altered, expression_of(column.expression))
         return altered
     done = coerce(work.binding, Const(column.default, column.type), None, type_, ASSIGNMENT)
     made = None if done is None else stored(work.binding, done, type_)

@@ -11,13 +11,13 @@ from sql.bind_from import find_table, scan, table_item
 from sql.bind_queries import bind_query
 from sql.binding import Binding
 from sql.catalog import Table
-from sql.column_expressions import NEW_ROWS, parts, row_default
+from sql.column_expressions import NEW_ROWS, row_default
 from sql.errors import SqlError, not_supported
 from sql.look_up import refuse_system_write
 from sql.plan import ColumnRef, Filter, Plan, Project, Values
 from sql.scope import Scope
 from sql.statements import CopyIn, CopyOptions, CopyOut, OutputColumn, Query
-from sql.syntax import Node, at, is_a, strings
+from sql.syntax import Node, at, is_a, parts, strings
 from sql.traverse import pruned
 
 _REFUSED: Final = frozenset({"on_error", "log_verbosity", "default", "reject_limit"})

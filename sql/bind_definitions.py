@@ -41,7 +41,15 @@ from sql.look_up import (
     schema_exists,
 )
 from sql.role_names import role_of, roles_of, spec_name
-from sql.sequence_users import cascaded_uses, told_uses, uses_elsewhere, without_defaults
+from sql.sequence_users import (
+    cascaded_uses,
+    still_used,
+    told_uses,
+    uses_elsewhere,
+    uses_of,
+    with_owned,
+    without_defaults,
+)
 from sql.statements import CreateSchema, CreateTable, DropSchema, DropTable
 from sql.storage_options import partition_key, storage_options, with_options
 from sql.syntax import Node, at, is_a, strings
@@ -294,15 +302,15 @@ def _drop_tables(binding: Binding, node: Node) -> DropTable:
         else:
             raise SqlError("42P01", f'table "{name}" does not exist')
     keys = dependents(context.catalog, found)
-    views = views_over(context.catalog, found)
+    gone = with_owned(context.catalog, found)
+    views = views_over(context.catalog, gone)
     used = uses_elsewhere(context.catalog, found)
     if (keys or views or used) and node.behavior != DropBehavior.DROP_CASCADE:
-        told_ = [*told_uses(used), *told_views(context.catalog, views, found)]
+        told_ = [*told_uses(used), *told_views(context.catalog, views, gone)]
         raise _referred_to(keys, [*found.values()], told_)
     told = [f"drop cascades to constraint {k.name} on table {c.name}" for c, k, _ in keys]
     told += cascaded_uses(used)
     told += [f"drop cascades to view {view.name}" for view in views]
-    gone = {sequence.oid for sequence, _, _ in used}
     changed = without_defaults(context.catalog, gone, without_keys(keys))
     changed = tuple(change for change in changed if change.before.oid not in found)
     return DropTable(tuple(found.values()), tuple(missing), changed, tuple(told), tuple(views))
@@ -326,12 +334,7 @@ def _referred_to(
         f"constraint {key.name} on table {child.name} depends on table {parent.name}"
         for child, key, parent in keys
     ]
-    detail = "\n".join([*told, *views])
-    message = f"cannot drop table {dropped[0].name} because other objects depend on it"
-    if len(dropped) > 1:
-        message = "cannot drop desired object(s) because other objects depend on them"
-    hint = "Use DROP ... CASCADE to drop the dependent objects too."
-    return SqlError("2BP01", message, detail=detail, hint=hint)
+    return still_used([f"table {table.name}" for table in dropped], [*told, *views])
 
 
 def _drop_schemas(binding: Binding, node: Node) -> DropSchema:
@@ -363,27 +366,37 @@ def _drop_schemas(binding: Binding, node: Node) -> DropSchema:
         for thing in catalog.objects.values()
         if thing.schema in names and _stands_alone(thing, oids)
     )
+    visible = binding.context.search_path
+    gone = with_owned(catalog, oids) | {thing.oid for thing in objects}
+    used = [use for use in uses_of(catalog, gone, visible) if use.kept.of.schema not in names]
     if (tables or objects) and node.behavior != DropBehavior.DROP_CASCADE:
-        shown = ", ".join(names)
         inside: list[tuple[str, Table | CatalogObject]] = [("table", table) for table in tables]
         inside += [(word_for(thing), thing) for thing in objects]
-        inside.sort(key=lambda entry: entry[1].oid)
-        visible = binding.context.search_path
-        detail = "\n".join(
-            f"{kind} {thing.name if thing.schema in visible else thing.qualified} "
-            f"depends on schema {thing.schema}"
-            for kind, thing in inside
-        )
-        hint = "Use DROP ... CASCADE to drop the dependent objects too."
-        message = f"cannot drop schema {shown} because other objects depend on it"
-        raise SqlError("2BP01", message, detail=detail, hint=hint)
-    keys = dependents(catalog, oids)
-    outside = [view for view in views_over(catalog, oids) if view.schema not in names]
+        raise _not_empty(binding, names, inside, [*told_uses(used)])
+    outside = [view for view in views_over(catalog, gone) if view.schema not in names]
     if outside:
-        raise not_supported("DROP SCHEMA of tables that views of other schemas use")
-    if any(table.schema not in names for _, table, _ in uses_elsewhere(catalog, oids)):
-        raise not_supported("DROP SCHEMA of sequences that tables of other schemas use")
-    return DropSchema(tuple(names), tuple(tables), tuple(missing), objects, without_keys(keys))
+        raise not_supported("DROP SCHEMA of what views of other schemas use")
+    told = tuple(cascaded_uses(used))
+    changed = without_defaults(catalog, gone, without_keys(dependents(catalog, oids)))
+    changed = tuple(change for change in changed if change.before.oid not in oids)
+    return DropSchema(tuple(names), tuple(tables), tuple(missing), objects, changed, told)
+
+
+def _not_empty(
+    binding: Binding,
+    names: Sequence[str],
+    inside: Sequence[tuple[str, Table | CatalogObject]],
+    told: Sequence[str],
+) -> SqlError:
+    visible = binding.context.search_path
+    detail = [
+        f"{kind} {thing.name if thing.schema in visible else thing.qualified} "
+        f"depends on schema {thing.schema}"
+        for kind, thing in sorted(inside, key=lambda entry: entry[1].oid)
+    ]
+    message = f"cannot drop schema {', '.join(names)} because other objects depend on it"
+    hint = "Use DROP ... CASCADE to drop the dependent objects too."
+    return SqlError("2BP01", message, detail="\n".join([*detail, *told]), hint=hint)
 
 
 def _stands_alone(thing: CatalogObject, tables: Collection[int]) -> bool:

@@ -15,7 +15,7 @@ from sql.bind_types import type_named, user_type
 from sql.binding import Binding
 from sql.catalog import Column, Table
 from sql.catalog_objects import DomainDefinition
-from sql.column_expressions import bound_check, bound_default, text_of, unplaced
+from sql.column_expressions import bound_check, checked_default, text_of, unplaced
 from sql.definition_statements import ChangeObjects, CreateObject, Redefinition, Validation
 from sql.domains import (
     bound_rule,
@@ -92,7 +92,7 @@ def _constrained(
 
 
 def _default(binding: Binding, made: DomainDefinition, node: Node) -> str:
-    bound = bound_default(binding, Column(made.name, made.type), node)
+    bound = checked_default(binding, Column(made.name, made.type), node)
     # DEFAULT NULL is none.
     none = isinstance(bound, Const) and bound.value is None
     return "" if none else text_of(binding, node)

@@ -8,13 +8,22 @@ from pglast.enums import DropBehavior
 
 from sql.bind_definitions import creation_schema
 from sql.bind_sequences import integer_of, named_sequence, sequence_of
+from sql.bind_views import told_views, views_over
 from sql.binding import Binding
 from sql.catalog import Catalog
 from sql.catalog_objects import SequenceDefinition
 from sql.definition_statements import ChangeObjects, CreateSequence, cascades
 from sql.errors import SqlError, duplicate_table, not_supported
 from sql.look_up import look_up_sequence, relation_exists, schema_exists
-from sql.sequence_users import Use, cascaded_uses, told_uses, users_of, without_defaults
+from sql.sequence_users import (
+    cascaded_uses,
+    still_used,
+    told_name,
+    told_uses,
+    users_of,
+    uses_of,
+    without_defaults,
+)
 from sql.statements import AlterTable, Query, SetSequence
 from sql.syntax import Node, at, is_a, strings
 from sql.traverse import pruned
@@ -116,14 +125,22 @@ def drop_sequences(binding: Binding, node: Node) -> ChangeObjects:
     for sequence in dropped:
         if sequence.identity:
             raise _needed_by_identity(catalog, sequence)
-    used = [(s, table, column) for s in dropped for table, column in users_of(catalog, s)]
-    if used and node.behavior != DropBehavior.DROP_CASCADE:
-        raise _depended_on(used)
-    notices += cascades([*cascaded_uses(used)])
+    gone = {sequence.oid for sequence in dropped}
+    path = binding.context.search_path
+    # PostgreSQL's order.
+    used = [use for sequence in reversed(dropped) for use in uses_of(catalog, {sequence.oid}, path)]
+    views = views_over(catalog, gone)
+    if (used or views) and node.behavior != DropBehavior.DROP_CASCADE:
+        raise still_used(
+            [f"sequence {told_name(sequence, path)}" for sequence in dropped],
+            [*told_uses(used), *told_views(catalog, views, gone)],
+        )
+    told = [*cascaded_uses(used), *(f"drop cascades to view {view.name}" for view in views)]
+    notices += cascades(told)
     return ChangeObjects(
         "DROP SEQUENCE",
-        dropped=tuple(dropped),
-        tables=without_defaults(catalog, [sequence.oid for sequence in dropped]),
+        dropped=(*dropped, *views),
+        tables=without_defaults(catalog, gone),
         notices=tuple(notices),
     )
 
@@ -136,17 +153,6 @@ def _needed_by_identity(catalog: Catalog, sequence: SequenceDefinition) -> SqlEr
     )
     hint = f"You can drop column {column.name} of table {table.name} instead."
     return SqlError("2BP01", message, hint=hint)
-
-
-def _depended_on(used: Sequence[Use]) -> SqlError:
-    names = list(dict.fromkeys(sequence.name for sequence, _, _ in used))
-    detail = "\n".join(told_uses(used))
-    what = f"sequence {names[0]}" if len(names) == 1 else "desired object(s)"
-    message = f"cannot drop {what} because other objects depend on it"
-    if len(names) > 1:
-        message = "cannot drop desired object(s) because other objects depend on them"
-    hint = "Use DROP ... CASCADE to drop the dependent objects too."
-    return SqlError("2BP01", message, detail=detail, hint=hint)
 
 
 # --- setval ------------------------------------------------------------------------------------

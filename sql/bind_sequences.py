@@ -15,6 +15,7 @@ from typing import Final
 from pglast import ast
 
 from sql.binding import SUPPLIED_BASE, Binding, Supplied
+from sql.catalog import LookUp
 from sql.catalog_objects import INT_BOUNDS, SequenceDefinition
 from sql.errors import SqlError, not_supported
 from sql.look_up import look_up, look_up_sequence
@@ -45,7 +46,10 @@ def sequence_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     wanted = 0 if name == "lastval" else 1
     if len(args) != wanted:
         raise not_supported(f"{name}() with {len(args)} arguments", at(node.location))
-    return supplied(binding, name, named_sequence(binding, args[0], name) if args else None)
+    found = named_sequence(binding, args[0], name) if args else None
+    if name == "nextval" and binding.taken:
+        return binding.taken.pop(0)
+    return supplied(binding, name, found)
 
 
 def supplied(binding: Binding, name: str, sequence: SequenceDefinition | None) -> Param:
@@ -64,12 +68,24 @@ def named_sequence(binding: Binding, node: Node, function: str) -> SequenceDefin
         return _serial_sequence(binding, node, function)
     if not is_a(node, ast.A_Const) or not is_a(node.val, ast.String):
         raise not_supported(f"{function}() of anything but a name", position(node))
-    names = _identifiers(node.val.sval)
+    text = node.val.sval
+    if text.isdecimal() and text.isascii():
+        return _numbered_sequence(binding, int(text), position(node))
+    names = _identifiers(text)
     schema = names[-2] if len(names) > 1 else None
     found = look_up_sequence(binding, names[-1], schema=schema)
     if found is None:
         shown = ".".join(names)
         raise SqlError("42P01", f'relation "{shown}" does not exist', position(node))
+    return found
+
+
+def _numbered_sequence(binding: Binding, oid: int, place: int | None) -> SequenceDefinition:
+    """The sequence of this oid, as regclass has it."""
+    found = binding.context.catalog.sequence_by_oid(oid)
+    if found is None:
+        raise SqlError("42P01", f"could not open relation with OID {oid}", place)
+    binding.look_ups.add(LookUp(found.schema, found.name, found.oid))
     return found
 
 

@@ -12,7 +12,6 @@ INVARIANTS
 from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Final
 
 from pglast import ast, parser
 from pglast.enums import DropBehavior
@@ -21,21 +20,19 @@ from pglast.stream import RawStream
 from sql.bind_definitions import creation_schema, temporary_schema
 from sql.binding import Binding
 from sql.catalog import Catalog, LookUp, Table
-from sql.catalog_objects import ViewDefinition
-from sql.column_expressions import parts, with_schemas
+from sql.catalog_objects import ViewDefinition, relations_below
 from sql.definition_statements import ChangeObjects, CreateObject, cascades
 from sql.errors import SqlError, duplicate_table, not_supported
+from sql.kept_names import named_relations, with_own_names
 from sql.look_up import refuse_type_name, relation_exists
 from sql.plan import ColumnRef, Expr, Plan, PlanColumn, RelationId
 from sql.scope import Item
-from sql.syntax import Node, at, is_a, strings
+from sql.sequence_users import cascaded_uses, still_used, told_uses, uses_of, without_defaults
+from sql.syntax import Node, at, is_a, parts, strings
 from sql.temporary import is_temporary
 from sql.traverse import pruned, scans
 from sql.types import display
 from sql.view_updates import check_option
-
-_HINT: Final = "Use DROP ... CASCADE to drop the dependent objects too."
-
 
 # --- in queries --------------------------------------------------------------------------------
 
@@ -112,14 +109,20 @@ def create_view(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
     recorded, binding.recorded = binding.recorded, None
     schema, notices = _schema(binding, relation, {oid for oid, _, _ in recorded.values()})
     names = _names(node, [column.name for column in result.columns])
+    text = _text(binding, node.query)
+    # It is defined, and takes no values of sequences.
+    binding.supplied.clear()
     made = ViewDefinition(
         0,
         schema,
         relation.relname,
-        _text(binding, node.query),
+        text,
         names,
         tuple((schema_ or "", name, *found) for (schema_, name), found in recorded.items()),
-        _columns_used(binding, pruned(result.plan)),
+        (
+            *_columns_used(binding, pruned(result.plan)),
+            *((oid, 0) for oid in named_relations(text)),
+        ),
         check_option(node, has_columns=any(c.id in binding.origins for c in result.columns)),
     )
     known = binding.context.catalog.relation(schema, relation.relname)
@@ -163,7 +166,7 @@ def _text(binding: Binding, query: Node) -> str:
         same = False
     if not same:
         raise not_supported("keeping this query in a view")
-    return with_schemas(binding, text, view_tree)
+    return with_own_names(binding, text, view_tree)
 
 
 def _names(node: Node, found: list[str]) -> tuple[str, ...]:
@@ -221,7 +224,7 @@ def views_over(catalog: Catalog, oids: Collection[int]) -> list[ViewDefinition]:
         more = [
             view
             for view in catalog.views()
-            if view.oid not in found and not waiting.isdisjoint(r[2] for r in view.relations)
+            if view.oid not in found and not waiting.isdisjoint(relations_below(view))
         ]
         found.update((view.oid, view) for view in more)
         waiting = {view.oid for view in more}
@@ -233,13 +236,13 @@ def told_views(
 ) -> list[str]:
     """`view v depends on table t`, for the detail of 2BP01."""
     shown: dict[int, str] = {table.oid: f"table {table.name}" for table in catalog.tables.values()}
-    shown |= {view.oid: f"view {view.name}" for view in catalog.views()}
+    shown |= {thing.oid: f"{thing.kind} {thing.name}" for thing in catalog.objects.values()}
     inside = {*oids, *(view.oid for view in views)}
     return [
-        f"view {view.name} depends on {shown[relation[2]]}"
+        f"view {view.name} depends on {shown[oid]}"
         for view in views
-        for relation in {r[2]: r for r in view.relations}.values()
-        if relation[2] in inside
+        for oid in relations_below(view)
+        if oid in inside
     ]
 
 
@@ -263,15 +266,21 @@ def drop_views(binding: Binding, node: Node) -> ChangeObjects:
         else:
             raise SqlError("42P01", f'view "{".".join([*qualifier, name])}" does not exist')
     others = [view for view in views_over(catalog, dropped) if view.oid not in dropped]
-    if others and node.behavior != DropBehavior.DROP_CASCADE:
-        detail = "\n".join(told_views(catalog, others, dropped))
-        names_ = [view.name for view in dropped.values()]
-        message = f"cannot drop view {names_[0]} because other objects depend on it"
-        if len(names_) > 1:
-            message = "cannot drop desired object(s) because other objects depend on them"
-        raise SqlError("2BP01", message, detail=detail, hint=_HINT)
-    notices += cascades([f"drop cascades to view {view.name}" for view in others])
-    return ChangeObjects("DROP VIEW", dropped=(*dropped.values(), *others), notices=tuple(notices))
+    gone = {*dropped, *(view.oid for view in others)}
+    used = uses_of(catalog, gone)
+    if (others or used) and node.behavior != DropBehavior.DROP_CASCADE:
+        raise still_used(
+            [f"view {view.name}" for view in dropped.values()],
+            [*told_uses(used), *told_views(catalog, others, dropped)],
+        )
+    told = [*cascaded_uses(used), *(f"drop cascades to view {view.name}" for view in others)]
+    notices += cascades(told)
+    return ChangeObjects(
+        "DROP VIEW",
+        dropped=(*dropped.values(), *others),
+        tables=without_defaults(catalog, gone),
+        notices=tuple(notices),
+    )
 
 
 def _found(binding: Binding, path: Sequence[str], name: str) -> Table | ViewDefinition | str | None:

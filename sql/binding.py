@@ -118,10 +118,13 @@ class Binding:
     """What $1, $2 .. are in an expression that stands for a call (`stand_ins.py`)."""
     supplied: list[Supplied] = field(default_factory=list[Supplied])
     """What the session finds before the statement runs."""
-    filled: dict[int, dict[int, SequenceDefinition]] = field(
-        default_factory=dict[int, dict[int, SequenceDefinition]]
+    filled: dict[int, dict[int, tuple[SequenceDefinition, ...]]] = field(
+        default_factory=dict[int, dict[int, tuple[SequenceDefinition, ...]]]
     )
-    """Columns of tables, by oid, that get the next values of sequences when rows are written."""
+    """Columns of tables, by oid, that get the next values of sequences when rows are written, or
+    what their default makes of them."""
+    taken: list[ColumnRef] | None = None
+    """What the calls of nextval() to come are, in their order (`filled_plan`)."""
     inserted: set[int] = field(default_factory=set[int])
     """Tables, by oid, that the statement inserts into."""
     pinned: Mapping[tuple[str, str], tuple[int, tuple[str, ...], tuple[int, ...]]] | None = None

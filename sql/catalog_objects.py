@@ -90,7 +90,8 @@ class ViewDefinition(Definition):
     """A view: the text of its query, the names of its columns, and what its names mean.
 
     `relations`: schema as written (or empty), name as written, oid, and the columns' names and
-    numbers of that time. `uses`: oid and number of each column that it reads.
+    numbers of that time. `uses`: oid and number of each column that it reads, 0 for a relation
+    that it names by a constant.
     """
 
     kind: ClassVar[str] = "view"
@@ -202,10 +203,11 @@ CatalogObject: TypeAlias = SequenceDefinition | IndexDefinition | ViewDefinition
 
 
 def relations_below(thing: CatalogObject) -> tuple[int, ...]:
-    """The oids of the relations whose columns the definition names."""
+    """The oids of the relations that the definition is made over, or names by constants."""
     match thing:
         case ViewDefinition():
-            return tuple(relation[2] for relation in thing.relations)
+            named = (oid for oid, number in thing.uses if not number)
+            return tuple(dict.fromkeys([*(relation[2] for relation in thing.relations), *named]))
         case IndexDefinition():
             return (thing.table,)
         case SequenceDefinition() | EnumDefinition() | DomainDefinition():

@@ -7,11 +7,12 @@ INVARIANTS
   X1  the text of an expression parses to the very tree that the user wrote; what our printer
       cannot write so is refused.
   X2  errors of a kept expression carry no position: it stands in no text that the client has sent.
-  X3  a name in an expression is a column of its table, PostgreSQL's own, or that of a type with its
-      schema: nothing of it depends on the search path of who writes a row.
+  X3  a name in an expression is a column of its table, PostgreSQL's own, that of a type with its
+      schema, or a relation's oid (`kept_names.py`): nothing of it depends on the search path of who
+      writes a row.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache, partial
@@ -20,16 +21,16 @@ from pglast import ast, parser
 from pglast.stream import RawStream
 
 from sql.bind_from import scan, table_item
-from sql.bind_types import user_type
 from sql.binding import SUPPLIED_BASE, Binding, Supplied
 from sql.catalog import Check, Column, LookUp, Table
 from sql.catalog_objects import SequenceDefinition
 from sql.coerce import ASSIGNMENT, coerce, stored, to_boolean
 from sql.errors import SqlError, mismatch, not_supported
 from sql.functions import cast
-from sql.plan import Call, Const, Expr, Param, Plan, Project, Scan
+from sql.kept_names import with_own_names
+from sql.plan import Call, ColumnRef, Const, Expr, Param, Plan, Project, Scan
 from sql.scope import Scope
-from sql.syntax import Node, at, is_a, unsupported
+from sql.syntax import Node, at, is_a, parts, unsupported
 from sql.types import BOOL, INT8, SqlType, Value, display
 
 NEW_ROWS = "new"
@@ -48,21 +49,7 @@ def text_of(binding: Binding, node: Node) -> str:
         same = False
     if not same:
         raise unsupported("keeping this expression", node)
-    return with_schemas(binding, text, _tree)
-
-
-def with_schemas(binding: Binding, text: str, parse: Callable[[str], Node]) -> str:
-    """A text to be kept, the types of users that it names with their schemas (X3). `parse` makes a
-    tree that is nobody else's.
-    """
-    tree, changed = parse(text), False
-    for part in parts(tree):
-        if is_a(part, ast.TypeName) and len(part.names) == 1:
-            found = user_type(binding, part)
-            if found is not None:
-                part.names = (ast.String(sval=found.schema), ast.String(sval=found.name))
-                changed = True
-    return str(RawStream()(tree)) if changed else text
+    return with_own_names(binding, text, _tree)
 
 
 @lru_cache(maxsize=2_000)
@@ -79,18 +66,6 @@ def _tree(text: str) -> Node:
     statement: Node = tree.stmt
     (target,) = statement.targetList
     return target.val
-
-
-def parts(node: Node) -> Iterator[Node]:
-    """All nodes of an expression."""
-    waiting: list[Node] = [node]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, tuple):
-            waiting.extend(part)
-        elif is_a(part, ast.Node):
-            yield part
-            waiting.extend(getattr(part, name) for name in part)
 
 
 def column_names(node: Node) -> tuple[str, ...]:
@@ -112,18 +87,53 @@ def default_value(binding: Binding, column: Column) -> Expr:
         return _next_value(binding, column)
     if column.expression is None:
         return Const(column.default if column.has_default else None, column.type)
-    node = expression_of(column.expression)
-    return unplaced(binding, partial(bound_default, binding, column, node))
+    before = len(binding.supplied)
+    value = _kept_default(binding, column, column.expression)
+    if not binding.makes_rows and _taken(binding, before):
+        raise _refused_here(column)
+    return value
 
 
 def row_default(binding: Binding, table: Table, ordinal: int) -> Expr:
     """The same for each row of a query or of COPY; sequences give values when rows are written."""
     column = table.columns[ordinal]
-    sequence = _sequence_of(binding, column)
-    if sequence is None:
+    sequence, before = _sequence_of(binding, column), len(binding.supplied)
+    sequences: tuple[SequenceDefinition, ...] = () if sequence is None else (sequence,)
+    if sequence is None and column.expression is not None:
+        value = _kept_default(binding, column, column.expression)
+        sequences = _taken(binding, before)
+        if not sequences:
+            return value
+        if len(binding.supplied) - before != len(sequences):
+            raise _refused_here(column)  # of what currval() is then, each row would have its own
+        del binding.supplied[before:]
+    if not sequences:
         return default_value(binding, column)
-    binding.filled.setdefault(table.oid, {})[ordinal] = sequence
+    binding.filled.setdefault(table.oid, {})[ordinal] = sequences
     return Const(None, column.type)
+
+
+def filled_plan(binding: Binding, column: Column, text: str, calls: int) -> Plan:
+    """Rows of `new`, the values of the sequences that `row_default` has found, as the default."""
+    taken = tuple(Column(f"value{at}", INT8) for at in range(calls))
+    scanned = scan(binding, Table(0, "", NEW_ROWS, "", taken), relation=NEW_ROWS)
+    binding.taken = [ColumnRef(made.id, made.type) for made in scanned.columns]
+    value = _kept_default(binding, column, text)
+    return Project(scanned, (binding.new_column(column.name, column.type),), (value,))
+
+
+def _kept_default(binding: Binding, column: Column, text: str) -> Expr:
+    return unplaced(binding, partial(bound_default, binding, column, expression_of(text)))
+
+
+def _taken(binding: Binding, before: int) -> tuple[SequenceDefinition, ...]:
+    """The sequences whose next values were asked for since."""
+    calls = (call for call in binding.supplied[before:] if call.kind == "nextval")
+    return tuple(call.sequence for call in calls if call.sequence is not None)
+
+
+def _refused_here(column: Column) -> SqlError:
+    return not_supported(f'the default of column "{column.name}" here')
 
 
 def _sequence_of(binding: Binding, column: Column) -> SequenceDefinition | None:
@@ -139,7 +149,7 @@ def _next_value(binding: Binding, column: Column) -> Expr:
     sequence = _sequence_of(binding, column)
     assert sequence is not None, "an identity column has a sequence"
     if not binding.makes_rows:
-        raise not_supported(f'the default of column "{column.name}" here')
+        raise _refused_here(column)
     binding.supplied.append(Supplied("nextval", sequence))
     value = Param(SUPPLIED_BASE + len(binding.supplied), INT8)
     if column.type.name == "int8":
@@ -163,11 +173,19 @@ def bound_default(binding: Binding, column: Column, node: Node) -> Expr:
     return stored(binding, done, column.type)
 
 
+def checked_default(binding: Binding, column: Column, node: Node) -> Expr:
+    """A DEFAULT that is defined, and not used: it takes no values of sequences."""
+    before = len(binding.supplied)
+    expr = bound_default(binding, column, node)
+    del binding.supplied[before:]
+    return expr
+
+
 def defined_default(binding: Binding, column: Column, node: Node) -> Column:
     """The column with this DEFAULT: a constant if it is one, else its text."""
     moved, styled = (binding.uses_now, binding.uses_session), binding.styled
     binding.uses_now = binding.uses_session = False
-    expr = bound_default(binding, column, node)
+    expr = checked_default(binding, column, node)
     moving = binding.uses_now or binding.uses_session
     binding.uses_now, binding.uses_session = moved
     if isinstance(expr, Const) and not moving:

@@ -1,59 +1,100 @@
 """What is kept as text, and what it names: defaults, checks, indexes, views.
 
 INVARIANTS
-  N2  a kept text names types of users with their schemas (X3 of `sql/column_expressions.py`), so
-      what it depends on can be read off it.
+  N2  a kept text names types of users with their schemas and relations by oid (N1 of
+      `kept_names.py`), so what it depends on can be read off it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 from pglast import ast
 
-from sql.catalog import Catalog, Table
-from sql.catalog_objects import DomainDefinition, IndexDefinition, UserType, ViewDefinition
-from sql.column_expressions import expression_of, parts
-from sql.syntax import Node, is_a, strings
+from sql.catalog import Catalog, Column, Table
+from sql.catalog_objects import (
+    CatalogObject,
+    DomainDefinition,
+    IndexDefinition,
+    UserType,
+    ViewDefinition,
+)
+from sql.column_expressions import expression_of
+from sql.kept_names import named_relations
+from sql.syntax import Node, is_a, parts, strings
 
 
-def kept_texts(catalog: Catalog) -> Iterator[tuple[str, Node]]:
-    """Everything that is kept as text: what it belongs to, as messages say it, and its tree."""
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A text, what it belongs to as messages say it, and what that is of."""
+
+    what: str
+    text: str
+    of: Table | CatalogObject
+    column: Column | None = None
+    """Whose default it is."""
+
+    @property
+    def tree(self) -> Node:
+        """Nobody's to change."""
+        return expression_of(f"({self.text})" if isinstance(self.of, ViewDefinition) else self.text)
+
+
+def kept_texts(catalog: Catalog) -> Iterator[Kept]:
+    """Everything that is kept as text."""
     for table in catalog.tables.values():
         yield from _texts_of(table)
     for thing in catalog.objects.values():
         match thing:
             case ViewDefinition(text=text):
-                yield f"view {thing.name}", expression_of(f"({text})")
+                yield Kept(f"view {thing.name}", text, thing)
             case IndexDefinition():
                 for text in (*thing.elements, *([thing.predicate] if thing.predicate else ())):
-                    yield f"index {thing.name}", expression_of(text)
+                    yield Kept(f"index {thing.name}", text, thing)
             case DomainDefinition():
                 for text in (*(check for _, check in thing.checks), thing.default):
                     if text:
-                        yield f"domain {thing.name}", expression_of(text)
+                        yield Kept(f"type {thing.name}", text, thing)
             case _:
                 pass
 
 
-def _texts_of(table: Table) -> Iterator[tuple[str, Node]]:
+def _texts_of(table: Table) -> Iterator[Kept]:
     for column in table.columns:
         where = f"column {column.name} of table {table.name}"
-        if column.expression is not None:
-            yield f"default value for {where}", expression_of(column.expression)
+        if column.sequence:
+            yield default_of(table, column, f"nextval(CAST('{column.sequence}' AS regclass))")
+        elif column.expression is not None and not column.default_of_domain:
+            yield default_of(table, column, column.expression)
         if column.generated is not None:
-            yield where, expression_of(column.generated)
+            yield Kept(where, column.generated, table)
     for check in table.checks:
-        where = f"constraint {check.name} on table {table.name}"
-        yield where, expression_of(check.expression)
+        yield Kept(f"constraint {check.name} on table {table.name}", check.expression, table)
+
+
+def default_of(table: Table, column: Column, text: str) -> Kept:
+    """A column's default."""
+    what = f"default value for column {column.name} of table {table.name}"
+    return Kept(what, text, table, column)
+
+
+def resting_on(catalog: Catalog, oids: Collection[int]) -> Sequence[tuple[int, Kept]]:
+    """What has a kept text that names one of these relations, and which (N2)."""
+    return [
+        (oid, kept)
+        for kept in kept_texts(catalog)
+        for oid in named_relations(kept.text)
+        if oid in oids
+    ]
 
 
 def naming(catalog: Catalog, found: UserType) -> list[str]:
     """What has a kept text that names this type (N2)."""
     return [
-        where
-        for where, tree in kept_texts(catalog)
+        kept.what
+        for kept in kept_texts(catalog)
         if any(
             is_a(part, ast.TypeName) and strings(part.names) == (found.schema, found.name)
-            for part in parts(tree)
+            for part in parts(kept.tree)
         )
     ]
 
@@ -61,9 +102,9 @@ def naming(catalog: Catalog, found: UserType) -> list[str]:
 def quoting(catalog: Catalog, label: str) -> list[str]:
     """What has a kept text with this string in it, of whatever type it is there."""
     return [
-        where
-        for where, tree in kept_texts(catalog)
-        if any(is_a(part, ast.A_Const) and _string(part) == label for part in parts(tree))
+        kept.what
+        for kept in kept_texts(catalog)
+        if any(is_a(part, ast.A_Const) and _string(part) == label for part in parts(kept.tree))
     ]
 
 

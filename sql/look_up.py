@@ -142,10 +142,10 @@ def refuse_type_name(binding: Binding, schema: str, name: str) -> None:
         raise SqlError("42710", f'type "{name}" already exists', hint=hint)
 
 
-def refuse_renamed(binding: Binding, schema: str, name: str) -> None:
+def refuse_renamed(binding: Binding, schema: str, name: str, *, where: str = "") -> None:
     """The same for one that is to be called so."""
     if look_up_type(binding, name, schema=schema) is not None:
-        raise SqlError("42710", f'type "{name}" already exists')
+        raise SqlError("42710", f'type "{name}" already exists{where}')
 
 
 def schema_exists(binding: Binding, name: str) -> bool:

@@ -14,15 +14,15 @@ from pglast import ast, parser
 
 from sql.bind_types import type_named, user_type
 from sql.binding import Binding
-from sql.catalog import WHOLE_CATALOG, Table
+from sql.catalog import WHOLE_CATALOG, LookUp
 from sql.catalog_objects import DomainDefinition
 from sql.catalog_oids import index_oid, schema_oid
 from sql.errors import SqlError, not_supported, undefined_schema
-from sql.look_up import look_up, schema_exists
+from sql.look_up import look_up, named_relation, schema_exists
 from sql.plan import Const
 from sql.role_names import roles_of
 from sql.syntax import Node, is_a
-from sql.system_catalogs import CATALOG_SCHEMAS
+from sql.system_catalogs import CATALOG_SCHEMAS, PG_CATALOG
 from sql.system_relations import SYSTEM_SCHEMA
 from sql.temporary import ALIAS
 from sql.types import NAMES_BY_OID, SqlType, display
@@ -82,31 +82,26 @@ def _relation(binding: Binding, text: str, place: int | None) -> int:
     schema = parts[0] if len(parts) == 2 else None
     if schema == ALIAS:
         schema = binding.context.temporary
-    table = look_up(binding, parts[-1], schema=schema, decides=True)
-    if table is not None:
-        return table.oid
-    index = _other(binding, parts[-1], schema)
-    if index is None:
-        shown = ".".join(parts)
-        raise SqlError("42P01", f'relation "{shown}" does not exist', place)
-    return index
-
-
-def _other(binding: Binding, name: str, schema: str | None) -> int | None:
-    """A sequence, a view or an index."""
-    path = binding.context.search_path if schema is None else (schema,)
-    tables: list[Table] = list(binding.context.catalog.tables.values())
-    for candidate in path:
-        found = binding.context.catalog.relation(candidate, name)
+    for candidate in (None, *binding.context.search_path) if schema is None else (schema,):
+        found = _in_schema(binding, candidate, parts[-1])
         if found is not None:
-            binding.look_ups.add(WHOLE_CATALOG)
-            return found.oid
-        for table in tables:
-            for key in table.keys:
-                if table.schema == candidate and key.name == name:
-                    binding.look_ups.add(WHOLE_CATALOG)
-                    return index_oid(table, key)
-    return None
+            return found
+    raise SqlError("42P01", f'relation "{".".join(parts)}" does not exist', place)
+
+
+def _in_schema(binding: Binding, schema: str | None, name: str) -> int | None:
+    """What is called so in a schema; None: in PostgreSQL's own, which comes first."""
+    if schema is None or schema in CATALOG_SCHEMAS or schema == SYSTEM_SCHEMA:
+        # Q2 of `look_up.py`: nothing of users is there.
+        table = look_up(binding, name, schema=PG_CATALOG if schema is None else schema)
+        return None if table is None else table.oid
+    found = named_relation(binding.context.catalog, schema, name)
+    if isinstance(found, tuple):
+        binding.look_ups.add(WHOLE_CATALOG)
+        return index_oid(*found)
+    oid = None if found is None else found.oid
+    binding.look_ups.add(LookUp(schema, name, oid))
+    return oid
 
 
 def _type(binding: Binding, text: str, place: int | None) -> int:

@@ -1,18 +1,60 @@
-"""Who uses a sequence: the columns whose default is its next value, also in other tables."""
+"""Who uses a relation by name in what he keeps, sequences before all: defaults, and other texts.
+
+    DEFAULT nextval('s')            Column.sequence         'x' || nextval('s')    in its text
+
+Views are told by `bind_views.py`, foreign keys by `bind_foreign_keys.py`.
+"""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
-from typing import TypeAlias
+from dataclasses import dataclass, replace
 
 from sql.catalog import Catalog, Column, Table
-from sql.catalog_objects import SequenceDefinition
+from sql.catalog_objects import CatalogObject, SequenceDefinition, ViewDefinition
 from sql.definition_statements import Redefinition
+from sql.errors import SqlError, not_supported
+from sql.kept_names import named_relations
+from sql.kept_texts import Kept, resting_on
 
-Use: TypeAlias = tuple[SequenceDefinition, Table, Column]
+_HINT = "Use DROP ... CASCADE to drop the dependent objects too."
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One of them. `on`: what is used, as messages say it; `kept.column`: whose default it is."""
+
+    on: str
+    kept: Kept
+
+
+def uses_of(
+    catalog: Catalog, oids: Collection[int], path: Sequence[str] | None = None
+) -> list[Use]:
+    """Who uses these relations; views apart. `path`: only what it finds is named without schema."""
+    found = [
+        (oid, kept)
+        for oid, kept in resting_on(catalog, oids)
+        if not isinstance(kept.of, ViewDefinition)
+    ]
+    names = _names(catalog, {oid for oid, _ in found}, path)
+    return [Use(names[oid], kept) for oid, kept in found]
+
+
+def _names(catalog: Catalog, oids: Collection[int], path: Sequence[str] | None) -> dict[int, str]:
+    relations: list[Table | CatalogObject] = [*catalog.tables.values(), *catalog.objects.values()]
+    return {
+        thing.oid: f"{'table' if isinstance(thing, Table) else thing.kind} {told_name(thing, path)}"
+        for thing in relations
+        if thing.oid in oids
+    }
+
+
+def told_name(thing: Table | CatalogObject, path: Sequence[str] | None) -> str:
+    """A relation's name as messages have it."""
+    return thing.name if path is None or thing.schema in path else thing.qualified
 
 
 def users_of(catalog: Catalog, sequence: SequenceDefinition) -> Sequence[tuple[Table, Column]]:
-    """The columns whose default is its next value."""
+    """The columns whose default is its next value and nothing else."""
     return [
         (table, column)
         for table in catalog.tables.values()
@@ -21,46 +63,69 @@ def users_of(catalog: Catalog, sequence: SequenceDefinition) -> Sequence[tuple[T
     ]
 
 
-def uses_elsewhere(catalog: Catalog, oids: Collection[int]) -> list[Use]:
-    """What other tables use of the sequences that go with these."""
-    owned = [sequence for sequence in catalog.sequences() if sequence.owner in oids]
+def with_owned(catalog: Catalog, tables: Collection[int]) -> set[int]:
+    """Tables, and the sequences that go with them."""
+    return {*tables, *(s.oid for s in catalog.sequences() if s.owner in tables)}
+
+
+def uses_elsewhere(catalog: Catalog, tables: Collection[int]) -> list[Use]:
+    """What others use of these tables, and of the sequences that go with them."""
     return [
-        (sequence, table, column)
-        for sequence in owned
-        for table, column in users_of(catalog, sequence)
-        if table.oid not in oids
+        use
+        for use in uses_of(catalog, with_owned(catalog, tables))
+        if use.kept.of.oid not in tables and getattr(use.kept.of, "table", 0) not in tables
     ]
 
 
 def told_uses(used: Sequence[Use]) -> Iterator[str]:
     """For the detail of 2BP01."""
-    for sequence, table, column in used:
-        yield (
-            f"default value for column {column.name} of table {table.name} depends on "
-            f"sequence {sequence.name}"
-        )
+    for use in used:
+        yield f"{use.kept.what} depends on {use.on}"
 
 
 def cascaded_uses(used: Sequence[Use]) -> Iterator[str]:
-    """For the notice of CASCADE."""
-    for _, table, column in used:
-        yield f"drop cascades to default value for column {column.name} of table {table.name}"
+    """For the notice of CASCADE. 0A000 for anything but a default."""
+    for use in used:
+        if use.kept.column is None:
+            what = f'DROP .. CASCADE while the definition of "{use.kept.what}" names {use.on}'
+            raise not_supported(what)
+    yield from dict.fromkeys(f"drop cascades to {use.kept.what}" for use in used)
+
+
+def still_used(dropped: Sequence[str], told: Sequence[str]) -> SqlError:
+    """2BP01. `dropped`: as messages say them."""
+    message = f"cannot drop {dropped[0]} because other objects depend on it"
+    if len(dropped) > 1:
+        message = "cannot drop desired object(s) because other objects depend on them"
+    return SqlError("2BP01", message, detail="\n".join(told), hint=_HINT)
 
 
 def without_defaults(
     catalog: Catalog, gone: Collection[int], changed: Sequence[Redefinition] = ()
 ) -> tuple[Redefinition, ...]:
-    """The tables without the defaults that these sequences made; others are `changed` already."""
+    """The tables without the defaults that use these; others are `changed` already."""
     found = {change.before.oid: change for change in changed}
-    for table in catalog.tables.values():
-        if any(column.sequence in gone for column in table.columns if column.sequence):
+    for table in catalog.tables.values() if gone else ():
+        if any(uses(column, gone) for column in table.columns):
             known = found.get(table.oid)
             after = replace(table, version=table.version + 1) if known is None else known.after
             columns = tuple(
-                replace(column, sequence=0, has_default=False)
-                if column.sequence in gone
-                else column
+                without_default(column) if uses(column, gone) else column
                 for column in after.columns
             )
             found[table.oid] = Redefinition(table, replace(after, columns=columns))
     return tuple(found.values())
+
+
+def uses(column: Column, relations: Collection[int]) -> bool:
+    """Whether a column's own default uses one of these relations."""
+    if column.sequence:
+        return column.sequence in relations
+    if column.expression is None or column.default_of_domain:
+        return False
+    return not set(relations).isdisjoint(named_relations(column.expression))
+
+
+def without_default(column: Column) -> Column:
+    """The column without its default."""
+    return replace(column, sequence=0, has_default=False, default=None, expression=None)

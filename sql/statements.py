@@ -277,13 +277,16 @@ class CreateSchema:
 
 @dataclass(frozen=True, slots=True)
 class DropSchema:
-    """`tables`, `objects`: what CASCADE drops with it; `changed`: tables that lose foreign keys."""
+    """`tables`, `objects`: what CASCADE drops with it; `changed`: tables that lose foreign keys or
+    defaults, which the notice tells by `told`.
+    """
 
     names: tuple[str, ...]
     tables: tuple[Table, ...] = ()
     missing: tuple[str, ...] = ()
     objects: tuple[CatalogObject, ...] = ()
     changed: tuple[Redefinition, ...] = ()
+    told: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,7 +428,7 @@ class Prepared:
     """Names that its meaning rests on, apart from the definitions of the tables that it uses."""
     supplied: tuple[Supplied, ...] = ()
     """Values that the session finds before it runs: parameters after the client's."""
-    filled: Mapping[int, Mapping[int, SequenceDefinition]] = field(
-        default_factory=dict[int, Mapping[int, SequenceDefinition]]
+    filled: Mapping[int, Mapping[int, tuple[SequenceDefinition, ...]]] = field(
+        default_factory=dict[int, Mapping[int, tuple[SequenceDefinition, ...]]]
     )
     """Columns, by their table's oid, that get values of sequences when rows are written."""

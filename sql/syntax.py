@@ -5,7 +5,7 @@ The tree comes from pglast; this module and the `bind_*` modules are the adapter
 so a node is `Node` (dynamic) there and nowhere else.
 """
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, TypeAlias
@@ -51,6 +51,18 @@ def value_function_name(node: Node) -> str:
 def strings(names: Iterable[Node] | None) -> tuple[str, ...]:
     """The texts of a list of String nodes."""
     return tuple(name.sval for name in names or ())
+
+
+def parts(node: Node) -> Iterator[Node]:
+    """All nodes of a tree."""
+    waiting: list[Node] = [node]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, tuple):
+            waiting.extend(part)
+        elif is_a(part, ast.Node):
+            yield part
+            waiting.extend(getattr(part, name) for name in part)
 
 
 # pglast's tree leaves out where constants stand. Only errors ask for it: when one is raised, the

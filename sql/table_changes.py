@@ -19,8 +19,8 @@ from pglast.stream import RawStream
 
 from sql.catalog import Check, Column, Key, Table
 from sql.catalog_objects import IndexDefinition
-from sql.column_expressions import column_names, expression_of, parts
-from sql.syntax import Node, is_a
+from sql.column_expressions import column_names, expression_of
+from sql.syntax import Node, is_a, parts
 
 
 def mapped(table: Table) -> Table:

@@ -9,10 +9,9 @@ from pglast.enums import SetOperation, ViewCheckOption
 
 from sql.bind_sets import returns_set
 from sql.catalog_objects import ViewDefinition
-from sql.column_expressions import parts
 from sql.errors import SqlError, not_supported
 from sql.functions import FunctionKind, functions
-from sql.syntax import Node, at, is_a, strings
+from sql.syntax import Node, at, is_a, parts, strings
 
 
 class Event(StrEnum):

@@ -1,0 +1,153 @@
+"""ALTER .. SET SCHEMA, and finding what an ALTER names."""
+
+from dataclasses import replace
+from typing import Final
+
+from pglast.enums import ObjectType
+
+from sql.bind_checks import with_not_null_names
+from sql.bind_user_types import move_type
+from sql.binding import Binding
+from sql.catalog import Table
+from sql.catalog_objects import (
+    CatalogObject,
+    IndexDefinition,
+    SequenceDefinition,
+    ViewDefinition,
+)
+from sql.definition_statements import ChangeObjects, Redefinition
+from sql.errors import SqlError, not_supported, undefined_schema, undefined_table
+from sql.look_up import (
+    SYSTEM_SCHEMAS,
+    Relation,
+    check_database,
+    look_up,
+    named_relation,
+    refuse_renamed,
+    refuse_system_change,
+    relation_exists,
+    schema_exists,
+)
+from sql.statements import AlterTable
+from sql.syntax import Node, strings
+from sql.temporary import is_temporary
+
+_KINDS: Final[dict[ObjectType, tuple[str, type]]] = {
+    ObjectType.OBJECT_SEQUENCE: ("sequence", SequenceDefinition),
+    ObjectType.OBJECT_VIEW: ("view", ViewDefinition),
+}
+
+
+def set_schema(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
+    """ALTER TABLE, VIEW, SEQUENCE, TYPE and DOMAIN .. SET SCHEMA."""
+    if node.objectType in (ObjectType.OBJECT_TYPE, ObjectType.OBJECT_DOMAIN):
+        is_domain = node.objectType == ObjectType.OBJECT_DOMAIN
+        changed = move_type(binding, strings(node.object), node.newschema)
+        return replace(changed, tag="ALTER DOMAIN") if is_domain else changed
+    what = node.objectType.name.removeprefix("OBJECT_").replace("_", " ")
+    if node.objectType != ObjectType.OBJECT_TABLE and node.objectType not in _KINDS:
+        raise not_supported(f"SET SCHEMA of {what}", None)
+    relation, tag = node.relation, f"ALTER {what}"
+    check_database(binding, relation)
+    found = named(binding, relation)
+    word, kind = _KINDS.get(node.objectType, ("", object))
+    if found is not None and not isinstance(found, kind):
+        raise SqlError("42809", f'"{relation.relname}" is not a {word}')
+    if isinstance(found, SequenceDefinition | ViewDefinition):
+        return _set_schema_of(binding, found, node.newschema, tag)
+    if isinstance(found, tuple | IndexDefinition):
+        message = f'cannot change schema of index "{relation.relname}"'
+        raise SqlError("42809", message, hint="Change the schema of the table instead.")
+    table = altered_table(binding, node)
+    if table is None:
+        return AlterTable(missing=relation.relname, tag=tag)
+    return _set_schema_of_table(binding, table, node.newschema)
+
+
+def _set_schema_of(
+    binding: Binding, found: SequenceDefinition | ViewDefinition, schema: str, tag: str
+) -> ChangeObjects:
+    if isinstance(found, SequenceDefinition) and found.owner:
+        owner = binding.context.catalog.by_oid(found.owner)
+        assert owner is not None, "a sequence goes with the table that owns it"
+        detail = f'Sequence "{found.name}" is linked to table "{owner.name}".'
+        message = "cannot move an owned sequence into another schema"
+        raise SqlError("0A000", message, detail=detail)
+    _check_target(binding, found.schema, schema)
+    if schema == found.schema:
+        return ChangeObjects(tag)
+    _refuse_taken(binding, schema, found.name)
+    if isinstance(found, ViewDefinition):
+        refuse_renamed(binding, schema, found.name, where=f' in schema "{schema}"')
+    return ChangeObjects(tag, objects=(moved(found, schema),))
+
+
+def _check_target(binding: Binding, before: str, schema: str) -> None:
+    if schema in SYSTEM_SCHEMAS:
+        raise SqlError("42501", f"permission denied for schema {schema}")
+    if is_temporary(schema) or is_temporary(before):
+        message = "cannot move objects into or out of temporary schemas"
+        raise SqlError("0A000", message)
+    if not schema_exists(binding, schema):
+        raise undefined_schema(schema)
+
+
+def _refuse_taken(binding: Binding, schema: str, name: str) -> None:
+    if relation_exists(binding, schema, name):
+        raise SqlError("42P07", f'relation "{name}" already exists in schema "{schema}"')
+
+
+def _set_schema_of_table(binding: Binding, table: Table, schema: str) -> AlterTable:
+    _check_target(binding, table.schema, schema)
+    if schema == table.schema:
+        return AlterTable()
+    refuse_renamed(binding, schema, table.name, where=f' in schema "{schema}"')
+    _refuse_taken(binding, schema, table.name)
+    catalog = binding.context.catalog
+    own: list[CatalogObject] = [*catalog.indexes(table.oid)]
+    own += (sequence for sequence in catalog.sequences() if sequence.owner == table.oid)
+    for thing in own:
+        _refuse_taken(binding, schema, thing.name)
+    things = tuple(moved(thing, schema) for thing in own)
+    return AlterTable((redefined(table, schema=schema),), objects=things)
+
+
+# --- what is altered ---------------------------------------------------------------------------
+
+
+def named(binding: Binding, relation: Node) -> Relation | None:
+    """What a name stands for, of whatever kind."""
+    schema, catalog = relation.schemaname, binding.context.catalog
+    path = binding.context.search_path if schema is None else (schema,)
+    found = (named_relation(catalog, schema, relation.relname) for schema in path)
+    return next((thing for thing in found if thing is not None), None)
+
+
+def moved(thing: CatalogObject, schema: str) -> CatalogObject:
+    """The object in another schema."""
+    return replace(thing, schema=schema, version=thing.version + 1)
+
+
+def altered_table(binding: Binding, node: Node) -> Table | None:
+    """The table that a statement alters; None if IF EXISTS may find none."""
+    relation = node.relation
+    check_database(binding, relation)
+    table = look_up(binding, relation.relname, schema=relation.schemaname)
+    if table is not None:
+        refuse_system_change(table)
+        return table
+    if node.missing_ok:
+        return None
+    schema = relation.schemaname
+    raise undefined_table(relation.relname if schema is None else f"{schema}.{relation.relname}")
+
+
+def redefined(table: Table, *, name: str | None = None, schema: str | None = None) -> Redefinition:
+    """The table by another name or in another schema."""
+    after = replace(
+        table if name is None else with_not_null_names(table),
+        name=table.name if name is None else name,
+        schema=table.schema if schema is None else schema,
+        version=table.version + 1,
+    )
+    return Redefinition(table, after)

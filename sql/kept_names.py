@@ -1,0 +1,107 @@
+"""What a kept text names: types of users by their schemas, relations by their oids.
+
+    nextval('s')   's'::regclass  ─▶ CAST('16423' AS regclass), as PostgreSQL keeps it
+    shown: 'x' || nextval('s'::regclass), by what the oid is called now
+
+INVARIANTS
+  N1  a relation that a text names by a constant stands in it by its oid: another name or schema
+      changes no text, and what rests on a relation is told by `named_relations` alone.
+
+Not here: names that are found when the text is evaluated, as with `nextval('s'::text)`; PostgreSQL
+knows nothing of those either. Columns are named by name, and follow (`table_changes.py`).
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Final
+
+from pglast import ast
+from pglast.stream import RawStream
+
+from sql.bind_types import user_type
+from sql.binding import Binding
+from sql.registered import registered
+from sql.syntax import Node, is_a, parts, strings
+from sql.types import SqlType
+
+_CALLS: Final = frozenset({"nextval", "currval", "setval"})
+_REGCLASS: Final = SqlType("regclass")
+
+# A literal or a quoted name may hold anything; what is looked for stands outside of them.
+_KEPT: Final = re.compile(
+    r"""CAST\('(\d+)' AS regclass\)|'(?:[^']|'')*'|"(?:[^"]|"")*\"""", re.DOTALL
+)
+
+
+def with_own_names(binding: Binding, text: str, parse: Callable[[str], Node]) -> str:
+    """A text to be kept, whose names mean the same to everybody (N1). `parse` makes a tree that is
+    nobody else's.
+    """
+    tree = parse(text)
+    found = [part for part in parts(tree) if _name(binding, part)]
+    return str(RawStream()(tree)) if found else text
+
+
+def _name(binding: Binding, part: Node) -> bool:
+    """Say in a node what it names; whether there was something to say."""
+    if is_a(part, ast.TypeName) and len(part.names) == 1:
+        type_ = user_type(binding, part)
+        if type_ is None:
+            return False
+        part.names = (ast.String(sval=type_.schema), ast.String(sval=type_.name))
+        return True
+    if is_a(part, ast.TypeCast) and _is_regclass(part.typeName):
+        return _by_oid(binding, part)
+    if is_a(part, ast.FuncCall) and part.args and strings(part.funcname)[-1] in _CALLS:
+        name, *others = part.args
+        if is_a(name, ast.A_Const) and is_a(name.val, ast.String):
+            cast = ast.TypeCast(arg=name, typeName=_type_name())
+            part.args = (cast, *others)
+            return _by_oid(binding, cast)
+    return False
+
+
+def _type_name() -> Node:
+    return ast.TypeName(names=(ast.String(sval="regclass"),), typemod=-1)
+
+
+def _is_regclass(name: Node) -> bool:
+    return strings(name.names) in (("regclass",), ("pg_catalog", "regclass")) and not (
+        name.arrayBounds
+    )
+
+
+def _by_oid(binding: Binding, cast: Node) -> bool:
+    """The constant of a cast as an oid, if a relation that may get another name is called so."""
+    constant = cast.arg
+    if not is_a(constant, ast.A_Const) or not is_a(constant.val, ast.String):
+        return False
+    oid = registered(binding, constant.val.sval, _REGCLASS, None).value
+    catalog = binding.context.catalog
+    is_users = catalog.by_oid(int(str(oid))) is not None or any(
+        thing.oid == oid for thing in catalog.objects.values()
+    )
+    if is_users:
+        cast.arg = ast.A_Const(val=ast.String(sval=str(oid)))
+        cast.typeName = _type_name()
+    return is_users
+
+
+@lru_cache(maxsize=2_000)
+def named_relations(text: str) -> Sequence[int]:
+    """The oids of the relations that a kept text names (N1), each once."""
+    return tuple(dict.fromkeys(int(found[1]) for found in _KEPT.finditer(text) if found[1]))
+
+
+def shown(text: str, name_of: Callable[[int], str | None]) -> str:
+    """A kept text with the names of now."""
+
+    def named(found: "re.Match[str]") -> str:
+        name = name_of(int(found[1])) if found[1] else None
+        if name is None:
+            return found[0]
+        escaped = name.replace("'", "''")
+        return f"'{escaped}'::regclass"
+
+    return _KEPT.sub(named, text)
