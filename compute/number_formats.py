@@ -208,20 +208,27 @@ def integer_to_char(value: int, template: str) -> str:
 def float_to_char(value: float, template: str, digits: int) -> str:
     """to_char(double precision, text), to_char(real, text); `digits`: what the type is sure of."""
     nodes, counts = parsed(template)
-    if not math.isfinite(value):
-        raise not_supported("to_char() of NaN and infinity")
     if "R" in counts.flags:
-        return _written(nodes, counts, _roman(Decimal(round(value))), 0, "+")
+        whole = round(value) if math.isfinite(value) else 0
+        return _written(nodes, counts, _roman(Decimal(whole)), 0, "+")
     if "E" in counts.flags:
+        if not math.isfinite(value):
+            return f" {'#' * counts.pre}.{'#' * (counts.post + 4)}"
         text = f"{value:.{counts.post}e}"
         return text if text.startswith("-") else f" {text}"
     if "V" in counts.flags:
         value *= 10.0**counts.multi
         counts = replace(counts, pre=counts.pre + counts.multi)
-    before = len(f"{abs(value):.0f}")
+    before = len(_fixed(abs(value), 0))
     post = 0 if before >= digits else min(counts.post, digits - before)
     counts = replace(counts, post=post)
-    return _plain(nodes, counts, f"{value:.{post}f}")
+    return _plain(nodes, counts, _fixed(value, post))
+
+
+def _fixed(value: float, places: int) -> str:
+    if math.isfinite(value):
+        return f"{value:.{places}f}"
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def rounded(value: Decimal, places: int) -> Decimal:

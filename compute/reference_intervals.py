@@ -24,7 +24,7 @@ from compute.reference_times import (
 from compute.time_formats import broken_interval, broken_timestamp, time_to_char
 from compute.time_reading import read_time, rounded_to
 from sql.dates import MICROS_PER_DAY, civil_from_days, days_in_month
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError
 from sql.types import Interval
 
 _SECOND: Final = 1_000_000
@@ -264,8 +264,6 @@ def divided_by(span: Interval, divisor: float) -> Interval:
 def _scaled(span: Interval, scale: "Function") -> Interval:
     def scaled(value: int) -> float:
         found = scale(float(value))
-        if isinstance(found, float) and math.isinf(found):
-            raise not_supported("infinite intervals")
         if not isinstance(found, float) or not math.isfinite(found):
             raise _out_of_range("interval")
         return found

@@ -16,7 +16,7 @@ from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Conte
 from typing import Final, TypeAlias
 
 from sql.emit.spark_decimals import quotient_operand, quotient_type
-from sql.errors import SqlError, division_by_zero, not_supported, out_of_range
+from sql.errors import SqlError, division_by_zero, not_held, out_of_range
 from sql.plan import Call
 from sql.text_input import field_overflow, parse_text, to_single
 from sql.types import DISPLAY_NAMES, NUMERIC, SqlType, Value
@@ -470,7 +470,7 @@ def float_to_numeric(call: Call) -> Function:
 
     def run(x: float) -> Decimal:
         if not math.isfinite(x):
-            raise not_supported("NaN and infinity of numeric")
+            raise not_held("22003", "NaN and infinity are out of range for type numeric")
         return fit(Decimal(f"{x:.{digits}e}"), call.type)
 
     return run

@@ -10,7 +10,7 @@ from typing import Final
 
 from compute.reference_json_path import SWALLOWED, found_items
 from compute.reference_numbers import Function, Maker
-from sql.errors import SqlError
+from sql.errors import NotHeld, SqlError
 from sql.json_text import Tree, canonical, has_unique_keys, number_text, parse_json, quoted, tree
 from sql.json_values import is_list, json_text, json_tree, key_text
 from sql.plan import Call
@@ -150,6 +150,8 @@ def _answering(read: _Reading) -> Callable[..., Value]:
                 return read(items, zone)
         except SqlError as error:
             if on_error == "error" or error.sqlstate not in _OF_DATA:
+                raise
+            if isinstance(error, NotHeld):
                 raise
             return if_error
         if on_empty == "error":

@@ -5,7 +5,7 @@ from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 from typing import Final
 
 from compute.reference_numbers import EXACT, Function, Maker
-from sql.errors import SqlError
+from sql.errors import NotHeld, SqlError
 from sql.plan import Call
 from sql.text_input import apply_typmod, parse_text
 from sql.types import Value
@@ -148,7 +148,7 @@ def _valid_input(call: Call) -> Function:
         try:
             apply_typmod(parse_text(type_.name, text, timezone=zone), type_, explicit=False)
         except SqlError as error:
-            if error.sqlstate in ("0A000", "54001"):
+            if isinstance(error, NotHeld) or error.sqlstate in ("0A000", "54001"):
                 raise
             return False
         return True

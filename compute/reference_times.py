@@ -452,7 +452,7 @@ def to_timestamp(seconds: float) -> int:
     if math.isnan(seconds):
         raise SqlError("22008", "timestamp cannot be NaN")
     if math.isinf(seconds):
-        raise not_supported("infinite timestamps")
+        raise SqlError("22008", "timestamp out of range")
     if not _TIME_MIN <= seconds * _SECOND < _TIME_END:
         raise SqlError("22008", f'timestamp out of range: "{seconds:g}"')
     return in_range(round((seconds - 946_684_800) * 1_000_000) + 946_684_800 * _SECOND)

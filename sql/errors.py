@@ -31,6 +31,19 @@ class SqlError(Exception):
         return self if self.position is not None else replace(self, position=position)
 
 
+class NotHeld(SqlError):
+    """A value that PostgreSQL has and our engines have not. Whoever asks whether input is good, or
+    what to do with bad input, must not take it for bad.
+    """
+
+
+def not_held(
+    sqlstate: str, message: str, *, detail: str | None = None, hint: str | None = None
+) -> SqlError:
+    """22003 or 22008, as PostgreSQL says of values that it does not have either."""
+    return NotHeld(sqlstate, message, detail=detail, hint=hint)
+
+
 def syntax_error(message: str, position: int | None = None) -> SqlError:
     """42601; the parser's own words."""
     return SqlError("42601", message, position)

@@ -26,7 +26,7 @@ from sql.datetime_fields import (
     leading_int,
     split_fields,
 )
-from sql.errors import SqlError
+from sql.errors import SqlError, not_held
 from sql.types import Interval
 
 _SECOND: Final = 1_000_000
@@ -200,7 +200,7 @@ def _decode_words(words: list[Word], total: _Total, unit: str) -> None:
 
 def _unit(token: str, *, is_alone: bool) -> str:
     if token in ("infinity", "+infinity", "-infinity") and is_alone:
-        raise SqlError(
+        raise not_held(
             "22008", "interval out of range", detail="Infinite intervals are not supported."
         )
     unit = _UNITS.get(token)

@@ -25,7 +25,7 @@ from sql.array_text import parse_array
 from sql.clock_input import parse_time, parse_timetz
 from sql.datetime_input import parse_date, parse_timestamp, parse_timestamptz
 from sql.enum_types import EnumType, enum_of, is_enum
-from sql.errors import SqlError, invalid_text, not_supported
+from sql.errors import SqlError, invalid_text, not_held, not_supported
 from sql.interval_input import parse_interval
 from sql.json_path import parse_path, text_of
 from sql.json_text import parse_json, parse_jsonb
@@ -177,7 +177,7 @@ def _parse_oid(text: str) -> int:
 _FLOAT: Final = re.compile(
     r"[+-]?(?:(?P<decimal>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
     r"|(?P<hexadecimal>0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?[0-9]+)?)"
-    r"|(?P<special>(?i:nan|inf(?:inity)?)))"
+    r"|(?P<special>(?i:nan(?:\([0-9a-z_]*\))?|inf(?:inity)?)))"
 )
 
 
@@ -195,7 +195,8 @@ def _parse_float(text: str, *, type_name: str, is_single: bool) -> float:
     if match is None:
         raise invalid_text(type_name, text)
     if match["special"] is not None:
-        return float(stripped)
+        # C reads what stands in parentheses, and forgets it.
+        return float(stripped.partition("(")[0])
     try:
         value = float.fromhex(stripped) if match["hexadecimal"] else float(stripped)
         if is_single:
@@ -249,7 +250,7 @@ def _parse_numeric(text: str) -> Decimal:
     elif match := _NUMERIC_INTEGER.fullmatch(stripped):
         value = _radix_numeric(match)
     elif _NUMERIC_SPECIAL.fullmatch(stripped):
-        raise not_supported(f'numeric "{stripped}"')
+        raise not_held("22003", f'value "{stripped}" is out of range for type numeric')
     else:
         raise invalid_text("numeric", text)
     exponent = value.as_tuple().exponent
@@ -386,7 +387,7 @@ def fit_numeric(value: Decimal, type_: SqlType) -> Decimal:
 
 def _fit_unconstrained(value: Decimal, precision: int, scale: int) -> Decimal:
     if value and value.adjusted() >= precision - scale:
-        raise SqlError(
+        raise not_held(
             "22003",
             "numeric field overflow",
             detail=f"Numeric without precision holds {precision - scale} digits before the point.",
@@ -395,7 +396,7 @@ def _fit_unconstrained(value: Decimal, precision: int, scale: int) -> Decimal:
     if isinstance(exponent, int) and exponent < -scale:
         cut = value.quantize(Decimal(1).scaleb(-scale), context=_EXACT)
         if cut != value:
-            raise SqlError(
+            raise not_held(
                 "22003",
                 "numeric field overflow",
                 detail=f"Numeric without precision holds {scale} digits after the point.",

@@ -24,7 +24,7 @@ from coordinator.pgwire.messages import TEXT_FORMAT
 from sql.dates import MICROS_PER_DAY, days_from_civil
 from sql.datetime_input import DATE_DAYS_MAX, TIMESTAMP_MICROS_END
 from sql.enum_types import enum_of, is_enum, kept_as
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError, not_held, not_supported
 from sql.styles import PLAIN, Styles
 from sql.text_input import NAME_BYTES_MAX, apply_typmod, label_of, parse_text
 from sql.text_output import format_text
@@ -189,7 +189,8 @@ def _decode_numeric(data: bytes) -> Decimal:
     count, weight, sign, scale = _NUMERIC_HEADER.unpack_from(data)
     _check_length(data, _NUMERIC_HEADER.size + 2 * count)
     if sign in _NUMERIC_SPECIAL:
-        raise not_supported(f'numeric "{_NUMERIC_SPECIAL[sign]}"')
+        name = _NUMERIC_SPECIAL[sign]
+        raise not_held("22003", f'value "{name}" is out of range for type numeric')
     if sign not in (0, _NUMERIC_NEGATIVE):
         raise SqlError("22P03", 'invalid sign in external "numeric" value')
     if scale > _NUMERIC_SCALE_MAX:

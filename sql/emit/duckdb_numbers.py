@@ -171,7 +171,7 @@ def _float_to_numeric(call: Call, scope: Scope) -> str:
     """15 significant digits of a float8, 6 of a float4, as PostgreSQL converts."""
     x = scope.emit(call.args[0])
     digits = "%.14e" if call.args[0].type.name == "float8" else "%.5e"
-    refusal = error("0A000", "NaN and infinity are not supported by numeric")
+    refusal = error("22003", "NaN and infinity are out of range for type numeric")
     text = f"printf('{digits}', cast({x} as double))"
     overflow = error("22003", "numeric field overflow")
     found = f"coalesce(try_cast({text} as {duckdb_type(call.type)}), {overflow})"

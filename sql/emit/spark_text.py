@@ -260,6 +260,10 @@ _INTEGERS: Final = {
 }
 
 
+_SPECIAL: Final = r"(?i)\A([+-]?inf(inity)?|nan)\z"
+_NO_NUMERIC: Final = '" is out of range for type numeric'
+
+
 def _parse_float(call: Call, scope: Scope) -> str:
     x = scope.emit(call.args[0])
     trimmed = f"trim(both {scope.statement.string(_BLANKS)} from {x})"
@@ -268,19 +272,18 @@ def _parse_float(call: Call, scope: Scope) -> str:
     zero = scope.statement.string(r"\A[+-]?[0.]+([eE].*)?\z")
     out = f"""raise_error(concat('{ERROR_TAG}22003:"', {x}, '" is out of range for type {name}'))"""
     found = (
-        f"case when abs({value}) = double('Infinity')"
-        f" or ({value} = 0D and not {trimmed} rlike {zero})"
+        f"case when {trimmed} rlike {scope.statement.string(_SPECIAL)} then {value}"
+        f" when abs({value}) = double('Infinity') or ({value} = 0D and not {trimmed} rlike {zero})"
         f" then {out} else {value} end"
     )
-    infinite = scope.statement.string(
-        r"(?i)\A[ \t\n\r\f\x0B]*([+-]?inf(inity)?|nan|[+-]?0x.*)[ \t\n\r\f\x0B]*\z"
-    )
+    other = scope.statement.string(r"(?i)\A[ \t\n\r\f\x0B]*([+-]?(nan|0x).*)[ \t\n\r\f\x0B]*\z")
     failure = (
-        f"if({x} rlike {infinite}, {error('0A000', f'this notation of {name} is not supported')},"
+        f"if({x} rlike {other}, {error('0A000', f'this notation of {name} is not supported')},"
         f" {_invalid(call.type, x)})"
     )
     pattern = (
-        r"\A[ \t\n\r\f\x0B]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t\n\r\f\x0B]*\z"
+        r"\A[ \t\n\r\f\x0B]*(?:[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+        r"|(?i:[+-]?inf(inity)?|nan))[ \t\n\r\f\x0B]*\z"
     )
     return _checked(x, pattern, scope, found=found, failure=failure)
 
@@ -299,12 +302,14 @@ def _parse_numeric(call: Call, scope: Scope) -> str:
         failure = error("22003", "numeric value has too many digits after the decimal point")
         found = f"case when {trimmed} rlike {long} then {failure} else {value} end"
     other = scope.statement.string(
-        r"(?i)\A[ \t\n\r\f\x0B]*[+-]?([0-9._]+(e[+-]?[0-9_]+)?|0[xob][0-9a-f_]+|inf(inity)?|nan)"
+        r"(?i)\A[ \t\n\r\f\x0B]*[+-]?([0-9._]+(e[+-]?[0-9_]+)?|0[xob][0-9a-f_]+)"
         r"[ \t\n\r\f\x0B]*\z"
     )
+    special = scope.statement.string(_SPECIAL)
+    outside = f"""raise_error(concat('{ERROR_TAG}22003:value "', {trimmed}, '{_NO_NUMERIC}'))"""
     failure = (
         f"if({x} rlike {other}, {error('0A000', 'this notation of numeric is not supported')},"
-        f" {_invalid(call.type, x)})"
+        f" if({trimmed} rlike {special}, {outside}, {_invalid(call.type, x)}))"
     )
     pattern = r"\A[ \t\n\r\f\x0B]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)[ \t\n\r\f\x0B]*\z"
     return _checked(x, pattern, scope, found=found, failure=failure)

@@ -256,7 +256,7 @@ def _make_date(call: Call, scope: Scope) -> str:
 def _to_timestamp(call: Call, scope: Scope) -> str:
     """Seconds are rounded as PostgreSQL does: counted from 2000, half to even."""
     x = scope.emit(call.args[0])
-    refusal = error("0A000", "infinite timestamps are not supported")
+    refusal = error("22008", "timestamp out of range")
     micros = f"cast(rint(({x} - 946684800D) * 1000000D) as bigint) + 946684800000000L"
     return (
         f"case when isnan({x}) then {error('22008', 'timestamp cannot be NaN')}"

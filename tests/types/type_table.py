@@ -18,7 +18,7 @@ _SHOWN: Final = (
     ("boolean", ""), ("smallint", ""), ("integer", ""), ("bigint", ""), ("oid", ""),
     ("real", "NaN and the infinities are kept"),
     ("double precision", "NaN and the infinities are kept"),
-    ("numeric(10,2)", "up to 38 digits; no NaN, no infinities (`0A000`)"),
+    ("numeric(10,2)", "up to 38 digits; no NaN, no infinities (`22003`)"),
     ("numeric", "20 digits before and 18 behind the point; what does not fit exactly is `22003`"),
     ("text", ""),
     ("character varying(10)", "the length is enforced when a row is written"),
