@@ -1,120 +1,166 @@
 """The input functions of time and timetz, 24:00:00 included.
 
-A text is a clock, `10:00[:00[.5]] [am|pm]`, `100000` or `allballs`, perhaps behind a date and
-before a zone. A time without zone ignores both.
+    text ─ HH:MM:SS? ─▶ arithmetic                                   (what drivers send)
+         └ otherwise ─▶ words ─▶ `_TimeDecoder` ─▶ validation ─▶ zone ─▶ value
 
 INVARIANTS
   C1  a clock is in 0 .. 86,400,000,000; PostgreSQL's other clocks are its errors.
   C2  a time with time zone has a fixed offset. Which one a zone with daylight saving has depends on
       the date; without one it would be today's, and input has no clock: that is refused (0A000).
+
+The order of decisions is PostgreSQL's DecodeTimeOnly: a number is a clock unless it stands where
+only a date can, and a date needs a zone that it is there for.
 """
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, tzinfo
 from typing import Final
 
 from sql.dates import MICROS_PER_DAY, MICROS_PER_SECOND
-from sql.datetime_fields import FieldError
-from sql.datetime_input import decode_moment, decode_zone
+from sql.datetime_fields import (
+    DATETIME_CHARACTERS_MAX,
+    KEYWORDS,
+    Fault,
+    FieldError,
+    Kind,
+    Part,
+    Word,
+    decode_time,
+    decode_zone,
+    split_fields,
+)
+from sql.datetime_input import Decoder
 from sql.errors import SqlError, not_supported
 from sql.timetz import packed
-from sql.timezones import find_abbreviation, find_zone, fixed_offset
+from sql.timezones import find_zone, fixed_offset
 
-_CLOCK: Final = (
-    r"[ \t\n\v\f\r]*T?(?:([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(\.[0-9]*)?)?"
-    r"|([0-9]{2})([0-9]{2})([0-9]{2})?(\.[0-9]*)?)"
-    r"[ \t\n\v\f\r]*(?:(am|pm)(?![A-Za-z]))?[ \t\n\v\f\r]*"
-)
-_LOCAL: Final = re.compile(
-    _CLOCK + r"(z|utc|gmt|[+-][0-9]{1,2}(?::?[0-9]{2}(?::?[0-9]{2})?)?)?[ \t\n\v\f\r]*",
-    re.IGNORECASE,
-)
-_ZONED: Final = re.compile(_CLOCK + r"([-+A-Za-z][^ \t\n\v\f\r]*)?[ \t\n\v\f\r]*", re.IGNORECASE)
-_JOINED: Final = re.compile(r"[0-9]T[0-9]", re.IGNORECASE)
-"""A date and a clock with ISO 8601's T between them, which a time without zone may not have."""
-_NUMBER_BEHIND: Final = re.compile(r":\S*\s(?:.*\s)?[0-9]+(?:\s|$)", re.DOTALL)
-"""A part of a date behind the clock, which only a whole date may be."""
-_HALF_DAY: Final = 12
-_PARTS: Final = (1, 2, 3, 4)
-_TOGETHER: Final = (5, 6, 7, 8)
+_USUAL: Final = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])(?:\.([0-9]{1,6}))?")
+_WORDS: Final = frozenset({"am", "pm", "ad", "bc", "dst", "at", "on", "allballs"})
+_PREFIXES: Final = frozenset({"j", "jd", "julian", "t"})
 _ZONELESS, _WITH_ZONE = "time", "time with time zone"
 
 
 def parse_time(text: str) -> int:
     """Microseconds since midnight (C1)."""
-    match = _LOCAL.fullmatch(text)
-    if match is not None:
-        if match[10] is not None and match[10][0] in "+-":
-            _numbered_zone(match[10], _ZONELESS, text)
-        return _clock(match, text)
-    if _word(text, _ZONELESS) == "allballs":
-        return 0
-    if ":" not in text or _JOINED.search(text) or _NUMBER_BEHIND.search(text):
-        raise _refused(_ZONELESS, text)
+    usual = _USUAL.fullmatch(text)
+    if usual is not None:
+        hour, minute, second = int(usual[1]), int(usual[2]), int(usual[3])
+        micros = int((usual[4] or "").ljust(6, "0"))
+        return ((hour * 60 + minute) * 60 + second) * MICROS_PER_SECOND + micros
     try:
-        _, micros, _ = decode_moment(_ZONELESS, text, UTC)
-    except SqlError as error:
-        raise _reworded(error, _ZONELESS, text) from None
-    return micros
+        return _decoded(text, UTC).clock()
+    except FieldError as error:
+        raise error.report(_ZONELESS, text) from None
 
 
 def parse_timetz(text: str, *, timezone: str) -> int:
     """See `sql/timetz.py`; a text without a zone is in `timezone` (C1, C2)."""
-    match = _ZONED.fullmatch(text)
-    if match is not None:
-        return packed(_clock(match, text), _offset(match[10], text, timezone))
-    if _word(text, _WITH_ZONE) == "allballs":
-        return packed(0, 0)
-    if ":" not in text or _NUMBER_BEHIND.search(text):
-        raise _refused(_WITH_ZONE, text)
     try:
-        _, micros, offset = decode_moment(_WITH_ZONE, text, _zone(timezone))
-    except SqlError as error:
-        raise _reworded(error, _WITH_ZONE, text) from None
-    return packed(micros, offset)
-
-
-def _clock(match: re.Match[str], text: str) -> int:
-    parts = match.group(*(_PARTS if match[1] is not None else _TOGETHER))
-    hour, minute, second = (int(part or 0) for part in parts[:3])
-    micros = round(float(f"0{parts[3] or '.'}0") * MICROS_PER_SECOND)
-    if match[9] is not None:
-        if hour > _HALF_DAY:
-            raise _out_of_range(text)
-        hour = hour % _HALF_DAY + (_HALF_DAY if match[9].lower() == "pm" else 0)
-    if minute > 59 or second > 60:
-        raise _out_of_range(text)
-    value = ((hour * 60 + minute) * 60 + second) * MICROS_PER_SECOND + micros
-    if value > MICROS_PER_DAY:
-        raise _out_of_range(text)
-    return value
-
-
-def _offset(written: str | None, text: str, timezone: str) -> int:
-    if written is None:
-        found = fixed_offset(_zone(timezone))
-        if found is None:
-            raise not_supported(f'a time with time zone without its offset in "{timezone}"')
-        return found
-    if written[0] in "+-":
-        return _numbered_zone(written, _WITH_ZONE, text)
-    abbreviation = find_abbreviation(written.lower())
-    if abbreviation is not None:
-        return abbreviation[0]
-    zone = find_zone(written)
-    offset = None if zone is None else fixed_offset(zone)
-    if zone is None and "/" in written:
-        raise SqlError("22023", f'time zone "{written.lower()}" not recognized')
-    if offset is None:
-        raise _refused(_WITH_ZONE, text)
-    return offset
-
-
-def _numbered_zone(written: str, type_name: str, text: str) -> int:
-    try:
-        return decode_zone(written)
+        decoder = _decoded(text, _zone(timezone))
+        return packed(decoder.clock(), decoder.offset(timezone))
     except FieldError as error:
-        raise error.report(type_name, text) from None
+        raise error.report(_WITH_ZONE, text) from None
+
+
+def _decoded(text: str, session_zone: tzinfo) -> "_TimeDecoder":
+    words = split_fields(text, characters_max=DATETIME_CHARACTERS_MAX)
+    decoder = _TimeDecoder(text, words, session_zone)
+    for word in words:
+        decoder.add(word)
+    return decoder
+
+
+class _TimeDecoder(Decoder):
+    """The parts of one text, in the order they come."""
+
+    def __init__(self, text: str, words: Sequence[Word], session_zone: tzinfo) -> None:
+        super().__init__(text, "MDY", session_zone)
+        self._is_first = True
+        ends_in_date = len(words) > 1 and words[-1].kind is Kind.DATE
+        self._number_may_be_date = ends_in_date
+        self._may_begin_with_date = ends_in_date or (len(words) > 1 and words[1].kind is Kind.TIME)
+
+    def add(self, word: Word) -> None:
+        """Take the next word (I2)."""
+        super().add(word)
+        self._is_first = False
+
+    def clock(self) -> int:
+        """Microseconds since midnight, when all words are there (C1)."""
+        if self._prefix is not None:
+            raise FieldError(Fault.FORMAT)
+        self._validate_date()
+        self._apply_half_day()
+        ordinary = self._hour <= 24 and self._minute < 60 and self._second <= 60
+        micros = self._micros_of_day()
+        if not ordinary or micros > MICROS_PER_DAY:
+            raise FieldError(Fault.OVERFLOW)
+        if Part.TIME not in self._seen:
+            raise FieldError(Fault.FORMAT)
+        self._check_zone()
+        return micros
+
+    def _check_zone(self) -> None:
+        """A zone whose offset changes needs a date, a whole one."""
+        if not self._needs_date or Part.DATE in self._seen:
+            return
+        fixed = self._zone is not None and fixed_offset(self._zone) is not None
+        if (self._zone is not None and not fixed) or self._seen & Part.DATE:
+            raise FieldError(Fault.FORMAT)
+
+    def offset(self, timezone: str) -> int:
+        """Seconds east, behind `clock` (C2)."""
+        if not self._needs_date:
+            return self._offset
+        if Part.DATE in self._seen:
+            return self._offset_of_moment()
+        fixed = None if self._uses else fixed_offset(self._zone or self._session_zone)
+        if fixed is None:
+            raise not_supported(f'a time with time zone without its offset in "{timezone}"')
+        return fixed
+
+    # ------------------------------------------------------------ words
+
+    def _add_date(self, text: str) -> Part:
+        if self._is_first and self._may_begin_with_date:
+            return self._add_written_date(text)
+        if not text[0].isdigit():
+            return self._add_zone_name(text)
+        digits, dash, _ = text.partition("-")
+        if Part.TIME in self._seen or not dash:
+            raise FieldError(Fault.FORMAT)
+        self._offset = decode_zone(text[len(digits) :])
+        return self._add_concatenated(digits, self._seen | Part.DATE) | Part.ZONE
+
+    def _add_time(self, text: str) -> Part:
+        self._end_time_prefix()
+        self._hour, self._minute, self._second, self._micros = decode_time(text)
+        return Part.TIME
+
+    def _add_number(self, text: str) -> Part:
+        if self._prefix is not None:
+            return self._add_labelled_number(text)
+        digits, point, _ = text.partition(".")
+        if point and self._is_first and self._number_may_be_date:
+            return self._add_written_date(text)
+        if point and len(digits) <= 2:
+            raise FieldError(Fault.FORMAT)
+        seen = self._seen | Part.DATE
+        if point or len(text) > 4:
+            return self._add_concatenated(text, seen)
+        return self._add_date_number(text, seen, has_text_month=False)
+
+    def _add_plain_word(self, text: str, token: str) -> Part:
+        if token in _PREFIXES:
+            return self._add_prefix(token)
+        if token == "now":
+            raise not_supported('input "now" of a time')
+        if token in _WORDS:
+            return super()._add_plain_word(text, token)
+        if token in KEYWORDS or not token[0].isalpha():
+            raise FieldError(Fault.FORMAT)
+        return self._add_named_zone(text)
 
 
 def _zone(timezone: str) -> tzinfo:
@@ -122,24 +168,3 @@ def _zone(timezone: str) -> tzinfo:
     if zone is None:
         raise SqlError("22023", f'time zone "{timezone}" not recognized')
     return zone
-
-
-def _word(text: str, type_name: str) -> str:
-    word = text.strip(" \t\n\v\f\r").lower()
-    if word == "now":
-        raise not_supported(f'input "now" of type {type_name}')
-    return word
-
-
-def _refused(type_name: str, text: str) -> SqlError:
-    return SqlError("22007", f'invalid input syntax for type {type_name}: "{text}"')
-
-
-def _reworded(error: SqlError, type_name: str, text: str) -> SqlError:
-    if error.sqlstate in ("22008", "22009", "22023", "0A000"):
-        return _out_of_range(text) if error.sqlstate == "22008" else error
-    return _refused(type_name, text)
-
-
-def _out_of_range(text: str) -> SqlError:
-    return SqlError("22008", f'date/time field value out of range: "{text}"')

@@ -12,7 +12,7 @@ word means is the business of `datetime_input.py` and `interval_input.py`.
 
 import re
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum, Flag, auto
 from typing import Final
 
 from sql.errors import SqlError
@@ -83,6 +83,25 @@ class Word:
     text: str
 
 
+class Part(Flag):
+    """What has been given so far (`datetime_input.py`, I2)."""
+
+    NONE = 0
+    YEAR = auto()
+    MONTH = auto()
+    DAY = auto()
+    TIME = auto()
+    ZONE = auto()
+    DAYLIGHT_ZONE = auto()
+    DAYLIGHT = auto()
+    DAY_OF_YEAR = auto()
+    WEEKDAY = auto()
+    HALF_DAY = auto()
+    ERA = auto()
+    RESERVED = auto()
+    DATE = YEAR | MONTH | DAY
+
+
 # Months, and the other words that a digit or `+` may follow without making it a zone name.
 MONTHS: Final = {
     "jan": 1, "january": 1, "feb": 2, "february": 2, "mar": 3, "march": 3, "apr": 4, "april": 4,
@@ -100,6 +119,7 @@ KEYWORDS: Final = WEEKDAYS | frozenset(MONTHS) | frozenset({
 })  # fmt: skip
 TOKEN_LENGTH_MAX: Final = 10
 """PostgreSQL compares no more of a word with its keywords."""
+ZONE_HOURS_MAX: Final = 15
 
 _BLANK: Final = " \t\n\v\f\r"
 _TIME: Final = re.compile(r"[0-9]+:[0-9:.]*")
@@ -219,6 +239,29 @@ def decode_time(text: str) -> tuple[int, int, int, int]:
     if hour < 0 or not 0 <= minute <= 59 or not 0 <= second <= 60:
         raise FieldError(Fault.OVERFLOW)
     return hour, minute, second, micros
+
+
+def decode_zone(text: str) -> int:
+    """Seconds east of `+hh[[:]mm[:ss]]`."""
+    if not text.startswith(("+", "-")):
+        raise FieldError(Fault.FORMAT)
+    try:
+        hours, rest = leading_int(text[1:])
+        minutes = seconds = 0
+        if rest.startswith(":"):
+            minutes, rest = leading_int(rest[1:])
+            if rest.startswith(":"):
+                seconds, rest = leading_int(rest[1:])
+        elif not rest and len(text) > 3:
+            hours, minutes = divmod(hours, 100)
+    except FieldError:
+        raise FieldError(Fault.ZONE_OVERFLOW) from None
+    if not (0 <= hours <= ZONE_HOURS_MAX and 0 <= minutes <= 59 and 0 <= seconds <= 59):
+        raise FieldError(Fault.ZONE_OVERFLOW)
+    if rest:
+        raise FieldError(Fault.FORMAT)
+    east = hours * 3600 + minutes * 60 + seconds
+    return -east if text[0] == "-" else east
 
 
 def date_pieces(text: str) -> list[str]:

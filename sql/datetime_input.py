@@ -1,7 +1,7 @@
 """The input functions of date, timestamp and timestamptz: PostgreSQL's, with DateStyle ISO, MDY.
 
     text ─ ISO shape? ─▶ arithmetic                                  (what drivers send)
-         └ otherwise ─▶ words ─▶ `_Decoder` ─▶ validation ─▶ zone ─▶ value
+         └ otherwise ─▶ words ─▶ `Decoder` ─▶ validation ─▶ zone ─▶ value
 
 INVARIANTS
   I1  a value is in 0001-01-01 .. the last that PostgreSQL has; BC and infinity are refused
@@ -30,50 +30,40 @@ from sql.datetime_fields import (
     MONTHS,
     TOKEN_LENGTH_MAX,
     WEEKDAYS,
+    ZONE_HOURS_MAX,
     Fault,
     FieldError,
     Kind,
+    Part,
     Word,
     date_pieces,
     decode_time,
+    decode_zone,
     fraction,
     leading_int,
     split_fields,
 )
-from sql.errors import SqlError, not_supported
-from sql.timezones import find_abbreviation, find_zone, offset_at_local
+from sql.errors import SqlError, not_held, not_supported
+from sql.timezones import (
+    AbbreviationUse,
+    abbreviation_uses,
+    find_abbreviation,
+    find_zone,
+    offset_at_local,
+    use_at_local,
+)
 
 DATE_DAYS_MAX: Final = days_from_civil(5_874_897, 12, 31)
 TIMESTAMP_MICROS_END: Final = 2**63
 """294247-01-10: PostgreSQL counts from 2000 and so gets 30 years further."""
 _DAYS_MIN: Final = days_from_civil(1, 1, 1)
 _JULIAN_OF_EPOCH: Final = 2_440_588
-_ZONE_HOURS_MAX: Final = 15
 
 _ISO_DATE: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _ISO_TIMESTAMP: Final = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})[ T]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?"
     r"(?:(Z)|([+-])([0-9]{2})(?::?([0-9]{2}))?)?"
 )
-
-
-class Part(Flag):
-    """What has been given so far (I2)."""
-
-    NONE = 0
-    YEAR = auto()
-    MONTH = auto()
-    DAY = auto()
-    TIME = auto()
-    ZONE = auto()
-    DAYLIGHT_ZONE = auto()
-    DAYLIGHT = auto()
-    DAY_OF_YEAR = auto()
-    WEEKDAY = auto()
-    HALF_DAY = auto()
-    ERA = auto()
-    RESERVED = auto()
-    DATE = YEAR | MONTH | DAY
 
 
 class _Prefix(Flag):
@@ -134,7 +124,7 @@ def _iso_timestamp(text: str, zone: tzinfo | None) -> int | None:
     micros = local * MICROS_PER_SECOND + int((match[7] or "").ljust(6, "0"))
     if match[9] is not None:
         offset = int(match[10]) * 3600 + int(match[11] or 0) * 60
-        if int(match[10]) > _ZONE_HOURS_MAX or int(match[11] or 0) > 59:
+        if int(match[10]) > ZONE_HOURS_MAX or int(match[11] or 0) > 59:
             return None
         offset = -offset if match[9] == "-" else offset
     elif match[8] is not None or zone is None:
@@ -156,20 +146,22 @@ def decode_moment(
     """Days, microseconds of the day, offset east in seconds."""
     try:
         words = split_fields(text, characters_max=DATETIME_CHARACTERS_MAX)
-        decoder = _Decoder(text, order)
+        decoder = Decoder(text, order, zone)
         for word in words:
             decoder.add(word)
-        return decoder.finish(zone)
+        return decoder.finish()
     except FieldError as error:
         raise error.report(type_name, text) from None
 
 
-class _Decoder:
+class Decoder:
     """The parts of one text, in the order they come."""
 
-    def __init__(self, text: str, order: str) -> None:
+    def __init__(self, text: str, order: str, session_zone: tzinfo) -> None:
         self._text = text
         self._order = order
+        self._session_zone = session_zone
+        self._uses: tuple[AbbreviationUse, ...] = ()
         self._seen = Part.NONE
         self._prefix: _Prefix | None = None
         self._year = self._month = self._day = self._day_of_year = 0
@@ -199,8 +191,8 @@ class _Decoder:
                 parts = self._add_word(word.text)
         self._mark(parts)
 
-    def finish(self, zone: tzinfo) -> tuple[int, int, int]:
-        """Days, microseconds of the day, offset; `zone` counts if the text names none (I1)."""
+    def finish(self) -> tuple[int, int, int]:
+        """Days, microseconds of the day, offset (I1)."""
         if self._prefix is not None:
             raise FieldError(Fault.FORMAT)
         if self._is_epoch:
@@ -210,18 +202,31 @@ class _Decoder:
         if Part.DATE not in self._seen:
             raise FieldError(Fault.FORMAT)
         if self._is_bc or self._year < 1:
-            raise SqlError(
+            raise not_held(
                 "22008",
                 f'date/time field value out of range: "{self._text}"',
                 detail="Dates before year 1 are not supported.",
             )
+        if self._needs_date:
+            self._offset = self._offset_of_moment()
         days = days_from_civil(self._year, self._month, self._day)
-        if self._zone is not None or Part.ZONE not in self._seen:
-            if Part.DAYLIGHT in self._seen:
-                raise FieldError(Fault.FORMAT)
-            seconds = self._hour * 3600 + self._minute * 60 + self._second
-            self._offset = offset_at_local(self._zone or zone, days * 86_400 + seconds)
         return days, self._micros_of_day(), self._offset
+
+    @property
+    def _needs_date(self) -> bool:
+        """Whether the offset depends on the moment."""
+        if self._zone is None and not self._uses and Part.ZONE in self._seen:
+            return False
+        if Part.DAYLIGHT in self._seen:
+            raise FieldError(Fault.FORMAT)
+        return True
+
+    def _offset_of_moment(self) -> int:
+        days = days_from_civil(self._year, self._month, self._day)
+        seconds = days * 86_400 + self._micros_of_day() // MICROS_PER_SECOND
+        if self._uses:
+            return use_at_local(self._uses, self._session_zone, seconds).offset
+        return offset_at_local(self._zone or self._session_zone, seconds)
 
     def _mark(self, parts: Part) -> None:
         if parts & self._seen:
@@ -254,9 +259,7 @@ class _Decoder:
 
     def _add_time_with_zone(self, text: str) -> Part:
         """`hhmmss-zz` behind a date."""
-        if self._prefix not in (None, _Prefix.TIME):
-            raise FieldError(Fault.FORMAT)
-        self._prefix = None
+        self._end_time_prefix()
         if Part.TIME in self._seen or "-" not in text:
             raise FieldError(Fault.FORMAT)
         digits, _, _ = text.partition("-")
@@ -294,9 +297,7 @@ class _Decoder:
         return found
 
     def _add_time(self, text: str) -> Part:
-        if self._prefix not in (None, _Prefix.TIME):
-            raise FieldError(Fault.FORMAT)
-        self._prefix = None
+        self._end_time_prefix()
         hour, self._minute, self._second, self._micros = decode_time(text)
         if hour > 24:
             raise FieldError(Fault.OVERFLOW)
@@ -304,6 +305,11 @@ class _Decoder:
         if self._micros_of_day() > MICROS_PER_DAY:
             raise FieldError(Fault.OVERFLOW)
         return Part.TIME
+
+    def _end_time_prefix(self) -> None:
+        if self._prefix not in (None, _Prefix.TIME):
+            raise FieldError(Fault.FORMAT)
+        self._prefix = None
 
     def _add_number(self, text: str) -> Part:
         if self._prefix is not None:
@@ -392,11 +398,17 @@ class _Decoder:
     # ------------------------------------------------------------ words that begin with a letter
 
     def _add_word(self, text: str) -> Part:
-        abbreviation = find_abbreviation(text)
+        uses = abbreviation_uses(self._session_zone, text)
+        if len({(use.offset, use.is_daylight) for use in uses}) > 1:
+            self._uses = uses
+            return Part.ZONE
+        abbreviation = uses[0].meaning if uses else find_abbreviation(text)
         if abbreviation is not None:
             self._offset, is_daylight = abbreviation
             return Part.ZONE | (Part.DAYLIGHT_ZONE if is_daylight else Part.NONE)
-        token = text[:TOKEN_LENGTH_MAX]
+        return self._add_plain_word(text, text[:TOKEN_LENGTH_MAX])
+
+    def _add_plain_word(self, text: str, token: str) -> Part:
         if token in MONTHS:
             return self._add_text_month(MONTHS[token])
         if token in WEEKDAYS:
@@ -413,6 +425,8 @@ class _Decoder:
             self._offset += 3600
             return Part.DAYLIGHT | Part.DAYLIGHT_ZONE
         if token in _JULIAN_WORDS or token in _UNIT_WORDS or token == "t":
+            if token == "t" and Part.DATE not in self._seen:
+                raise FieldError(Fault.FORMAT)
             return self._add_prefix(token)
         return self._add_reserved(text, token)
 
@@ -432,10 +446,8 @@ class _Decoder:
         return parts
 
     def _add_prefix(self, token: str) -> Part:
-        if self._prefix is not None or (token == "t" and Part.DATE not in self._seen):
-            raise FieldError(Fault.FORMAT)
-        if token in _UNIT_WORDS:
-            # Whatever follows a unit of its own, PostgreSQL refuses it.
+        # Whatever follows a unit of its own, PostgreSQL refuses it.
+        if self._prefix is not None or token in _UNIT_WORDS:
             raise FieldError(Fault.FORMAT)
         self._prefix = _Prefix.TIME if token == "t" else _Prefix.JULIAN
         return Part.NONE
@@ -448,13 +460,16 @@ class _Decoder:
             self._is_epoch = True
             return Part.DATE | Part.TIME | Part.ZONE
         if token in ("infinity", "+infinity", "-infinity"):
-            raise SqlError(
+            raise not_held(
                 "22008",
                 f'date/time field value out of range: "{self._text}"',
                 detail="Infinite dates and timestamps are not supported.",
             )
         if token in _CLOCK_WORDS:
             raise not_supported(f'date/time input "{token}"')
+        return self._add_named_zone(text)
+
+    def _add_named_zone(self, text: str) -> Part:
         self._zone = find_zone(text)
         if self._zone is None:
             raise FieldError(Fault.FORMAT)
@@ -506,26 +521,3 @@ def _guess_part(known: Part, order: str, *, is_long: bool, has_text_month: bool)
     if known == Part.MONTH:
         return Part.YEAR if has_text_month and is_long else Part.DAY
     return Part.YEAR if known == Part.MONTH | Part.DAY else Part.DAY
-
-
-def decode_zone(text: str) -> int:
-    """Seconds east of `+hh[[:]mm[:ss]]`."""
-    if not text.startswith(("+", "-")):
-        raise FieldError(Fault.FORMAT)
-    try:
-        hours, rest = leading_int(text[1:])
-        minutes = seconds = 0
-        if rest.startswith(":"):
-            minutes, rest = leading_int(rest[1:])
-            if rest.startswith(":"):
-                seconds, rest = leading_int(rest[1:])
-        elif not rest and len(text) > 3:
-            hours, minutes = divmod(hours, 100)
-    except FieldError:
-        raise FieldError(Fault.ZONE_OVERFLOW) from None
-    if not (0 <= hours <= _ZONE_HOURS_MAX and 0 <= minutes <= 59 and 0 <= seconds <= 59):
-        raise FieldError(Fault.ZONE_OVERFLOW)
-    if rest:
-        raise FieldError(Fault.FORMAT)
-    east = hours * 3600 + minutes * 60 + seconds
-    return -east if text[0] == "-" else east

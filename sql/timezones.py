@@ -6,11 +6,14 @@ INVARIANTS
   Z3  names compare without case; a name never reaches the file system unless it is a known zone.
 
 Years outside Python's range borrow the rules of a year in range: the first known offset before it,
-the same year of another 400-year cycle behind it. Abbreviations have one offset each: PostgreSQL's
-few that changed their meaning over time (its DYNTZ) have the present one.
+the same year of another 400-year cycle behind it. Abbreviations mean what they mean in the
+session's zone, at the time if that changed; those it does not know have one offset each, of
+PostgreSQL's list: its few that changed their meaning over time (its DYNTZ) have the present one.
 """
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -25,6 +28,9 @@ _ZONES_CACHED_MAX: Final = 1024
 _EPOCH: Final = datetime(1970, 1, 1)
 _FIRST_DAY: Final = (datetime(2, 1, 1) - _EPOCH).days
 _LAST_DAY: Final = (datetime(9000, 1, 1) - _EPOCH).days
+# Local mean times ended after the first, and rules for ever began before the last.
+_FIRST_USE: Final = (datetime(1840, 1, 1) - _EPOCH).days
+_LAST_USE: Final = (datetime(2040, 1, 1) - _EPOCH).days
 
 # A POSIX zone without daylight saving: a name, which may be empty, and hours *west*, as in `UTC+3`,
 # `<+03>-03` or `+02`.
@@ -44,6 +50,47 @@ def find_zone(name: str) -> tzinfo | None:
 def find_abbreviation(name: str) -> tuple[int, bool] | None:
     """Offset (Z1) of a lower-case abbreviation, and whether it is daylight saving time."""
     return _abbreviations().get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class AbbreviationUse:
+    """What an abbreviation of a zone means from an instant on (Z1)."""
+
+    since: int
+    offset: int
+    is_daylight: bool
+
+    @property
+    def meaning(self) -> tuple[int, bool]:
+        """As `find_abbreviation` says it."""
+        return self.offset, self.is_daylight
+
+
+def abbreviation_uses(zone: tzinfo, name: str) -> tuple[AbbreviationUse, ...]:
+    """Every use that a zone makes of a lower-case abbreviation, in order."""
+    return _uses(zone).get(name, ())
+
+
+def use_at_local(uses: Sequence[AbbreviationUse], zone: tzinfo, seconds: int) -> AbbreviationUse:
+    """The use at a local time: the last one that has begun, or the first."""
+    instant = seconds - offset_at_local(zone, seconds)
+    begun = [use for use in uses if use.since <= instant]
+    return begun[-1] if begun else uses[0]
+
+
+@lru_cache(maxsize=_ZONES_CACHED_MAX)
+def _uses(zone: tzinfo) -> dict[str, tuple[AbbreviationUse, ...]]:
+    """Found by looking at one day a fortnight: none was in use for less."""
+    found: dict[str, list[AbbreviationUse]] = {}
+    last: tuple[str, AbbreviationUse] | None = None
+    for day in range(_FIRST_USE, _LAST_USE, 14):
+        moment = zone.fromutc((_EPOCH + timedelta(days=day)).replace(tzinfo=zone))
+        name = (moment.tzname() or "").lower()
+        use = AbbreviationUse(day * 86_400, _seconds(moment.utcoffset()), bool(moment.dst()))
+        if last is None or last[0] != name or last[1].meaning != use.meaning:
+            found.setdefault(name, []).append(use)
+            last = name, use
+    return {name: tuple(uses) for name, uses in found.items()}
 
 
 def fixed_offset(zone: tzinfo) -> int | None:
