@@ -70,7 +70,7 @@ from sql.plan import (
 )
 from sql.plan_depth import check_depth
 from sql.renumbering import free_columns, has_subquery
-from sql.traverse import children
+from sql.traverse import children, column_ids
 from sql.types import Value
 
 _ONE_ROW = Values((), ((),))
@@ -242,13 +242,29 @@ def _row(columns: Sequence[PlanColumn], row: Sequence[str]) -> str:
 
 def _project(plan: Project, scope: Scope) -> Select:
     select = _select(plan.input, scope)
-    if select.outputs is not None:
+    if select.outputs is not None and _is_made_of_one_group(plan, scope):
+        select = replace(select, names=select.outputs)
+    elif select.outputs is not None:
         select = derived(select, output_columns(plan.input), scope.statement)
     inside = within(select, scope)
     outputs = {
         column.id: inside.emit(expr) for column, expr in zip(plan.columns, plan.exprs, strict=True)
     }
     return replace(select, outputs=outputs)
+
+
+def _is_made_of_one_group(plan: Project, scope: Scope) -> bool:
+    """Whether a subquery's aggregates stand in one SELECT with what is made of them: only there
+    does Spark make a join by equality of what compares its rows with the outer query's; over a
+    derived table it would look at every pair of rows.
+    """
+    below = plan.input
+    if scope.statement.dialect.deep_correlation or not scope.columns:
+        return False
+    if not isinstance(below, GroupBy) or below.keys or below.sets is not None:
+        return False
+    own = {column.id for column in below.aggregate_columns}
+    return all(own >= set(column_ids(expr)) and not has_subquery(expr) for expr in plan.exprs)
 
 
 def _filter(plan: Filter, scope: Scope) -> Select:

@@ -5,6 +5,8 @@ INVARIANTS
       division of exact sums (D2): both engines get the same digits.
   A2  what has no template, or is refused by it, is computed by the reference evaluator from the
       list of all rows: exact, and as large as the group (over a window: as each frame).
+  A3  no template has nullif() around an aggregate or in its argument: Spark puts a projection of
+      its own there, and a subquery that refers to the outer row becomes a product of all rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -88,14 +90,14 @@ def _average(call: Aggregate, scope: Scope, parts: _Parts) -> str:
     count = _with(f"count({x})", parts)
     wide = spark_type(NUMERIC)
     # count is 0 only where sum is NULL, and a division by zero would come first.
-    return f"cast({total} as {wide}) / cast(nullif({count}, 0L) as {wide})"
+    return f"cast({total} as {wide}) / cast(case when {count} <> 0L then {count} end as {wide})"
 
 
 def _float_total(call: Aggregate, scope: Scope, parts: _Parts) -> str:
     """sum() and avg(): an infinity that no input is is an overflow."""
     x = scope.emit(call.args[0])
     total = _with(f"{call.function.name}(cast({x} as double))", parts)
-    infinite = _with(f"count(nullif(abs({x}) = double('Infinity'), false))", parts)
+    infinite = _with(f"count(case when abs({x}) = double('Infinity') then 1 end)", parts)
     failure = error("22003", "value out of range: overflow")
     return (
         f"case when abs({total}) = double('Infinity') and {infinite} = 0L then {failure}"

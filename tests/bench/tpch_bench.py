@@ -127,7 +127,9 @@ def _spark(files: Mapping[str, list[str]], queries: Mapping[str, str], rounds: i
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[*]").config("spark.ui.enabled", "false")
-    spark = builder.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
+    for name in ("spark.driver.bindAddress", "spark.driver.host"):
+        builder = builder.config(name, "127.0.0.1")
+    spark = builder.getOrCreate()
     try:
         spark.sparkContext.setLogLevel("ERROR")
         for name, paths in files.items():

@@ -1,0 +1,80 @@
+"""Subqueries that aggregate the rows of an outer row's key: Spark joins by the key.
+
+Its optimizer has ways to the answer that look at every pair of rows, and takes them for texts that
+say the same in another shape. At scale they do not end (TPC-H 2, 17 and 20).
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from sql.bind import BindContext, bind
+from sql.catalog import SYSTEM_TIMELINE, Catalog, Column, Table
+from sql.emit.spark import emit
+from sql.parse import parse
+from sql.statements import Query
+from sql.traverse import scans
+from sql.types import FLOAT8, INT8, numeric
+from tests.emit.spark_session import Spark, started
+
+pytestmark = pytest.mark.spark
+COLUMNS = (Column("k", INT8), Column("n", numeric(12, 2)), Column("f", FLOAT8))
+TABLES = {
+    ("public", name): Table(16_384 + place, "public", name, name, COLUMNS)
+    for place, name in enumerate(("item", "sale"))
+}
+CONTEXT = BindContext(
+    Catalog(1, frozenset({"public"}), TABLES, {SYSTEM_TIMELINE.name: SYSTEM_TIMELINE}, {}),
+    ("public",),
+    0,
+    user="u",
+    database="d",
+)
+AGGREGATES = (
+    "count(*)",
+    "count(*) + 1",
+    "count(distinct n)",
+    "sum(n)",
+    "sum(k)",
+    "0.2 * avg(n)",
+    "avg(k)",
+    "avg(f) * 2",
+    "sum(f)",
+    "min(n)",
+    "max(n) - min(n)",
+    "coalesce(max(n), 0)",
+    "stddev(f)",
+    "bool_and(n > 0)",
+)
+QUERIES = (
+    "select (select {} from sale where sale.k = item.k) from item",
+    "select count(*) from item where (select {} from sale where sale.k = item.k) is null",
+    "select sum(s.n) from sale s, item i where s.k = i.k"
+    " and (select {} from sale where sale.k = i.k) is not null",
+)
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Spark]:
+    with started() as session:
+        rows = "select id, cast(id as decimal(12,2)), cast(id as double) from range(100)"
+        for name in ("item", "sale"):
+            view = f"create temporary view {name}(f0, f1, f2) as {rows}"
+            session.session.sql(view)
+        session.session.sql("set spark.sql.autoBroadcastJoinThreshold = -1")
+        yield session
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+def test_a_join_by_the_key(spark: Spark, query: str, aggregate: str) -> None:
+    bound = bind(parse(query.format(aggregate))[0], CONTEXT, ()).bound
+    assert isinstance(bound, Query)
+    read = list(scans(bound.plan))
+    emitted = emit(bound.plan, {scan.relation: scan.name for scan in read})
+    found = spark.session.sql(f"explain {emitted.text}", args=dict(emitted.arguments))
+    plan = str(found.collect()[0][0])
+    assert "Physical Plan" in plan
+    assert "CartesianProduct" not in plan
+    assert "NestedLoopJoin" not in plan
+    assert plan.count("Range (") <= len(read), "an input is read more than once"
