@@ -128,8 +128,12 @@ def views(context: BindContext) -> Iterator[Table]:
             _, columns = bind_with_context(context, lambda binding: view_rows(binding, view))  # noqa: B023
         except SqlError:
             continue
-        named = zip(view.columns, columns, strict=True)
-        made = tuple(Column(name, column.type) for name, column in named)
+        defaults = dict(view.defaults)
+        named = enumerate(zip(view.columns, columns, strict=True))
+        made = tuple(
+            Column(name, column.type, has_default=at in defaults, expression=defaults.get(at))
+            for at, (name, column) in named
+        )
         yield Table(view.oid, view.schema, view.name, "", made, timeline="")
 
 

@@ -26,6 +26,7 @@ from coordinator.execution import Done, Execution
 from coordinator.pgwire.messages import Severity
 from coordinator.spilling import write_rows
 from coordinator.time_value import time_value
+from sql.binding import Filled
 from sql.catalog import ReadHold, Table
 from sql.catalog_objects import (
     CatalogObject,
@@ -325,7 +326,7 @@ async def _with_own(
         assert isinstance(sequence, SequenceDefinition), "it was made as one"
         execution.filled = {
             **execution.filled,
-            after.oid: {**execution.filled.get(after.oid, {}), ordinal: (sequence,)},
+            after.oid: {**execution.filled.get(after.oid, {}), ordinal: Filled((sequence,))},
         }
     return replace(change, after=after), made
 

@@ -27,9 +27,8 @@ from coordinator.read_predicates import read_predicates
 from coordinator.relation_rows import relation_view
 from coordinator.transaction import SessionTransaction
 from coordinator.variables import Variables
-from sql.binding import BindContext
+from sql.binding import BindContext, Filled
 from sql.catalog import Catalog, Table
-from sql.catalog_objects import SequenceDefinition
 from sql.errors import SqlError
 from sql.plan import Plan, RelationId
 from sql.statements import OutputColumn
@@ -127,8 +126,8 @@ class Execution:
     parameters: Sequence[Value] = ()
     bind_context: Callable[[], BindContext] | None = None
     """What the statement was bound in, for expressions that its tables keep."""
-    filled: Mapping[int, Mapping[int, tuple[SequenceDefinition, ...]]] = field(
-        default_factory=dict[int, Mapping[int, tuple[SequenceDefinition, ...]]]
+    filled: Mapping[int, Mapping[int, Filled]] = field(
+        default_factory=dict[int, Mapping[int, Filled]]
     )
     """Columns, by their table's oid, that get values of sequences when rows are written."""
 

@@ -87,20 +87,19 @@ class RowRules:
         if not batch.num_rows or not self._filled:
             return batch
         filled = sorted(self._filled.items())
-        taken = await self._next_values([s for _, called in filled for s in called], batch.num_rows)
+        called = [sequence for _, one in filled for sequence in one.sequences]
+        taken = await self._next_values(called, batch.num_rows)
         columns = batch.columns
-        for ordinal, called in filled:
-            values, taken = taken[: len(called)], taken[len(called) :]
-            columns[ordinal] = await self._default(ordinal, values, batch.schema.field(ordinal))
+        for ordinal, one in filled:
+            values, taken = taken[: len(one.sequences)], taken[len(one.sequences) :]
+            if one.text is None:
+                columns[ordinal] = pa.array(values[0], batch.schema.field(ordinal).type)
+            else:
+                columns[ordinal] = await self._default(ordinal, one.text, values)
         return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
-    async def _default(
-        self, ordinal: int, taken: Sequence[Sequence[int]], field: "pa.Field[pa.DataType]"
-    ) -> Column:
-        column = self._table.columns[ordinal]
-        if column.expression is None:
-            return pa.array(taken[0], field.type)
-        text, calls = column.expression, len(taken)
+    async def _default(self, ordinal: int, text: str, taken: Sequence[Sequence[int]]) -> Column:
+        column, calls = self._table.columns[ordinal], len(taken)
         plan = self._bind(lambda binding: filled_plan(binding, column, text, calls))
         arrays = [pa.array(values, pa.int64()) for values in taken]
         values = pa.RecordBatch.from_arrays(arrays, [f"value{at}" for at in range(calls)])

@@ -193,8 +193,15 @@ def _index_columns(table: Table, key: Key) -> Iterator[Named]:
         }
 
 
+def _with_defaults(context: BindContext) -> Iterator[Table]:
+    """Tables, and those views whose columns have defaults of their own."""
+    yield from users_tables(context.catalog)
+    if any(view.defaults for view in context.catalog.views()):
+        yield from views(context)
+
+
 def _pg_attrdef(context: BindContext) -> Iterator[Named]:
-    for table in users_tables(context.catalog):
+    for table in _with_defaults(context):
         for place, column in enumerate(table.columns, 1):
             text = default_of(context, column)
             if text is not None:

@@ -20,6 +20,7 @@ from coordinator.coordination import Coordination, RequestRefused
 from coordinator.core.messages import (
     CatalogChange,
     ConnectionId,
+    PutObject,
     PutTable,
     RefusedReason,
     RemoveObject,
@@ -31,7 +32,7 @@ from sql.bind_views import views_over
 from sql.catalog import Catalog, Table
 from sql.catalog_objects import CatalogObject, IndexDefinition, SequenceDefinition
 from sql.errors import SqlError
-from sql.sequence_users import without_defaults
+from sql.sequence_users import views_without, without_defaults
 from sql.temporary import is_temporary
 
 log = logging.getLogger("meridian.temporary")
@@ -124,9 +125,11 @@ def _removing(
     catalog: Catalog, tables: Collection[Table], things: Collection[CatalogObject]
 ) -> list[CatalogChange]:
     gone = {table.oid for table in tables}
-    changed = without_defaults(catalog, {*gone, *(thing.oid for thing in things)})
+    leaving = {*gone, *(thing.oid for thing in things)}
+    changed = without_defaults(catalog, leaving)
     return [
         *(PutTable(change.after) for change in changed if change.before.oid not in gone),
+        *(PutObject(view) for view in views_without(catalog, leaving)),
         *(RemoveObject(thing) for thing in things),
         *(RemoveTable(table) for table in tables),
     ]

@@ -44,7 +44,7 @@ def insert(binding: Binding, node: Node, known: Mapping[str, SelectResult] | Non
     select = node.selectStmt
     binding.makes_rows = True
     if select is None:
-        source: Plan = one_row(binding, table, {})
+        source: Plan = one_row(binding, written.defaults, {})
     elif select.valuesLists and not (
         select.sortClause or select.limitCount or select.limitOffset or select.withClause
     ):
@@ -103,7 +103,7 @@ def _values(
             message = "VALUES lists must all be the same length"
             raise SqlError("42601", message, position(row[0]))
     check_width(node.cols, targets, lists[0])
-    columns = written.table.columns
+    columns = written.defaults.columns
     ordinals = written.ordinals(targets[:width], Event.INSERT)
     constants = {
         ordinal: default_value(binding, column)
@@ -155,7 +155,7 @@ def _select(
         if takes_value(table.columns[ordinal], node.override, default=False)
     }
     exprs = [
-        given.get(ordinal) or row_default(binding, table, ordinal)
+        given.get(ordinal) or row_default(binding, written.defaults, ordinal)
         for ordinal in range(len(table.columns))
     ]
     made = tuple([binding.new_column(column.name, column.type) for column in table.columns])

@@ -271,7 +271,7 @@ def _inserted(binding: Binding, scope: Scope, written: Written, clause: Node) ->
         if takes_value(table.columns[ordinal], clause.override, default=type(item) is DEFAULT)
     }
     return [
-        given.get(ordinal) or row_default(binding, table, ordinal)
+        given.get(ordinal) or row_default(binding, written.defaults, ordinal)
         for ordinal in range(len(table.columns))
     ]
 

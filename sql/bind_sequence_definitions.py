@@ -22,6 +22,7 @@ from sql.sequence_users import (
     told_uses,
     users_of,
     uses_of,
+    views_without,
     without_defaults,
 )
 from sql.statements import AlterTable, Query, SetSequence
@@ -86,20 +87,6 @@ def _check_restart(sequence: SequenceDefinition, value: int) -> None:
         raise SqlError("22023", message)
 
 
-def renamed_sequence(
-    binding: Binding, relation: Node, name: str, *, missing_ok: bool, tag: str
-) -> ChangeObjects | AlterTable:
-    """ALTER SEQUENCE .. RENAME TO."""
-    found = look_up_sequence(binding, relation.relname, schema=relation.schemaname)
-    if found is None:
-        if missing_ok:
-            return AlterTable(missing=relation.relname, tag=tag)
-        raise SqlError("42P01", f'relation "{relation.relname}" does not exist')
-    if relation_exists(binding, found.schema, name):
-        raise duplicate_table(name)
-    return ChangeObjects(tag, objects=(replace(found, name=name, version=found.version + 1),))
-
-
 def drop_sequences(binding: Binding, node: Node) -> ChangeObjects:
     """DROP SEQUENCE [IF EXISTS] .. [CASCADE]."""
     catalog = binding.context.catalog
@@ -135,11 +122,15 @@ def drop_sequences(binding: Binding, node: Node) -> ChangeObjects:
             [f"sequence {told_name(sequence, path)}" for sequence in dropped],
             [*told_uses(used), *told_views(catalog, views, gone)],
         )
-    told = [*cascaded_uses(used), *(f"drop cascades to view {view.name}" for view in views)]
+    told = [
+        *cascaded_uses(used, views=True),
+        *(f"drop cascades to view {view.name}" for view in views),
+    ]
     notices += cascades(told)
     return ChangeObjects(
         "DROP SEQUENCE",
         dropped=(*dropped, *views),
+        objects=views_without(catalog, {*gone, *(view.oid for view in views)}),
         tables=without_defaults(catalog, gone),
         notices=tuple(notices),
     )

@@ -140,7 +140,7 @@ def create_view(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
     ):
         message = f'infinite recursion detected in rules for relation "{known.name}"'
         raise SqlError("42P17", message)
-    made = replace(made, oid=known.oid, version=known.version + 1)
+    made = replace(made, oid=known.oid, version=known.version + 1, defaults=known.defaults)
     told = tuple(("00000", text, None) for text in notices)
     return ChangeObjects("CREATE VIEW", objects=(made,), notices=told)
 

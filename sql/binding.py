@@ -84,6 +84,14 @@ class Supplied:
     args: tuple[Expr, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """The next values of these sequences, one a row, or what a default's text makes of them."""
+
+    sequences: tuple[SequenceDefinition, ...]
+    text: str | None = None
+
+
 @dataclass(slots=True)
 class Binding:
     """The mutable state of one call of `bind`."""
@@ -118,9 +126,7 @@ class Binding:
     """What $1, $2 .. are in an expression that stands for a call (`stand_ins.py`)."""
     supplied: list[Supplied] = field(default_factory=list[Supplied])
     """What the session finds before the statement runs."""
-    filled: dict[int, dict[int, tuple[SequenceDefinition, ...]]] = field(
-        default_factory=dict[int, dict[int, tuple[SequenceDefinition, ...]]]
-    )
+    filled: dict[int, dict[int, Filled]] = field(default_factory=dict[int, dict[int, Filled]])
     """Columns of tables, by oid, that get the next values of sequences when rows are written, or
     what their default makes of them."""
     taken: list[ColumnRef] | None = None

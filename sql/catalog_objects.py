@@ -102,6 +102,8 @@ class ViewDefinition(Definition):
     uses: tuple[tuple[int, int], ...] = ()
     check_option: str = ""
     """`local` or `cascaded`."""
+    defaults: tuple[tuple[int, str], ...] = ()
+    """Places of columns, and the texts of their defaults."""
 
 
 @dataclass(frozen=True, slots=True)

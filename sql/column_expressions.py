@@ -21,7 +21,7 @@ from pglast import ast, parser
 from pglast.stream import RawStream
 
 from sql.bind_from import scan, table_item
-from sql.binding import SUPPLIED_BASE, Binding, Supplied
+from sql.binding import SUPPLIED_BASE, Binding, Filled, Supplied
 from sql.catalog import Check, Column, LookUp, Table
 from sql.catalog_objects import SequenceDefinition
 from sql.coerce import ASSIGNMENT, coerce, stored, to_boolean
@@ -109,7 +109,7 @@ def row_default(binding: Binding, table: Table, ordinal: int) -> Expr:
         del binding.supplied[before:]
     if not sequences:
         return default_value(binding, column)
-    binding.filled.setdefault(table.oid, {})[ordinal] = sequences
+    binding.filled.setdefault(table.oid, {})[ordinal] = Filled(sequences, column.expression)
     return Const(None, column.type)
 
 

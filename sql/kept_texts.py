@@ -21,6 +21,7 @@ from sql.catalog_objects import (
 from sql.column_expressions import expression_of
 from sql.kept_names import named_relations
 from sql.syntax import Node, is_a, parts, strings
+from sql.types import UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class Kept:
     @property
     def tree(self) -> Node:
         """Nobody's to change."""
-        return expression_of(f"({self.text})" if isinstance(self.of, ViewDefinition) else self.text)
+        is_query = isinstance(self.of, ViewDefinition) and self.column is None
+        return expression_of(f"({self.text})" if is_query else self.text)
 
 
 def kept_texts(catalog: Catalog) -> Iterator[Kept]:
@@ -47,6 +49,9 @@ def kept_texts(catalog: Catalog) -> Iterator[Kept]:
         match thing:
             case ViewDefinition(text=text):
                 yield Kept(f"view {thing.name}", text, thing)
+                for place, default in thing.defaults:
+                    what = f"default value for column {thing.columns[place]} of view {thing.name}"
+                    yield Kept(what, default, thing, Column(thing.columns[place], UNKNOWN))
             case IndexDefinition():
                 for text in (*thing.elements, *([thing.predicate] if thing.predicate else ())):
                     yield Kept(f"index {thing.name}", text, thing)

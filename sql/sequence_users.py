@@ -33,7 +33,7 @@ def uses_of(
     found = [
         (oid, kept)
         for oid, kept in resting_on(catalog, oids)
-        if not isinstance(kept.of, ViewDefinition)
+        if not isinstance(kept.of, ViewDefinition) or kept.column is not None
     ]
     names = _names(catalog, {oid for oid, _ in found}, path)
     return [Use(names[oid], kept) for oid, kept in found]
@@ -83,10 +83,10 @@ def told_uses(used: Sequence[Use]) -> Iterator[str]:
         yield f"{use.kept.what} depends on {use.on}"
 
 
-def cascaded_uses(used: Sequence[Use]) -> Iterator[str]:
-    """For the notice of CASCADE. 0A000 for anything but a default."""
+def cascaded_uses(used: Sequence[Use], *, views: bool = False) -> Iterator[str]:
+    """For the notice of CASCADE. 0A000 for anything but a default, of tables or also of `views`."""
     for use in used:
-        if use.kept.column is None:
+        if use.kept.column is None or (isinstance(use.kept.of, ViewDefinition) and not views):
             what = f'DROP .. CASCADE while the definition of "{use.kept.what}" names {use.on}'
             raise not_supported(what)
     yield from dict.fromkeys(f"drop cascades to {use.kept.what}" for use in used)
@@ -115,6 +115,16 @@ def without_defaults(
             )
             found[table.oid] = Redefinition(table, replace(after, columns=columns))
     return tuple(found.values())
+
+
+def views_without(catalog: Catalog, gone: Collection[int]) -> tuple[ViewDefinition, ...]:
+    """The views without the defaults that use these."""
+    changed: list[ViewDefinition] = []
+    for view in catalog.views():
+        left = tuple(d for d in view.defaults if {*gone}.isdisjoint(named_relations(d[1])))
+        if left != view.defaults and view.oid not in gone:
+            changed.append(replace(view, defaults=left, version=view.version + 1))
+    return tuple(changed)
 
 
 def uses(column: Column, relations: Collection[int]) -> bool:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import TypeAlias
 
-from sql.binding import Supplied
+from sql.binding import Filled, Supplied
 from sql.catalog import SYSTEM_TIMELINE, Check, Column, ForeignKey, Key, LookUp, Table, Timeline
 from sql.catalog_objects import (
     CatalogObject,
@@ -428,7 +428,7 @@ class Prepared:
     """Names that its meaning rests on, apart from the definitions of the tables that it uses."""
     supplied: tuple[Supplied, ...] = ()
     """Values that the session finds before it runs: parameters after the client's."""
-    filled: Mapping[int, Mapping[int, tuple[SequenceDefinition, ...]]] = field(
-        default_factory=dict[int, Mapping[int, tuple[SequenceDefinition, ...]]]
+    filled: Mapping[int, Mapping[int, Filled]] = field(
+        default_factory=dict[int, Mapping[int, Filled]]
     )
     """Columns, by their table's oid, that get values of sequences when rows are written."""

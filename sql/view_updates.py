@@ -67,19 +67,25 @@ def check_option(node: Node, *, has_columns: bool) -> str:
     for option in node.options or ():
         if option.defname != "check_option":
             raise not_supported(f"the view option {option.defname}", at(option.location))
-        said.append(_named_option(option))
+        said.append(named_check_option(option))
     if len(said) > 1:
         raise SqlError("22023", 'parameter "check_option" specified more than once')
     if not said:
         return ""
-    reason = next(query_reasons(node.query), None if has_columns else NO_COLUMNS)
-    if reason is not None:
-        message = "WITH CHECK OPTION is supported only on automatically updatable views"
-        raise SqlError("0A000", message, hint=reason)
+    refuse_checked(node.query, has_columns=has_columns)
     return said[0]
 
 
-def _named_option(option: Node) -> str:
+def refuse_checked(query: Node, *, has_columns: bool) -> None:
+    """0A000 for WITH CHECK OPTION of a view that is not written through."""
+    reason = next(query_reasons(query), None if has_columns else NO_COLUMNS)
+    if reason is not None:
+        message = "WITH CHECK OPTION is supported only on automatically updatable views"
+        raise SqlError("0A000", message, hint=reason)
+
+
+def named_check_option(option: Node) -> str:
+    """The value of the parameter check_option."""
     arg = option.arg
     value = ""
     if is_a(arg, ast.String):

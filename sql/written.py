@@ -74,6 +74,13 @@ class Written:
     name: str
     columns: tuple[Column, ...]
     levels: tuple[_Level, ...] = ()
+    lent: Table | None = None
+    """The table with the defaults that the views give its columns, if they give any."""
+
+    @property
+    def defaults(self) -> Table:
+        """The table, as new rows have its defaults."""
+        return self.table if self.lent is None else self.lent
 
     @property
     def is_view(self) -> bool:
@@ -119,9 +126,11 @@ class Written:
         return dict(zip(self.ordinals(list(values), event), values.values(), strict=True))
 
     def default(self, binding: Binding, place: int) -> Expr:
-        """What SET .. = DEFAULT gives a column: of a view, whose columns have none, NULL."""
+        """What SET .. = DEFAULT gives a column: of a view only what that has itself, or NULL."""
         column = self.columns[place]
-        return Const(None, column.type) if self.levels else default_value(binding, column)
+        if self.levels and all(place != at for at, _ in self.levels[-1].view.defaults):
+            return Const(None, column.type)
+        return default_value(binding, column)
 
     def item(self, binding: Binding, columns: Sequence[PlanColumn], alias: Node | None) -> Item:
         """What a row of the table makes visible, whose values these columns have."""
@@ -192,7 +201,33 @@ def view_written(
         levels.append(level)
         columns = _columns(level, columns)
     _refuse_without_columns(levels, events, merge=merge)
-    return Written(table, view.schema, view.name, columns, tuple(levels))
+    written = Written(table, view.schema, view.name, columns, tuple(levels))
+    inserts = (Event.MERGE if merge else Event.INSERT) if Event.INSERT in events else None
+    if not any(known.defaults for known in views):
+        return written
+    return replace(written, lent=_lent(written, inserts))
+
+
+def _lent(written: Written, inserts: Event | None) -> Table:
+    """The table with the defaults of the views, the outermost's before all. `inserts`: what is
+    refused then, if a default is of a column that is not to be written (G2).
+    """
+    columns = list(written.table.columns)
+    for height, level in enumerate(written.levels, 1):
+        upto = replace(written, levels=written.levels[:height])
+        for place, text in level.view.defaults:
+            if inserts is not None:
+                upto.check((place,), inserts)
+            ordinal = upto.ordinal(place)
+            if ordinal is not None:
+                columns[ordinal] = _with_default(columns[ordinal], text)
+    return replace(written.table, columns=tuple(columns))
+
+
+def _with_default(column: Column, text: str) -> Column:
+    return replace(
+        column, has_default=True, default=None, expression=text, sequence=0, default_of_domain=False
+    )
 
 
 def writable_columns(binding: Binding, view: ViewDefinition) -> list[bool] | None:
@@ -247,12 +282,11 @@ def _level(binding: Binding, view: ViewDefinition, columns: Sequence[Column]) ->
 def _columns(level: _Level, below: Sequence[Column]) -> tuple[Column, ...]:
     """The columns of a view, those of the relation below by their names here."""
     columns: list[Column] = []
+    defaults = dict(level.view.defaults)
     for number, (name, expr) in enumerate(zip(level.view.columns, level.exprs, strict=True)):
         place = level.place(number)
-        if place is None:
-            columns.append(Column(name, expr.type))
-        else:
-            columns.append(replace(below[place], name=name))
+        made = Column(name, expr.type) if place is None else replace(below[place], name=name)
+        columns.append(_with_default(made, defaults[number]) if number in defaults else made)
     return tuple(columns)
 
 
