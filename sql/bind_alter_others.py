@@ -10,15 +10,15 @@ from typing import Final
 
 from pglast.enums import AlterTableType, ObjectType
 
-from sql.bind_set_schema import altered_table, named
+from sql.bind_set_schema import missing, named
 from sql.bind_views import view_rows, view_tree
 from sql.binding import Binding
 from sql.catalog import Column, Table
 from sql.catalog_objects import SequenceDefinition, ViewDefinition
 from sql.column_expressions import checked_default, text_of
 from sql.definition_statements import ChangeObjects
-from sql.errors import SqlError, not_supported, undefined_schema
-from sql.look_up import SYSTEM_SCHEMAS, Relation, kind_of, schema_exists
+from sql.errors import SqlError, not_supported
+from sql.look_up import Relation, kind_of
 from sql.statements import AlterTable
 from sql.syntax import Node, at
 from sql.view_updates import named_check_option, refuse_checked
@@ -85,12 +85,7 @@ def alter_other(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     tag = f"ALTER {node.objtype.name.removeprefix('OBJECT_')}"
     found, wanted = named(binding, relation), _KINDS.get(node.objtype)
     if found is None:
-        schema = relation.schemaname
-        known = schema is None or schema in SYSTEM_SCHEMAS or schema_exists(binding, schema)
-        if not known and not node.missing_ok:
-            raise undefined_schema(schema)
-        altered_table(binding, node)
-        return AlterTable(missing=relation.relname, tag=tag)
+        return missing(binding, node, tag)
     kind = kind_of(found)
     if wanted not in (None, kind):
         article = "an" if wanted == "index" else "a"

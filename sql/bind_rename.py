@@ -12,19 +12,17 @@ from pglast.enums import ObjectType
 from sql.bind_alter_columns import check_column_name
 from sql.bind_checks import constraint_names, with_not_null_names
 from sql.bind_comments import constraint_renamed
-from sql.bind_set_schema import altered_table, named, redefined
+from sql.bind_set_schema import altered_table, missing, named, redefined
 from sql.binding import Binding
 from sql.catalog import Table
 from sql.catalog_objects import IndexDefinition, SequenceDefinition, ViewDefinition
 from sql.definition_statements import ChangeObjects, Redefinition
-from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema
+from sql.errors import SqlError, duplicate_table, not_supported
 from sql.look_up import (
-    SYSTEM_SCHEMAS,
     check_database,
     named_relation,
     refuse_renamed,
     relation_exists,
-    schema_exists,
 )
 from sql.statements import AlterTable
 from sql.syntax import Node
@@ -47,7 +45,7 @@ def rename_relation(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     word, kind = RELATIONS[node.renameType]
     found = named(binding, relation)
     if found is None:
-        return _unnamed(binding, node, tag)
+        return missing(binding, node, tag)
     if not isinstance(found, kind):
         raise SqlError("42809", f'"{relation.relname}" is not a {word}')
     schema = found[0].schema if isinstance(found, tuple) else found.schema
@@ -60,17 +58,6 @@ def rename_relation(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
         table, key = found
         return _constraint_renamed(binding, table, key.name, new, tag)
     return ChangeObjects(tag, objects=(replace(found, name=new, version=found.version + 1),))
-
-
-def _unnamed(binding: Binding, node: Node, tag: str) -> AlterTable:
-    schema = node.relation.schemaname
-    known = schema is None or schema in SYSTEM_SCHEMAS or schema_exists(binding, schema)
-    if not known and not node.missing_ok:
-        raise undefined_schema(schema)
-    # One of the system's is refused, and any other is not there.
-    table = altered_table(binding, node)
-    assert table is None, "what is named is found"
-    return AlterTable(missing=node.relation.relname, tag=tag)
 
 
 def refuse_taken(binding: Binding, schema: str, name: str) -> None:

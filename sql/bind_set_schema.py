@@ -58,9 +58,10 @@ def set_schema(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     if isinstance(found, tuple | IndexDefinition):
         message = f'cannot change schema of index "{relation.relname}"'
         raise SqlError("42809", message, hint="Change the schema of the table instead.")
+    if found is None:
+        return missing(binding, node, tag)
     table = altered_table(binding, node)
-    if table is None:
-        return AlterTable(missing=relation.relname, tag=tag)
+    assert table is not None, "what is named is found"
     return _set_schema_of_table(binding, table, node.newschema)
 
 
@@ -121,6 +122,17 @@ def named(binding: Binding, relation: Node) -> Relation | None:
     path = binding.context.search_path if schema is None else (schema,)
     found = (named_relation(catalog, schema, relation.relname) for schema in path)
     return next((thing for thing in found if thing is not None), None)
+
+
+def missing(binding: Binding, node: Node, tag: str) -> AlterTable:
+    """What IF EXISTS does not find. Raises 42P01, 3F000, and 42501 for a system relation."""
+    schema: str = node.relation.schemaname or ""
+    known = not schema or schema in SYSTEM_SCHEMAS or schema_exists(binding, schema)
+    if not known and not node.missing_ok:
+        raise undefined_schema(schema)
+    table = altered_table(binding, node)
+    assert table is None, "what is named is found"
+    return AlterTable(missing=node.relation.relname, tag=tag)
 
 
 def moved(thing: CatalogObject, schema: str) -> CatalogObject:
