@@ -23,6 +23,7 @@ from coordinator.core.messages import (
 )
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
+from coordinator.sequences import SequenceState
 from sql.catalog import SYSTEM_TIMELINE, Catalog, LookUp, Table
 from sql.catalog_objects import SequenceDefinition
 from sql.errors import SqlError
@@ -198,6 +199,10 @@ class Coordination(Protocol):
 
     async def next_values(self, sequence: SequenceDefinition, count: int) -> Sequence[int]:
         """So many values that nobody else ever gets. Raises 2200H."""
+        ...
+
+    async def sequence_state(self, sequence: SequenceDefinition) -> SequenceState:
+        """Where a sequence stands now."""
         ...
 
     async def set_value(self, sequence: SequenceDefinition, value: int, *, called: bool) -> None:

@@ -92,7 +92,7 @@ from coordinator.errors import admin_shutdown, storage_failure
 from coordinator.examining import Examining
 from coordinator.leadership import Leadership
 from coordinator.maintaining import Maintaining, RunBlocking
-from coordinator.sequences import SequenceValues
+from coordinator.sequences import SequenceState, SequenceValues
 from sql.catalog import SYSTEM_TIMELINE, Catalog, LookUp, Table
 from sql.catalog_objects import SequenceDefinition
 from storage.batch import DataFile, ShardView, WriteBatch
@@ -468,6 +468,10 @@ class Driver:
     async def next_values(self, sequence: SequenceDefinition, count: int) -> Sequence[int]:
         """See Coordination."""
         return await self._sequences.take(sequence, count)
+
+    async def sequence_state(self, sequence: SequenceDefinition) -> SequenceState:
+        """See Coordination."""
+        return await self._sequences.state(sequence)
 
     async def set_value(self, sequence: SequenceDefinition, value: int, *, called: bool) -> None:
         """See Coordination."""

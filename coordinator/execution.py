@@ -25,6 +25,7 @@ from coordinator.pgwire.messages import Severity
 from coordinator.plan_cache import PlanCache
 from coordinator.read_predicates import read_predicates
 from coordinator.relation_rows import relation_view
+from coordinator.sequence_rows import sequence_view, shows_sequences, states_of
 from coordinator.transaction import SessionTransaction
 from coordinator.variables import Variables
 from sql.binding import BindContext, Filled
@@ -176,7 +177,11 @@ class Execution:
         assert self.bind_context is not None, "who reads a relation was bound"
         context = self.bind_context()
 
+        states = await states_of(shown, context, self.services.coordination)
+
         def view(table: Table) -> ShardView:
+            if shows_sequences(table):
+                return sequence_view(table, context, states)
             if is_catalog(table):
                 return catalog_view(table, context)
             return relation_view(table, observed)

@@ -25,7 +25,16 @@ from storage.types import Epoch
 COLLECTION: Final = "sequences"
 
 RANGE_VALUES: Final = 32
-"""Values made durable at once, as in PostgreSQL. Larger: larger gaps after a crash."""
+"""Values made durable ahead, as in PostgreSQL. Larger: larger gaps after a crash."""
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceState:
+    """What PostgreSQL shows of a sequence. `left`: values that are durable and not handed out."""
+
+    last: int
+    left: int
+    called: bool
 
 
 @dataclass(slots=True)
@@ -57,6 +66,18 @@ class SequenceValues:
             known.last = taken[-1]
         return taken
 
+    async def state(self, sequence: SequenceDefinition) -> SequenceState:
+        """Where it stands now."""
+        known = self._range(sequence)
+        async with known.lock:
+            if known.last is not None:
+                return SequenceState(known.last, len(known.values), True)
+            stored = await self._stored(sequence)
+        if stored is None:
+            first = sequence.start if sequence.first is None else sequence.first
+            return SequenceState(first, 0, False)
+        return SequenceState(stored[0], 0, stored[1])
+
     async def set(self, sequence: SequenceDefinition, value: int, *, called: bool) -> None:
         """Let the sequence stand at a value. `called`: it was handed out."""
         if not sequence.least <= value <= sequence.greatest:
@@ -83,7 +104,7 @@ class SequenceValues:
         last = known.values[-1] if known.values else known.last
         if last is None:
             last = await self._last(sequence)
-        wanted = max(count - len(known.values), RANGE_VALUES)
+        wanted = count - len(known.values) + RANGE_VALUES
         values = _following(sequence, last, wanted)
         if len(known.values) + len(values) < count:
             raise _at_the_end(sequence)
@@ -92,6 +113,14 @@ class SequenceValues:
 
     async def _last(self, sequence: SequenceDefinition) -> int | None:
         """The value before the next one; None: the next one is the first."""
+        stored = await self._stored(sequence)
+        if stored is None:
+            return None
+        value, called = stored
+        return value if called else value - sequence.increment
+
+    async def _stored(self, sequence: SequenceDefinition) -> tuple[int, bool] | None:
+        """What is durable: a value, and whether it was handed out, or may have been."""
         try:
             stored = await self._stash.read(COLLECTION, sequence.state)
         except StorageError as error:
@@ -99,8 +128,7 @@ class SequenceValues:
         if stored is None:
             return None
         state = json.loads(stored)
-        value = int(state["value"])
-        return value if state["called"] else value - sequence.increment
+        return int(state["value"]), bool(state["called"])
 
     async def _persist(self, sequence: SequenceDefinition, value: int, *, called: bool) -> None:
         state = json.dumps({"value": value, "called": called}).encode()

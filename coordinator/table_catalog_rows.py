@@ -36,6 +36,7 @@ from sql.catalog import Catalog, Key, Table
 from sql.catalog_objects import IndexDefinition, SequenceDefinition
 from sql.catalog_oids import constraint_oid, derived_oid, index_oid, schema_oid
 from sql.rights import schema_thing
+from sql.sequence_relation import sequence_relation
 from sql.storage_options import shown_options
 from sql.system_catalogs import (
     CATALOG_SCHEMAS,
@@ -160,7 +161,8 @@ def _class_row(schema: str) -> dict[str, Value]:
 
 def _pg_attribute(context: BindContext) -> Iterator[Named]:
     shown = Shown(context)
-    for table in all_tables(context):
+    sequences = map(sequence_relation, context.catalog.sequences())
+    for table in (*all_tables(context), *sequences):
         for place, column in enumerate(table.columns, 1):
             yield {f"att{end}": value for end, value in stored_as(column.type).items()} | {
                 "attrelid": table.oid,

@@ -38,6 +38,7 @@ from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.snapshots import too_stale
 from coordinator.driver import Driver
+from coordinator.sequences import SequenceState
 from coordinator.timeline_parts import Begun, Part, begin_part, definitions, mixed
 from sql.catalog import SYSTEM_TIMELINE, Catalog, LookUp, Table, Timeline
 from sql.catalog_objects import SequenceDefinition
@@ -398,6 +399,10 @@ class Timelines:
     async def next_values(self, sequence: SequenceDefinition, count: int) -> Sequence[int]:
         """See Coordination."""
         return await self._system.next_values(sequence, count)
+
+    async def sequence_state(self, sequence: SequenceDefinition) -> SequenceState:
+        """See Coordination."""
+        return await self._system.sequence_state(sequence)
 
     async def set_value(self, sequence: SequenceDefinition, value: int, *, called: bool) -> None:
         """See Coordination."""

@@ -62,14 +62,16 @@ def copy(binding: Binding, node: Node) -> CopyIn | CopyOut:
     return CopyOut(query, _with_forced(options, given, columns, source))
 
 
-def _no_target(name: str) -> SqlError:
-    hint = "To enable copying to a view, provide an INSTEAD OF INSERT trigger."
-    return SqlError("42809", f'cannot copy to view "{name}"', hint=hint)
+def _no_target(name: str, kind: str) -> SqlError:
+    hint = None
+    if kind == "view":
+        hint = "To enable copying to a view, provide an INSTEAD OF INSERT trigger."
+    return SqlError("42809", f'cannot copy to {kind} "{name}"', hint=hint)
 
 
-def _no_source(name: str) -> SqlError:
-    hint = "Try the COPY (SELECT ...) TO variant."
-    return SqlError("42809", f'cannot copy from view "{name}"', hint=hint)
+def _no_source(name: str, kind: str) -> SqlError:
+    hint = "Try the COPY (SELECT ...) TO variant." if kind == "view" else None
+    return SqlError("42809", f'cannot copy from {kind} "{name}"', hint=hint)
 
 
 def _where(binding: Binding, table: Table, node: Node) -> Plan | None:
@@ -93,9 +95,9 @@ def _refuse_files(node: Node) -> None:
     raise SqlError("42501", message, hint=hint)
 
 
-def _table(binding: Binding, node: Node, not_a_view: Callable[[str], SqlError]) -> Table:
+def _table(binding: Binding, node: Node, not_a_table: Callable[[str, str], SqlError]) -> Table:
     try:
-        return find_table(binding, node.relation, not_a_view)
+        return find_table(binding, node.relation, not_a_table)
     except SqlError as error:
         # PostgreSQL looks for it outside of its analysis, which knows places.
         error.position = None

@@ -14,8 +14,8 @@ from sql.bind_json_table import json_table
 from sql.bind_samples import check_sample, sampled
 from sql.bind_sets import from_function
 from sql.binding import Binding
-from sql.catalog import Table
-from sql.catalog_objects import ViewDefinition
+from sql.catalog import LookUp, Table
+from sql.catalog_objects import SequenceDefinition, ViewDefinition
 from sql.coerce import implicit, select_common_type, to_boolean, to_common_type
 from sql.errors import SqlError, not_supported, undefined_table
 from sql.look_up import check_database, look_up
@@ -35,6 +35,7 @@ from sql.plan import (
     Scan,
 )
 from sql.scope import Item, Scope, check_conflicts
+from sql.sequence_relation import is_sequence, sequence_relation
 from sql.syntax import Node, at, strings, unsupported
 from sql.system_catalogs import PG_CATALOG, is_refused
 from sql.system_relations import is_system
@@ -83,18 +84,27 @@ def from_item(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[It
 
 
 def find_table(
-    binding: Binding, node: Node, not_a_view: Callable[[str], SqlError] | None = None
+    binding: Binding, node: Node, not_a_table: Callable[[str, str], SqlError] | None = None
 ) -> Table:
-    """The table of a RangeVar, or 42P01. `not_a_view`: what PostgreSQL says of a view there."""
+    """The table of a RangeVar, or 42P01; where any relation will do also a sequence.
+    `not_a_table`: what PostgreSQL says of another one there, by its name and kind.
+    """
     place = at(node.location)
     check_database(binding, node)
     schema = node.schemaname
+    sequence = sequence_named(binding, node)
+    if sequence is not None:
+        if not_a_table is not None:
+            raise not_a_table(node.relname, "sequence")
+        return sequence
     table = look_up(binding, node.relname, schema=schema)
     if table is None:
         view = find_view(binding, node)
         if view is not None:
             raise (
-                not_supported("a view here", place) if not_a_view is None else not_a_view(view.name)
+                not_supported("a view here", place)
+                if not_a_table is None
+                else not_a_table(view.name, "view")
             )
         where = PG_CATALOG if schema is None else schema
         if is_refused(where, node.relname):
@@ -102,6 +112,19 @@ def find_table(
         shown = node.relname if schema is None else f"{schema}.{node.relname}"
         raise undefined_table(shown, place)
     return table
+
+
+def sequence_named(binding: Binding, node: Node) -> Table | None:
+    """The sequence of a RangeVar, if no table comes before it in the search path."""
+    catalog = binding.context.catalog
+    for schema in (node.schemaname,) if node.schemaname else binding.context.search_path:
+        found = catalog.relation(schema, node.relname)
+        if isinstance(found, SequenceDefinition):
+            binding.look_ups.add(LookUp(schema, found.name, found.oid))
+            return sequence_relation(found)
+        if found is not None or (schema, node.relname) in catalog.tables:
+            return None
+    return None
 
 
 def scan(
@@ -199,7 +222,7 @@ def find_view(binding: Binding, node: Node) -> ViewDefinition | None:
             message = f'cannot open relation "{node.relname}"'
             detail = "This operation is not supported for indexes."
             if found.kind == "sequence":
-                raise not_supported("reading a sequence as a table", at(node.location))
+                return None
             raise SqlError("42809", message, at(node.location), detail=detail)
     return None
 
@@ -213,7 +236,8 @@ def _recorded(
         names, numbers = found.columns, tuple(range(1, len(found.columns) + 1))
     else:
         if is_system(found):
-            raise not_supported("a view over system relations")
+            what = "sequences" if is_sequence(found) else "system relations"
+            raise not_supported(f"a view over {what}")
         names = tuple(column.name for column in found.columns)
         numbers = tuple(found.number_of(at_) for at_ in range(len(names)))
     binding.recorded[key] = (found.oid, names, numbers)

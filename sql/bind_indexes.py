@@ -30,14 +30,14 @@ from sql.validations import validations
 _METHODS: Final = frozenset({"btree", "hash"})
 
 
-def _not_for_views(name: str) -> SqlError:
-    detail = "This operation is not supported for views."
+def _not_a_table(name: str, kind: str) -> SqlError:
+    detail = f"This operation is not supported for {kind}s."
     return SqlError("42809", f'cannot create index on relation "{name}"', detail=detail)
 
 
 def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
     """CREATE [UNIQUE] INDEX [CONCURRENTLY] [IF NOT EXISTS]."""
-    table = find_table(binding, node.relation, _not_for_views)
+    table = find_table(binding, node.relation, _not_a_table)
     refuse_system_change(table)
     place = at(node.relation.location)
     for used, what in (

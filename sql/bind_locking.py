@@ -10,6 +10,7 @@ from typing import Final
 from pglast import ast
 from pglast.enums import LockClauseStrength
 
+from sql.bind_from import sequence_named
 from sql.binding import Binding
 from sql.catalog import Table
 from sql.errors import SqlError, not_supported
@@ -79,6 +80,8 @@ def _tables(binding: Binding, scope: Scope, item: Node) -> Iterator[Table]:
 
 
 def _table(binding: Binding, item: Node) -> Table | None:
+    if sequence_named(binding, item) is not None:
+        raise SqlError("42809", f'cannot lock rows in sequence "{item.relname}"')
     return look_up(binding, item.relname, schema=item.schemaname)
 
 

@@ -39,7 +39,7 @@ def truncate(binding: Binding, node: Node) -> Truncate:
     return Truncate(every, restarted, tuple([table.name for table in more]))
 
 
-def _not_a_table(name: str) -> SqlError:
+def _not_a_table(name: str, _kind: str) -> SqlError:
     return SqlError("42809", f'"{name}" is not a table')
 
 

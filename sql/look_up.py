@@ -24,6 +24,7 @@ from sql.catalog_objects import (
     ViewDefinition,
 )
 from sql.errors import SqlError
+from sql.sequence_relation import is_sequence
 from sql.syntax import Node, at
 from sql.system_catalogs import INFORMATION_SCHEMA, PG_CATALOG, system_catalog
 from sql.system_relations import SYSTEM_RELATIONS, SYSTEM_SCHEMA, is_system
@@ -173,6 +174,8 @@ def refuse_system_change(table: Table) -> None:
 
 def refuse_system_write(table: Table) -> None:
     """42809 for INSERT, UPDATE, DELETE and COPY FROM on a system relation."""
+    if is_sequence(table):
+        raise SqlError("42809", f'cannot change sequence "{table.name}"')
     if is_system(table):
         detail = "It shows the state of the server."
         raise SqlError("42809", f'cannot change system relation "{table.name}"', detail=detail)

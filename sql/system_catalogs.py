@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from sql.catalog import Column, Table
-from sql.types import BOOL, INT4, OID, TEXT, VECTORS, SqlType, plain_type
+from sql.types import BOOL, INT4, INT8, OID, TEXT, VECTORS, SqlType, plain_type
 
 PG_CATALOG: Final = "pg_catalog"
 INFORMATION_SCHEMA: Final = "information_schema"
@@ -35,8 +35,9 @@ FILLED: Final = frozenset(
             "pg_am", "pg_attrdef", "pg_attribute", "pg_auth_members", "pg_authid", "pg_class",
             "pg_collation", "pg_constraint", "pg_database", "pg_default_acl", "pg_depend",
             "pg_description", "pg_enum", "pg_group", "pg_index", "pg_indexes", "pg_namespace",
-            "pg_opclass", "pg_rewrite", "pg_roles", "pg_sequence", "pg_settings", "pg_shadow",
-            "pg_shdescription", "pg_tables", "pg_tablespace", "pg_type", "pg_user", "pg_views",
+            "pg_opclass", "pg_rewrite", "pg_roles", "pg_sequence", "pg_sequences", "pg_settings",
+            "pg_shadow", "pg_shdescription", "pg_tables", "pg_tablespace", "pg_type",
+            "pg_user", "pg_views",
         )
     }
     | {
@@ -97,6 +98,7 @@ HELPERS: Final = {
         _helper(5, "meridian_rights", kind=TEXT, oid=OID, part=INT4, grants=TEXT),
         _helper(6, "meridian_members", oid=OID, roles=TEXT),
         _helper(7, "meridian_updatable", oid=OID, part=INT4, events=INT4),
+        _helper(8, "meridian_sequences", oid=OID, last_value=INT8),
         _helper(3, "meridian_names", kind=TEXT, oid=OID, shown=TEXT, other=TEXT),
     )
 }

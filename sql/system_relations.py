@@ -18,7 +18,6 @@ from sql.types import BOOL, INT4, INT8, TEXT, TIMESTAMPTZ, SqlType
 
 SYSTEM_SCHEMA: Final = "meridian"
 
-_FIRST_USER_OID: Final = 16_384
 _FIRST_OID: Final = 15_000
 
 
@@ -71,5 +70,5 @@ def is_system_relation(relation: RelationId) -> bool:
 
 
 def is_system(table: Table) -> bool:
-    """True for a relation of schema `meridian` (Y1)."""
-    return table.oid < _FIRST_USER_OID
+    """True for what shows a state of the server: a system relation (Y1), or a sequence."""
+    return not table.timeline

@@ -36,6 +36,7 @@ from sql.plan import (
     Scan,
 )
 from sql.scope import Item, Scope
+from sql.sequence_relation import is_sequence
 from sql.syntax import Node
 from sql.traverse import substituted
 from sql.view_updates import NO_COLUMNS, Event, not_updatable, refuse_query
@@ -183,6 +184,10 @@ def relation_written(
     view = find_view(binding, relation)
     if view is None:
         table = find_table(binding, relation)
+        if is_sequence(table) and event is Event.MERGE:
+            detail = "This operation is not supported for sequences."
+            message = f'cannot execute MERGE on relation "{table.name}"'
+            raise SqlError("0A000", message, detail=detail)
         refuse_system_write(table)
         return Written(table, table.schema, table.name, table.columns)
     is_merge = event is Event.MERGE
