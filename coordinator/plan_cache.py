@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
+from coordinator.planning import planned
 from sql.bind import BindContext, bind
 from sql.parse import Statement, parse
 from sql.statements import Prepared
@@ -88,12 +89,12 @@ class PlanCache:
         fixed; `shared`: see L1.
         """
         if not shared or len(statement.text) > CACHED_TEXT_MAX:
-            return bind(statement, context(), types)
+            return planned(bind(statement, context(), types))
         key = (statement.text, statement.offset, types, setting)
         known = self._plans.get(key)
         if known is not None:
             return known
-        prepared = bind(statement, context(), types)
+        prepared = planned(bind(statement, context(), types))
         if not (prepared.uses_now or prepared.rebind):
             self._plans.put(key, prepared)
         return prepared

@@ -427,7 +427,7 @@ class StatementRunner:
     async def _execute(
         self, prepared: Prepared, execution: Execution, as_of: Timestamp | None, *, alone: bool
     ) -> Outcome:
-        match prepared.bound:
+        match prepared.planned:
             case Query() as query:
                 return await execute_query(execution, query, as_of=as_of, tag=prepared.tag)
             case Modify() as modify:

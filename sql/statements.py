@@ -14,7 +14,7 @@ they were), with `returning_old` once more as they were before, and then the ext
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from typing import TypeAlias
 
@@ -35,6 +35,7 @@ from sql.definition_statements import (
     Redefinition,
     Validation,
 )
+from sql.errors import SqlError
 from sql.explain_options import ExplainOptions
 from sql.plan import Expr, Plan, RelationId, Values
 from sql.privileges import Rights
@@ -432,3 +433,12 @@ class Prepared:
         default_factory=dict[int, Mapping[int, Filled]]
     )
     """Columns, by their table's oid, that get values of sequences when rows are written."""
+    fails: SqlError | None = None
+    """What its constants come to: it cannot be planned."""
+
+    @property
+    def planned(self) -> Bound:
+        """The statement, to be run; raises SqlError if it cannot be."""
+        if self.fails is not None:
+            raise replace(self.fails)
+        return self.bound

@@ -117,9 +117,9 @@ def plan_expressions(plan: Plan) -> tuple[Expr, ...]:
         case Join():
             return () if plan.condition is None else (plan.condition,)
         case GroupBy():
-            return (*plan.keys, *(part for agg in plan.aggregates for part in _parts(agg)))
+            return (*plan.keys, *(part for agg in plan.aggregates for part in aggregate_parts(agg)))
         case Window():
-            return tuple([part for call in plan.calls for part in _window_parts(call)])
+            return tuple([part for call in plan.calls for part in window_parts(call)])
         case DistinctOn():
             return (*plan.keys, *(key.expr for key in plan.order))
         case Sort():
@@ -130,7 +130,8 @@ def plan_expressions(plan: Plan) -> tuple[Expr, ...]:
             assert_never(plan)
 
 
-def _parts(aggregate: Aggregate) -> Iterator[Expr]:
+def aggregate_parts(aggregate: Aggregate) -> Iterator[Expr]:
+    """The expressions of an aggregate call."""
     yield from aggregate.args
     if aggregate.filter is not None:
         yield aggregate.filter
@@ -138,7 +139,8 @@ def _parts(aggregate: Aggregate) -> Iterator[Expr]:
         yield key.expr
 
 
-def _window_parts(call: WindowCall) -> Iterator[Expr]:
+def window_parts(call: WindowCall) -> Iterator[Expr]:
+    """The expressions of a window call."""
     yield from call.args
     if call.filter is not None:
         yield call.filter
@@ -167,60 +169,58 @@ def inputs(plan: Plan) -> tuple[Plan, ...]:
 
 def rewritten_plan(plan: Plan, rewrite: Rewrite) -> Plan:
     """The plan with every expression rewritten, at every depth."""
+    below = with_inputs(plan, lambda part: rewritten_plan(part, rewrite))
+    return rewritten_node(below, rewrite)
+
+
+def with_inputs(plan: Plan, rewrite: Callable[[Plan], Plan]) -> Plan:
+    """The node with the plans below it rewritten."""
     match plan:
-        case Scan() | CteScan():
+        case Scan() | Values() | CteScan() | SetScan():
             return plan
+        case Join() | SetOp():
+            return replace(plan, left=rewrite(plan.left), right=rewrite(plan.right))
         case With():
-            definition = rewritten_plan(plan.definition, rewrite)
-            return replace(plan, definition=definition, input=rewritten_plan(plan.input, rewrite))
+            return replace(plan, definition=rewrite(plan.definition), input=rewrite(plan.input))
         case Recursive():
-            base, step = rewritten_plan(plan.base, rewrite), rewritten_plan(plan.step, rewrite)
-            return replace(plan, base=base, step=step)
+            return replace(plan, base=rewrite(plan.base), step=rewrite(plan.step))
+        case _:
+            return replace(plan, input=rewrite(plan.input))
+
+
+def rewritten_node(plan: Plan, rewrite: Rewrite) -> Plan:
+    """The plan with the expressions of its first node rewritten."""
+    match plan:
+        case Scan() | CteScan() | With() | Recursive() | SetOp() | DistinctRows():
+            return plan
         case SetScan():
             return replace(plan, calls=tuple([rewritten_set(call, rewrite) for call in plan.calls]))
         case Values():
             return replace(plan, rows=tuple([tuple(map(rewrite, row)) for row in plan.rows]))
-        case Join() | SetOp():
-            left, right = rewritten_plan(plan.left, rewrite), rewritten_plan(plan.right, rewrite)
-            if isinstance(plan, SetOp) or plan.condition is None:
-                return replace(plan, left=left, right=right)
-            return replace(plan, left=left, right=right, condition=rewrite(plan.condition))
-        case _:
-            return _rewritten_unary(plan, rewrite)
-
-
-def _rewritten_unary(
-    plan: Project | Filter | GroupBy | Window | DistinctRows | DistinctOn | Sort | Limit,
-    rewrite: Rewrite,
-) -> Plan:
-    below = rewritten_plan(plan.input, rewrite)
-    match plan:
+        case Join():
+            if plan.condition is None:
+                return plan
+            return replace(plan, condition=rewrite(plan.condition))
         case Project():
-            return replace(plan, input=below, exprs=tuple(map(rewrite, plan.exprs)))
+            return replace(plan, exprs=tuple(map(rewrite, plan.exprs)))
         case Filter():
-            return replace(plan, input=below, predicate=rewrite(plan.predicate))
+            return replace(plan, predicate=rewrite(plan.predicate))
         case GroupBy():
             keys = tuple(map(rewrite, plan.keys))
             aggregates = tuple([rewritten_aggregate(agg, rewrite) for agg in plan.aggregates])
-            return replace(plan, input=below, keys=keys, aggregates=aggregates)
+            return replace(plan, keys=keys, aggregates=aggregates)
         case Window():
-            calls = tuple([rewritten_window(call, rewrite) for call in plan.calls])
-            return replace(plan, input=below, calls=calls)
+            return replace(plan, calls=tuple([rewritten_window(c, rewrite) for c in plan.calls]))
         case Sort():
-            return replace(plan, input=below, keys=_rewritten_keys(plan.keys, rewrite))
+            return replace(plan, keys=_rewritten_keys(plan.keys, rewrite))
         case DistinctOn():
-            keys = tuple(map(rewrite, plan.keys))
-            order = _rewritten_keys(plan.order, rewrite)
-            return replace(plan, input=below, keys=keys, order=order)
+            keys, order = tuple(map(rewrite, plan.keys)), _rewritten_keys(plan.order, rewrite)
+            return replace(plan, keys=keys, order=order)
         case Limit():
             limit, offset = (
                 None if part is None else rewrite(part) for part in (plan.limit, plan.offset)
             )
-            return replace(plan, input=below, limit=limit, offset=offset)
-        case DistinctRows():
-            return replace(plan, input=below)
-        case _:
-            assert_never(plan)
+            return replace(plan, limit=limit, offset=offset)
 
 
 def rewritten_aggregate(aggregate: Aggregate, rewrite: Rewrite) -> Aggregate:
@@ -270,17 +270,18 @@ def is_volatile_expression(expr: Expr) -> bool:
 
 def is_volatile_plan(plan: Plan) -> bool:
     """Whether it may answer differently the next time, anywhere in it."""
-    if any(map(_is_volatile_anywhere, plan_expressions(plan))):
+    if any(map(is_volatile_anywhere, plan_expressions(plan))):
         return True
     return any(map(is_volatile_plan, inputs(plan)))
 
 
-def _is_volatile_anywhere(expr: Expr) -> bool:
+def is_volatile_anywhere(expr: Expr) -> bool:
+    """The same for an expression, with its subqueries."""
     if isinstance(expr, Call) and expr.function.volatility == "volatile":
         return True
     if isinstance(expr, Subquery) and is_volatile_plan(expr.plan):
         return True
-    return any(map(_is_volatile_anywhere, children(expr)))
+    return any(map(is_volatile_anywhere, children(expr)))
 
 
 def column_ids(expr: Expr) -> Iterator[ColumnId]:

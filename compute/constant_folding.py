@@ -1,0 +1,322 @@
+"""Constants are computed when a statement is planned, as PostgreSQL's eval_const_expressions does.
+
+    case when false then 1/0 else a end  ─▶  a              what is decided is left out
+    select 1/0 from t                    ─▶  22012          even if t has no rows
+
+A plan that cannot be made fails before it runs; a branch that a constant rules out is never looked
+at, nor is a subquery in it ever run. The rest of a plan stays as it was bound: engines compute
+constants by themselves.
+
+INVARIANTS
+  K1  only immutable functions of constants are computed, by PostgreSQL's marks; parameters are no
+      constants, as in its generic plans, and neither is what binding found in the session or the
+      clock (`folded` is not asked for such statements).
+  K2  operands are looked at from the left, and none behind the one that decides AND, OR, CASE or
+      COALESCE.
+  K3  columns that nobody reads are not computed, nor what EXISTS selects. Constant columns of a
+      subquery are known above it where PostgreSQL would pull it up.
+  K4  what only we refuse (0A000, numbers and times out of our range) is no failure here: it fails
+      where it is computed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from compute.needed_columns import needed_columns
+from compute.reference import evaluate
+from compute.reference_functions import makers
+from sql.errors import NotHeld, SqlError
+from sql.functions import Function, FunctionKind
+from sql.plan import (
+    AnyAll,
+    BoolOp,
+    Call,
+    Case,
+    Coalesce,
+    ColumnId,
+    ColumnRef,
+    Const,
+    CteScan,
+    Distinct,
+    Expr,
+    Extreme,
+    Filter,
+    GroupBy,
+    InList,
+    IsTest,
+    Join,
+    JoinKind,
+    Logical,
+    Plan,
+    Project,
+    Scan,
+    SetScan,
+    Subquery,
+    SubqueryKind,
+    Values,
+    Window,
+)
+from sql.traverse import (
+    is_volatile_anywhere,
+    rewritten_aggregate,
+    rewritten_node,
+    rewritten_window,
+    with_children,
+    with_inputs,
+)
+from sql.types import BOOL, Value
+
+_Known: TypeAlias = tuple[Value] | None
+"""The value of an expression in a tuple of one; None if it is no constant."""
+_Constants: TypeAlias = Mapping[ColumnId, tuple[Value]]
+
+_VALUES_MAX: Final = 64
+"""Rows of VALUES that are looked at. Longer ones are data, and are computed whole when they run."""
+
+_INTERNAL: Final = frozenset(
+    {
+        "array(any)",
+        "subscript(anyarray,int4)",
+        "slice(anyarray,int4,int4)",
+        "assign(varchar)",
+        "assign(bpchar)",
+    }
+)
+_STABLE_CALLS: Final = frozenset({"to_char", "enum_first", "enum_last", "enum_range"})
+_STABLE_TARGETS: Final = frozenset({"interval", "time", "enum"})
+_STABLE_SOURCES: Final = frozenset({"record", "anyarray", "enum"})
+_LARGE: Final = frozenset({"repeat", "lpad", "rpad", "array_fill", "gamma", "lgamma", "factorial"})
+"""May take long, or make much: they are left to where they run."""
+_OURS: Final = frozenset({"0A000", "54001", "53200"})
+
+
+def folded(plan: Plan) -> Plan:
+    """The plan without what constants rule out; raises SqlError if it cannot be made."""
+    return _plan(plan, {}, needed_columns(plan))[0]
+
+
+# --- plans -------------------------------------------------------------------------------------
+
+
+def _plan(plan: Plan, outer: _Constants, needed: frozenset[ColumnId]) -> tuple[Plan, _Constants]:
+    """The plan, and which of its columns are constants (K3)."""
+    below: dict[ColumnId, tuple[Value]] = {}
+
+    def inside(part: Plan) -> Plan:
+        found, constants = _plan(part, outer, needed)
+        below.update(constants)
+        return found
+
+    if isinstance(plan, Join):
+        return _join(plan, outer, needed)
+    plan = with_inputs(plan, inside)
+    known = {**outer, **below}
+
+    def rewrite(expr: Expr) -> Expr:
+        return _fold(expr, known)[0]
+
+    match plan:
+        case Project():
+            return _project(plan, known, needed)
+        case Filter():
+            return replace(plan, predicate=rewrite(plan.predicate)), below
+        case GroupBy():
+            aggregates = tuple(
+                [
+                    rewritten_aggregate(call, rewrite) if column.id in needed else call
+                    for column, call in zip(plan.aggregate_columns, plan.aggregates, strict=True)
+                ]
+            )
+            return replace(plan, keys=tuple(map(rewrite, plan.keys)), aggregates=aggregates), {}
+        case Window():
+            calls = tuple(
+                [
+                    rewritten_window(call, rewrite) if column.id in needed else call
+                    for column, call in zip(plan.columns, plan.calls, strict=True)
+                ]
+            )
+            return replace(plan, calls=calls), {}
+        case Values() if len(plan.rows) > _VALUES_MAX:
+            return plan, {}
+        case _:
+            return rewritten_node(plan, rewrite), {}
+
+
+def _project(
+    plan: Project, known: _Constants, needed: frozenset[ColumnId]
+) -> tuple[Plan, _Constants]:
+    exprs: list[Expr] = []
+    constants: dict[ColumnId, tuple[Value]] = {}
+    for column, expr in zip(plan.columns, plan.exprs, strict=True):
+        if column.id in needed:
+            made, value = _fold(expr, known)
+            exprs.append(made)
+            if value is not None:
+                constants[column.id] = value
+        else:
+            exprs.append(expr if is_volatile_anywhere(expr) else Const(None, expr.type))
+    return replace(plan, exprs=tuple(exprs)), constants if _is_pulled_up(plan.input) else {}
+
+
+def _is_pulled_up(plan: Plan) -> bool:
+    """Whether a subquery that computes columns of this is made part of the query around it."""
+    if isinstance(plan, Filter | Project):
+        return _is_pulled_up(plan.input)
+    return isinstance(plan, Scan | CteScan | SetScan | Values | Join)
+
+
+def _join(plan: Join, outer: _Constants, needed: frozenset[ColumnId]) -> tuple[Plan, _Constants]:
+    """Constants of a side that the join makes up with NULLs are none above it."""
+    left, of_left = _plan(plan.left, outer, needed)
+    seen = {**outer, **of_left} if plan.lateral else outer
+    right, of_right = _plan(plan.right, seen, needed)
+    condition = plan.condition
+    if condition is not None:
+        condition = _fold(condition, {**outer, **of_left, **of_right})[0]
+    constants: dict[ColumnId, tuple[Value]] = {}
+    if plan.kind not in (JoinKind.RIGHT, JoinKind.FULL):
+        constants.update(of_left)
+    if plan.kind not in (JoinKind.LEFT, JoinKind.FULL):
+        constants.update(of_right)
+    return replace(plan, left=left, right=right, condition=condition), constants
+
+
+# --- expressions -------------------------------------------------------------------------------
+
+
+def _fold(expr: Expr, known: _Constants) -> tuple[Expr, _Known]:
+    """The expression without what is ruled out, and its value if it is a constant."""
+    match expr:
+        case Const():
+            return expr, (expr.value,)
+        case ColumnRef():
+            return expr, known.get(expr.id)
+        case Case():
+            return _case(expr, known)
+        case Coalesce():
+            return _coalesce(expr, known)
+        case Logical() if expr.op is not BoolOp.NOT:
+            return _logical(expr, known)
+        case Subquery():
+            return _subquery(expr, known), None
+        case _:
+            return _computed(expr, known)
+
+
+def _computed(expr: Expr, known: _Constants) -> tuple[Expr, _Known]:
+    """Anything whose parts are all computed."""
+    values: list[_Known] = []
+    constants: list[Expr] = []
+
+    def part(inner: Expr) -> Expr:
+        made, value = _fold(inner, known)
+        values.append(value)
+        constants.append(made if value is None else Const(value[0], inner.type))
+        return made
+
+    made = with_children(expr, part)
+    if isinstance(expr, Call) and expr.function.strict and (None,) in values:
+        return made, (None,)
+    if not values or None in values or not _is_immutable(expr):
+        return made, None
+    rest = iter(constants)
+    return made, _value(with_children(expr, lambda _: next(rest)))
+
+
+def _is_immutable(expr: Expr) -> bool:
+    match expr:
+        case Call() | AnyAll():
+            return _is_folded(expr.function) and expr.function.id in makers()
+        case Logical() | IsTest() | Distinct() | Extreme() | InList():
+            return True
+        case _:
+            return False
+
+
+def _is_folded(function: Function) -> bool:
+    """K1."""
+    if function.volatility != "immutable" or function.zone:
+        return False
+    if function.internal:
+        return function.id in _INTERNAL
+    if function.kind is FunctionKind.CAST:
+        types = (function.args[0], function.result)
+        if any(name.startswith("reg") for name in types):
+            return False
+        return types[0] not in _STABLE_SOURCES and types[1] not in _STABLE_TARGETS
+    return function.name not in _STABLE_CALLS and function.name not in _LARGE
+
+
+def _value(expr: Expr) -> _Known:
+    try:
+        return (evaluate(expr),)
+    except SqlError as error:
+        ours = error.sqlstate == "22003" and expr.type.name == "numeric" and expr.type.typmod < 0
+        if ours or isinstance(error, NotHeld) or error.sqlstate in _OURS:
+            return None
+        raise
+
+
+def _case(expr: Case, known: _Constants) -> tuple[Expr, _Known]:
+    """Branches that are never taken are not looked at (K2)."""
+    whens: list[tuple[Expr, Expr]] = []
+    for when, then in expr.whens:
+        condition, decided = _fold(when, known)
+        if decided is None:
+            whens.append((condition, _fold(then, known)[0]))
+        elif decided[0]:
+            otherwise, value = _fold(then, known)
+            break
+    else:
+        otherwise, value = _fold(expr.otherwise, known)
+    if whens:
+        return replace(expr, whens=tuple(whens), otherwise=otherwise), None
+    if otherwise.type != expr.type:
+        # Another scale of numeric: the type of a CASE is said by it.
+        return Case(((Const(True, BOOL), otherwise),), Const(None, expr.type), expr.type), value
+    return otherwise, value
+
+
+def _coalesce(expr: Coalesce, known: _Constants) -> tuple[Expr, _Known]:
+    args: list[Expr] = []
+    only: _Known = None
+    for arg in expr.args:
+        made, value = _fold(arg, known)
+        if value == (None,):
+            continue
+        args.append(made)
+        if value is not None:
+            only = value if len(args) == 1 else None
+            break
+    if not args:
+        return Const(None, expr.type), (None,)
+    if len(args) == 1 and args[0].type == expr.type:
+        return args[0], only
+    return replace(expr, args=tuple(args)), only
+
+
+def _logical(expr: Logical, known: _Constants) -> tuple[Expr, _Known]:
+    """AND and OR: nothing behind the operand that decides is looked at (K2)."""
+    deciding = expr.op is BoolOp.OR
+    args: list[Expr] = []
+    values: list[_Known] = []
+    for arg in expr.args:
+        made, value = _fold(arg, known)
+        if value == (deciding,):
+            return Const(deciding, BOOL), (deciding,)
+        if value == (not deciding,):
+            continue
+        args.append(made)
+        values.append(value)
+    if not args:
+        return Const(not deciding, BOOL), (not deciding,)
+    unknown = all(value == (None,) for value in values)
+    made = args[0] if len(args) == 1 else replace(expr, args=tuple(args))
+    return made, (None,) if unknown else None
+
+
+def _subquery(expr: Subquery, known: _Constants) -> Expr:
+    args = tuple([_fold(arg, known)[0] for arg in expr.args])
+    needed = needed_columns(expr.plan, nothing=expr.kind is SubqueryKind.EXISTS)
+    return replace(expr, args=args, plan=_plan(expr.plan, known, needed)[0])
