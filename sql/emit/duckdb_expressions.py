@@ -16,6 +16,7 @@ from typing import Final
 from sql.emit import duckdb_arrays, duckdb_floats, duckdb_numbers, duckdb_text, duckdb_times, enums
 from sql.emit.duckdb_calls import reference
 from sql.emit.duckdb_types import duckdb_type, error, unsupported
+from sql.emit.guarded_subqueries import guarded
 from sql.emit.guards import logical
 from sql.emit.scope import DEPTH_MAX, TEXT_MAX, Scope, too_complex
 from sql.enum_types import is_enum, kept_as
@@ -71,7 +72,9 @@ def expression(expr: Expr, scope: Scope) -> str:
         raise too_complex()
     if scope.filtering and not isinstance(expr, Logical):
         scope = replace(scope, filtering=False)
-    text = _expression(expr, scope)
+    # DuckDB makes joins of what is ANDed in WHERE, in an order of its own.
+    joined = scope.filtering and isinstance(expr, Logical) and expr.op is BoolOp.AND
+    text = _expression(expr if joined else guarded(expr), scope)
     statement.depth -= 1
     if len(text) > TEXT_MAX:
         raise too_complex()
