@@ -132,6 +132,7 @@ class _Part:
         await self._views.check(rows)
         self._old.keep(dict(enumerate(done.replaced.columns)), done.replaced.num_rows)
         self._moved.keep(dict(enumerate(done.old.columns)), rows.columns)
+        self._sink.replaces(dict(enumerate(done.old.columns)), rows.columns)
         self._affected += rows.num_rows
         versions = [*rows.columns, *(done.old.columns if self._modify.returning_old else ())]
         self._shown.keep(versions, rows.num_rows)
@@ -150,6 +151,7 @@ class _Part:
         before = dict(enumerate(rows.columns)) | dict(zip(modify.old, old, strict=True))
         self._old.keep(before, batch.num_rows)
         self._moved.keep(before, rows.columns)
+        self._sink.replaces(before, rows.columns)
         self._affected += batch.num_rows
         versions = [*rows.columns, *(old if modify.returning_old else ())]
         self._shown.keep([*versions, *_extras(batch, modify)], batch.num_rows)
@@ -191,6 +193,7 @@ class _Part:
         old = part.columns[3 + width : 3 + 2 * width]
         if action is MergeAction.UPDATE:
             self._moved.keep(dict(enumerate(old)), now.columns)
+            self._sink.replaces(dict(enumerate(old)), now.columns)
         if action is MergeAction.DELETE:
             self._deleted.take(part.column(0), part.column(1))
         old = old if self._modify.returning_old else []

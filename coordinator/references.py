@@ -13,8 +13,8 @@ INVARIANTS
 """
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -41,6 +41,7 @@ from coordinator.referential_actions import (
     set_default,
     set_null,
 )
+from coordinator.row_sink import Mask
 from sql.bind_foreign_keys import children
 from sql.catalog import ForeignKey, Key, Table
 from sql.catalog_objects import INT_BOUNDS
@@ -66,6 +67,8 @@ class Change:
     kind: str
     moved: Moved | None = None
     assigned: tuple[int, ...] | None = None
+    same: Mapping[str, Mask] = field(default_factory=dict[str, Mask])
+    """By name of NOT VALID foreign keys: which rows of `keyed` have kept theirs."""
 
 
 async def check_references(execution: Execution, changes: Sequence[Change]) -> None:
@@ -92,6 +95,8 @@ async def _check_new(execution: Execution, change: Change) -> None:
         rows = _columns(keyed, table, foreign.columns)
         if foreign.match_full:
             _check_full(table, foreign, rows)
+        if foreign.name in change.same:
+            rows = rows.filter(pa.array(~change.same[foreign.name]))
         unmet = await _unmet(execution, foreign, rows)
         if not deferral.defers(table.oid, foreign):
             if unmet:

@@ -10,10 +10,13 @@ INVARIANTS
   R3  a sink that is not finished is discarded; nothing that it staged counts without a commit.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyroaring import BitMap64
 
 from compute.arrow import table_schema
@@ -46,6 +49,16 @@ KEYED_BYTES_MAX: Final = 256 << 20
 """Key columns of the rows of one statement: they are compared with each other in memory."""
 
 
+Mask: TypeAlias = "npt.NDArray[np.bool_]"
+
+
+def _is_same(old: Column, new: Column) -> Mask:
+    """Row by row, NULL like NULL."""
+    absent = pc.and_(old.is_null(), new.is_null()).to_numpy(zero_copy_only=False)
+    equal = pc.equal(old, new.cast(old.type)).fill_null(False).to_numpy(zero_copy_only=False)
+    return np.asarray(np.logical_or(absent, equal))
+
+
 class RowSink:
     """See the module."""
 
@@ -69,6 +82,13 @@ class RowSink:
         keyed = [key.columns for key in table.keys] + [key.columns for key in table.foreign_keys]
         self._key_ordinals = sorted({at for columns in keyed for at in columns})
         self._keyed: list[pa.RecordBatch] = []
+        self._unproven = [
+            key
+            for key in table.foreign_keys
+            # What is computed is not among the values that a statement tells as they were.
+            if not key.validated and all(not table.columns[at].generated for at in key.columns)
+        ]
+        self._same: dict[str, list[Mask]] = {key.name: [] for key in self._unproven}
         self._keyed_bytes = 0
 
     @classmethod
@@ -114,6 +134,8 @@ class RowSink:
         return batch
 
     def _keep_keys(self, batch: pa.RecordBatch) -> None:
+        for same in self._same.values():
+            same.append(np.zeros(batch.num_rows, np.bool_))
         keyed = batch.select(self._key_ordinals)
         self._keyed.append(keyed)
         self._keyed_bytes += bytes_of(keyed)
@@ -128,6 +150,20 @@ class RowSink:
     def keyed(self) -> pa.Table | None:
         """The columns that are part of a key, of all rows; None if there are none."""
         return pa.Table.from_batches(self._keyed) if self._keyed else None
+
+    def replaces(self, before: Mapping[int, Column], after: Sequence[Column]) -> None:
+        """The rows taken last replace these: what they leave of a NOT VALID foreign key is not
+        looked at, whatever it is.
+        """
+        for key in self._unproven if after and len(after[0]) else ():
+            pairs = [(before[at], after[at]) for at in key.columns]
+            same = [_is_same(old, new) for old, new in pairs]
+            self._same[key.name][-1] = np.logical_and.reduce(same)
+
+    @property
+    def same(self) -> Mapping[str, Mask]:
+        """By name of NOT VALID foreign keys: which rows of `keyed` have the key that they had."""
+        return {name: np.concatenate(masks) for name, masks in self._same.items() if masks}
 
     async def _overflow(self) -> None:
         self._spooler = self._spool(ShardId(self._table.shard), self._schema)

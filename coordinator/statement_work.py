@@ -77,7 +77,7 @@ def _changes(
     """What happened to the table, for foreign keys: rows that went, and rows that were replaced."""
     nothing = BitMap64()
     replaced = {source: of - deleted.get(source, nothing) for source, of in rows.items()}
-    changes = [Change(table, sink.keyed, replaced, view, UPDATED, moved)]
+    changes = [Change(table, sink.keyed, replaced, view, UPDATED, moved, same=sink.same)]
     if any(deleted.values()):
         changes.append(Change(table, None, deleted, view, DELETED))
     return changes

@@ -166,7 +166,7 @@ def _domain_row(
 
 def domain_constraints(domain: DomainDefinition) -> Iterator[Named]:
     """The rows of pg_constraint."""
-    rules = [(f"{domain.name}_not_null", "n", "")] if domain.not_null else []
+    rules = [(domain.not_null_name, "n", "")] if domain.not_null else []
     for name, kind, text in [*rules, *((name, "c", text) for name, text in domain.checks)]:
         yield {
             "oid": domain_constraint_oid(domain, name),
@@ -192,7 +192,7 @@ def domain_constraint_oid(domain: DomainDefinition, name: str) -> int:
 def domain_definitions(context: BindContext) -> Iterator[tuple[int, str]]:
     """What pg_get_constraintdef() answers."""
     for domain in context.catalog.domains():
-        yield domain_constraint_oid(domain, f"{domain.name}_not_null"), "NOT NULL"
+        yield domain_constraint_oid(domain, domain.not_null_name), "NOT NULL"
         for name, text in domain.checks:
             shown = re.sub(r"\bvalue\b", "VALUE", shown_text(context, text))
             yield domain_constraint_oid(domain, name), f"CHECK (({shown}))"

@@ -76,9 +76,9 @@ def _constrained(
             if nulls and nulls[-1] is not wanted:
                 raise SqlError("42601", "conflicting NULL/NOT NULL constraints", place)
             if nulls and wanted:
-                raise SqlError("42601", "redundant NOT NULL constraint definition", place)
+                raise SqlError("42P17", "redundant NOT NULL constraint definition", place)
             nulls.append(wanted)
-            return replace(made, not_null=wanted)
+            return _not_null(made, node.conname) if wanted else made
         case ConstrType.CONSTR_CHECK:
             return _with_check(binding, made, node)
         case ConstrType.CONSTR_UNIQUE:
@@ -98,6 +98,19 @@ def _default(binding: Binding, made: DomainDefinition, node: Node) -> str:
     return "" if none else text_of(binding, node)
 
 
+def _not_null(made: DomainDefinition, name: str | None) -> DomainDefinition:
+    """With NOT NULL under this name, unless it is NOT NULL already."""
+    if made.not_null:
+        return made
+    if name in made.rules:
+        raise SqlError("42710", f'constraint "{name}" for domain "{made.name}" already exists')
+    chosen, number = name or f"{made.name}_not_null", 0
+    while chosen in made.rules:
+        number += 1
+        chosen = f"{made.name}_not_null{number}"
+    return replace(made, not_null=True, null_rule=chosen)
+
+
 def _with_check(binding: Binding, made: DomainDefinition, node: Node) -> DomainDefinition:
     if node.is_no_inherit:
         message = "check constraints for domains cannot be marked NO INHERIT"
@@ -107,7 +120,7 @@ def _with_check(binding: Binding, made: DomainDefinition, node: Node) -> DomainD
     column = binding.new_column("value", made.type)
     scope = value_scope(ColumnRef(column.id, column.type))
     unplaced(binding, lambda: bound_check(binding, scope, node.raw_expr))
-    taken = {name for name, _ in made.checks}
+    taken = made.rules
     name, number = node.conname or f"{made.name}_check", 0
     if node.conname in taken:
         raise SqlError("42710", f'constraint "{name}" for domain "{made.name}" already exists')
@@ -130,9 +143,9 @@ def alter_domain(binding: Binding, node: Node) -> ChangeObjects:
         case "N":
             return _redefined(binding, found, replace(found, not_null=False))
         case "O":
-            return _redefined(binding, found, replace(found, not_null=True))
+            return _redefined(binding, found, _not_null(found, None))
         case "C" if node.def_.contype == ConstrType.CONSTR_NOTNULL:
-            return _redefined(binding, found, replace(found, not_null=True))
+            return _redefined(binding, found, _not_null(found, node.def_.conname))
         case "C":
             return _redefined(binding, found, _with_check(binding, found, node.def_))
         case "X":
@@ -142,7 +155,7 @@ def alter_domain(binding: Binding, node: Node) -> ChangeObjects:
 
 
 def _without_check(binding: Binding, found: DomainDefinition, node: Node) -> ChangeObjects:
-    if node.name == f"{found.name}_not_null" and found.not_null:
+    if node.name == found.not_null_name and found.not_null:
         return _redefined(binding, found, replace(found, not_null=False))
     kept = tuple(check for check in found.checks if check[0] != node.name)
     if kept != found.checks:
@@ -164,7 +177,7 @@ def found_domain(binding: Binding, names: Sequence[str]) -> DomainDefinition:
 def rename_constraint(binding: Binding, node: Node) -> ChangeObjects:
     """ALTER DOMAIN .. RENAME CONSTRAINT."""
     found = found_domain(binding, strings(node.object))
-    names = [name for name, _ in found.checks]
+    names = found.rules
     if node.subname not in names:
         message = f'constraint "{node.subname}" for domain {found.name} does not exist'
         raise SqlError("42704", message)
@@ -174,7 +187,10 @@ def rename_constraint(binding: Binding, node: Node) -> ChangeObjects:
     checks = tuple(
         (node.newname if name == node.subname else name, text) for name, text in found.checks
     )
-    changed = redefined(binding, found, replace(found, checks=checks))
+    after = replace(found, checks=checks)
+    if found.not_null and node.subname == found.not_null_name:
+        after = replace(found, null_rule=node.newname)
+    changed = redefined(binding, found, after)
     return replace(changed, tag=_TAG)
 
 

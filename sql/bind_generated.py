@@ -5,7 +5,7 @@ INVARIANTS
       would compute the same.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -56,13 +56,20 @@ def _check(binding: Binding, table: Table, column: Column, node: Node) -> None:
     refuse_subqueries(node, "column generation expression")
     _, scope = check_scope(binding, table)
     scope.clause = "column generation expressions"
+    bind = partial(_value, binding, scope, column, node)
+    immutable(binding, bind, "generation expression is not immutable")
+
+
+def immutable(binding: Binding, bind: Callable[[], Expr], message: str) -> Expr:
+    """What is bound, which must mean the same at any time and to everybody: else 42P17."""
     moved = binding.uses_now, binding.uses_session
     binding.uses_now = binding.uses_session = False
-    expr = _value(binding, scope, column, node)
+    expr = bind()
     moving = binding.uses_now or binding.uses_session
     binding.uses_now, binding.uses_session = moved
     if moving or _is_mutable(expr):
-        raise SqlError("42P17", "generation expression is not immutable")
+        raise SqlError("42P17", message)
+    return expr
 
 
 def _value(binding: Binding, scope: Scope, column: Column, node: Node) -> Expr:

@@ -6,6 +6,7 @@ checked and shown, and no row is found by it.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from pglast import ast
@@ -13,6 +14,7 @@ from pglast.enums import ConstrType, DropBehavior, SortByDir, SortByNulls
 
 from sql.bind_foreign_keys import losing, lost_key, lost_notices, without_key
 from sql.bind_from import find_table
+from sql.bind_generated import immutable
 from sql.bind_keys import KeyNode, bind_keys, joined_name, relation_names
 from sql.binding import Binding
 from sql.catalog import Table
@@ -59,7 +61,7 @@ def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
     texts, options = _elements(binding, table, node.indexParams)
     predicate = ""
     if node.whereClause is not None:
-        predicate, _ = _expression(binding, table, node.whereClause)
+        predicate, _ = _expression(binding, table, node.whereClause, "predicate")
     included, _ = _elements(binding, table, node.indexIncludingParams or ())
     if node.unique:
         return _unique(binding, table, node, name)
@@ -132,11 +134,14 @@ def _operator_class(element: Node, type_: SqlType) -> Iterator[str]:
         raise SqlError("42704", message)
 
 
-def _expression(binding: Binding, table: Table, node: Node) -> tuple[str, SqlType]:
-    refuse_subqueries(node, "index expression")
+def _expression(
+    binding: Binding, table: Table, node: Node, what: str = "expression"
+) -> tuple[str, SqlType]:
+    refuse_subqueries(node, f"index {what}")
     _, scope = check_scope(binding, table)
-    scope.clause = "index expressions"
-    bound = binding.expression(scope, node)
+    scope.clause = f"index {what}s"
+    message = f"functions in index {what} must be marked IMMUTABLE"
+    bound = immutable(binding, partial(binding.expression, scope, node), message)
     return unqualified(text_of(binding, node)), bound.type
 
 

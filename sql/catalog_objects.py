@@ -188,6 +188,19 @@ class DomainDefinition(TypeDefinition):
     not_null: bool = False
     checks: tuple[tuple[str, str], ...] = ()
     default: str = ""
+    null_rule: str = ""
+    """The name of its NOT NULL, if that is not as PostgreSQL would call it."""
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The names of its constraints, NOT NULL before all."""
+        names = tuple(name for name, _ in self.checks)
+        return (self.not_null_name, *names) if self.not_null else names
+
+    @property
+    def not_null_name(self) -> str:
+        """What its NOT NULL is called."""
+        return self.null_rule or f"{self.name}_not_null"
 
     @property
     def type(self) -> SqlType:

@@ -179,7 +179,31 @@ create domain a1 as int
 create domain a2 as int
 drop domain a1, a2
 drop type plain
-
+# a NOT NULL by its name
+create domain n1 as int constraint nn not null
+create domain n2 as int not null
+select conname, contype from pg_constraint where contypid in ('n1'::regtype, 'n2'::regtype) order by 1
+alter domain n1 rename constraint nn to nnn
+alter domain n1 drop constraint nnn
+select null::n1
+alter domain n1 add constraint again not null
+alter domain n1 add constraint again2 not null
+select null::n1
+alter domain n1 drop not null
+alter domain n1 set not null
+select conname, contype from pg_constraint where contypid in ('n1'::regtype, 'n2'::regtype) order by 1
+create domain n3 as int constraint x not null constraint y not null
+create domain n4 as int constraint x not null check (value > 0) constraint x check (value > 1)
+create domain n5 as int constraint x not null constraint x check (value > 1)
+alter domain n2 add constraint n2_not_null check (value > 0)
+alter domain n2 add constraint z check (value > 0)
+alter domain n2 rename constraint z to n2_not_null
+alter domain n2 rename constraint n2_not_null to other
+select conname from pg_constraint where contypid = 'n2'::regtype order by 1
+alter domain n2 drop not null
+select conname from pg_constraint where contypid = 'n2'::regtype order by 1
+alter domain n2 drop constraint other
+alter domain n2 drop constraint if exists other
 # meridian
 create domain over as positive
 create table arrays (a positive[])

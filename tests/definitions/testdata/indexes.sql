@@ -33,6 +33,27 @@ drop index t_a_idx
 create index concurrently x on t using hash (a)
 alter table t drop column a, add column z int
 drop index x
+# what an index rests on must be the same at any time
+create table im (a int, b timestamptz, c text)
+create index on im ((a + random()))
+create index on im (a) where a > random()
+create index on im ((b::date))
+create index on im ((b::text))
+create index on im (lower(c))
+create index on im (now())
+create index on im ((a + 1)) where b < now()
+create index on im ((to_char(b, 'YYYY')))
+create index on im (date_trunc('day', b))
+create index on im (current_user)
+create index on im (a) where c = current_user
+create index on im ((c::date))
+create index on im (a) where b > '2020-01-01'
+create index on im ((a::text))
+create index on im ((c || a))
+create index on im (concat(c, a))
+create index on im ((gen_random_uuid()))
+create index on im (extract(year from b))
+create index on im (extract(year from b at time zone 'UTC'))
 # meridian
 create index on t using gin (z)
 create unique index on t (z) where z > 0

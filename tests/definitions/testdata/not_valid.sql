@@ -60,5 +60,35 @@ rollback to one
 rollback
 create index concurrently ii on d (a)
 drop index concurrently ii
+# who leaves a key as it is, is not asked for it
+create table up (id int primary key, x int)
+create table uc (id int, p int, q int)
+insert into uc values (1, 99, 5), (2, null, 6)
+alter table uc add constraint fk foreign key (p) references up not valid
+update uc set q = 7
+update uc set p = p
+update uc set p = 99
+update uc set p = 98 where id = 1
+update uc set p = 97 where id = 2
+update uc set id = 3, p = 99 where id = 1
+insert into uc values (4, 99, 1)
+create table m2 (a int, b int, primary key (a, b))
+create table m (id int, a int, b int)
+insert into m values (1, 1, 1), (2, 1, null)
+alter table m add foreign key (a, b) references m2 (a, b) match full not valid
+update m set id = id + 10
+update m set b = null where id = 12
+update m set a = 1, b = 1
+insert into uc values (5, 99, 1) on conflict do nothing
+merge into uc using (values (1)) v(x) on uc.id = v.x when matched then update set q = 12
+alter table uc validate constraint fk
+create table ud (id int primary key, p int)
+insert into ud values (1, 99)
+alter table ud add constraint fk foreign key (p) references up deferrable initially deferred not valid
+begin
+update ud set id = 2
+commit
+insert into ud values (2, 98) on conflict (id) do update set id = 3
+insert into ud values (3, 98) on conflict (id) do update set p = excluded.p
 # meridian
 alter table n add constraint nn not null b not valid
