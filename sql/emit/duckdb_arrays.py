@@ -16,13 +16,13 @@ from sql.emit.enums import known_span
 from sql.emit.scope import Scope
 from sql.enum_types import is_enum
 from sql.plan import AnyAll, Call, Expr
-from sql.types import BYTEA, SqlType, Value
+from sql.types import BYTEA, REGISTERED, SqlType, Value
 
 _NATIVE: Final = frozenset(
     {
         "bool", "int2", "int4", "int8", "oid", "float4", "float8", "numeric", "text", "varchar",
         "bpchar", "name", "uuid", "bytea", "date", "time", "timetz", "timestamp", "timestamptz",
-        "unknown", "void", "record",
+        "unknown", "void", "record", *REGISTERED,
     }
 )  # fmt: skip
 """Types that DuckDB compares as PostgreSQL does."""

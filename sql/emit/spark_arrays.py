@@ -16,13 +16,13 @@ from sql.emit.spark_types import array, interval_key, spark_type, unsupported
 from sql.enum_types import is_enum
 from sql.plan import AnyAll, Call, Const, Expr
 from sql.renumbering import has_subquery
-from sql.types import SqlType, Value
+from sql.types import REGISTERED, SqlType, Value
 
 _NATIVE: Final = frozenset(
     {
         "bool", "int2", "int4", "int8", "oid", "float4", "float8", "numeric", "text", "varchar",
         "bpchar", "name", "uuid", "bytea", "date", "time", "timetz", "timestamp", "timestamptz",
-        "unknown", "void",
+        "unknown", "void", *REGISTERED,
     }
 )  # fmt: skip
 """Types that Spark compares as PostgreSQL does."""
