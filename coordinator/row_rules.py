@@ -29,8 +29,9 @@ from sql.catalog import Check, Table
 from sql.catalog import Column as TableColumn
 from sql.catalog_objects import SequenceDefinition
 from sql.column_expressions import NEW_ROWS, check_plan, filled_plan
-from sql.errors import SqlError
+from sql.errors import SqlError, out_of_range
 from sql.plan import Plan, RelationId
+from sql.types import display
 from storage.batch import InlineSlice, ShardView
 from storage.types import OWN, ShardId
 
@@ -93,10 +94,17 @@ class RowRules:
         for ordinal, one in filled:
             values, taken = taken[: len(one.sequences)], taken[len(one.sequences) :]
             if one.text is None:
-                columns[ordinal] = pa.array(values[0], batch.schema.field(ordinal).type)
+                columns[ordinal] = self._fitting(ordinal, values[0], batch.schema)
             else:
                 columns[ordinal] = await self._default(ordinal, one.text, values)
         return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+    def _fitting(self, ordinal: int, values: Sequence[int], schema: pa.Schema) -> Column:
+        try:
+            column: Column = pa.array(values, schema.field(ordinal).type)
+        except pa.ArrowInvalid:
+            raise out_of_range(display(self._table.columns[ordinal].type)) from None
+        return column
 
     async def _default(self, ordinal: int, text: str, taken: Sequence[Sequence[int]]) -> Column:
         column, calls = self._table.columns[ordinal], len(taken)

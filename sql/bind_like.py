@@ -136,7 +136,8 @@ def _column(binding: Binding, column: Column, options: int, parts: Parts) -> Col
         assert sequence is not None, "an identity column has a sequence"
         name = sequence_name(binding, parts, column.name)
         fresh = replace(sequence, oid=0, schema=parts.schema, name=name, state="", version=0)
-        fresh = replace(fresh, first=None)
+        # PostgreSQL copies how a sequence counts, and not what: it says AS of no copy.
+        fresh = replace(fresh, first=None, type="int8")
         parts.sequences[column.name] = replace(fresh, owner=0, owner_field=column.name)
         return replace(made, identity=column.identity)
     if not _has(options, TableLikeOption.CREATE_TABLE_LIKE_DEFAULTS):

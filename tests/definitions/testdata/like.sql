@@ -24,6 +24,8 @@ select conrelid::regclass, conname, obj_description(oid, 'pg_constraint') from p
 select tablename, indexname from pg_indexes where schemaname = 'public' order by 1, 2
 select c.relname, d.objsubid, d.description from pg_description d join pg_class c on c.oid = d.objoid and d.classoid = 'pg_class'::regclass where c.relnamespace = 'public'::regnamespace order by 1, 2
 select relname from pg_class where relkind = 'S' and relnamespace = 'public'::regnamespace order by 1
+alter table gen alter id set no maxvalue
+select seqrelid::regclass, seqtypid::regtype, seqstart, seqmax, seqincrement from pg_sequence order by seqrelid::regclass::text
 insert into every (b) values ('one') returning *
 insert into every (b) values ('one')
 insert into every (a, b) values (0, 'two')
@@ -82,3 +84,8 @@ alter table numbers rename column n to nn
 alter table numbers drop column m
 create table numbers3 (like numbers including all)
 insert into numbers3 values (1.234, 'abc') returning *
+# meridian
+# A value that does not fit: PostgreSQL cuts its upper half off, and tells nobody.
+alter table gen alter id set generated always set no maxvalue restart 2147483648
+insert into gen (a, n) values (1, 1)
+insert into gen (a, n) select 1, x from (values (1), (2)) v(x)

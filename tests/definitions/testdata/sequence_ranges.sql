@@ -46,3 +46,10 @@ alter sequence bounds increment -1
 select nextval('bounds')
 alter sequence bounds as smallint no maxvalue
 select data_type, start_value, minimum_value, maximum_value from information_schema.sequences where sequence_name = 'bounds'
+create sequence far start 2147483647
+create table farther (a int default nextval('far'), b int)
+insert into farther (b) select x from (values (1), (2)) v(x)
+insert into farther (b) values (1)
+select * from farther
+create table shorter (a smallint default nextval('far'), b int)
+insert into shorter (b) select x from (values (1), (2)) v(x)
