@@ -1,27 +1,28 @@
 """Definitions as PostgreSQL has them: one script, its answers recorded from PostgreSQL 18.
 
 A script in `testdata/` is a line a statement; `#` begins a comment. Compared are tags, rows, column
-names, notices, and errors with all of their fields. `REWRITE=1` asks PostgreSQL and records.
+names, notices, and errors with all of their fields. Run as a program, this module asks PostgreSQL
+and records all scripts, or those that are named.
 
-Lines after `# meridian` have no answer of PostgreSQL's: what Meridian refuses, or has of its own.
+Lines after `# meridian` have no answer of PostgreSQL's: what Meridian refuses, or has of its own;
+`REWRITE=1` records them.
 """
 
 import os
-import re
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from coordinator.execute_rights import WARNINGS
 from tests import diagnostics
+from tests.alike import Alike, is_of_both
 from tests.servers import postgres
 from tests.session.stack import serving
 
 DIRECTORY = Path(__file__).parent / "testdata"
 SCRIPTS = sorted(path.stem for path in DIRECTORY.glob("*.sql"))
-_MOVING = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+|pg_temp_\d+(_[0-9a-f]+)?")
 
 
 def statements(name: str) -> tuple[list[str], list[str]]:
@@ -48,10 +49,11 @@ class Asking:
     def __init__(self, connection: "psycopg.Connection[tuple[object, ...]]") -> None:
         self.connection = connection
         self._notices: list[str] = []
+        self._alike = Alike()
         connection.add_notice_handler(self._told)
 
     def _told(self, notice: "psycopg.errors.Diagnostic") -> None:
-        if notice.message_primary not in WARNINGS:
+        if is_of_both(notice):
             self._notices.append(diagnostics.told("N", notice))
 
     def answer(self, line: str) -> str:
@@ -61,7 +63,7 @@ class Asking:
             answer = _result(self.connection.execute(line.encode()))
         except psycopg.Error as error:
             answer = diagnostics.told("E", error.diag)
-        told = [_MOVING.sub("<moment>", text) for text in [*self._notices, answer]]
+        told = [self._alike.told(text) for text in [*self._notices, answer]]
         return "\n".join([f"> {line}", *told])
 
 
@@ -80,9 +82,9 @@ def _recorded(dsn: str, lines: Sequence[str]) -> list[str]:
     return list(answers(dsn, lines))
 
 
-def record() -> None:
-    """Ask PostgreSQL for all scripts; each has a server of its own, whose roles are its own."""
-    for name in SCRIPTS:
+def record(names: Sequence[str]) -> None:
+    """Ask PostgreSQL for scripts; each has a server of its own, whose roles are its own."""
+    for name in names:
         with postgres() as dsn:
             place = psycopg.conninfo.make_conninfo(dsn, user="postgres", dbname="postgres")
             said = _recorded(place, statements(name)[0])
@@ -108,4 +110,4 @@ def test_there_are_scripts() -> None:
 
 
 if __name__ == "__main__":
-    record()
+    record(sys.argv[1:] or SCRIPTS)

@@ -3,7 +3,6 @@
 Rows of an answer are sorted unless the statement orders them: PostgreSQL promises no order.
 """
 
-import re
 from collections.abc import Sequence
 from hashlib import blake2b
 
@@ -12,8 +11,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.types.string import TextLoader
 
 from tests import diagnostics
-
-_MOVING = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+|pg_temp_\d+(_[0-9a-f]+)?")
+from tests.alike import Alike, is_of_both
 
 
 class Player:
@@ -25,12 +23,16 @@ class Player:
         self._connection = connection
         self._tables = tables
         self._notices: list[str] = []
+        self.alike = Alike()
+        """How this play tells what no two servers say alike."""
         for name in ("interval", "json", "jsonb", "timestamptz"):
             # As text: Python's values do not tell a month from thirty days, nor zones by offset.
             connection.adapters.register_loader(name, TextLoader)
-        connection.add_notice_handler(
-            lambda notice: self._notices.append(diagnostics.told("N", notice))
-        )
+        connection.add_notice_handler(self._told)
+
+    def _told(self, notice: "psycopg.errors.Diagnostic") -> None:
+        if is_of_both(notice):
+            self._notices.append(diagnostics.told("N", notice))
 
     def alone(self, statement: str) -> str:
         """The statement by itself, then the tables."""
@@ -51,7 +53,8 @@ class Player:
             try:
                 with self._connection.transaction():
                     rows = self._connection.execute(f"select * from {table}".encode()).fetchall()
-                told.append(f"{table}: {' '.join(sorted(map(str, rows)))}".rstrip())
+                known = " ".join(sorted(map(str, rows)))
+                told.append(self.alike.told(f"{table}: {known}".rstrip()))
             except psycopg.errors.UndefinedTable:
                 told.append(f"{table}: -")
         return told
@@ -65,7 +68,7 @@ class Player:
             answer = _result(self._connection.execute(statement.encode()), statement)
         except psycopg.Error as error:
             answer = diagnostics.told("E", error.diag)
-        return [_MOVING.sub("<moment>", text) for text in [*self._notices, answer]]
+        return [self.alike.told(text) for text in [*self._notices, answer]]
 
     def _copied(self, statement: str) -> list[str]:
         """`copy .. from stdin <- 1\\tx\\n`: sent is what follows; or the tag and rows."""
