@@ -111,7 +111,8 @@ alter table moved.u set schema nope
 alter table moved.u set schema public
 drop schema moved
 create table c (a int, b int)
-insert into c select x, x % 3 from generate_series(1, 9) x
+# One key only is there twice: of several PostgreSQL names the first that its sort meets.
+insert into c select x, greatest(x, 3) from generate_series(1, 9) x
 alter table c add constraint c_b unique (b)
 alter table c add constraint c_a unique (a), add constraint c_sum check (a + b < 100)
 create unique index c_ab on c (a, b)
