@@ -166,3 +166,6 @@ select grantee, column_name, privilege_type, is_grantable from information_schem
 select grantee, object_name, object_type, privilege_type, is_grantable from information_schema.usage_privileges where object_schema in ('public', 'n') order by 1, 2
 select count(*) from information_schema.enabled_roles where role_name in ('a', 'g1')
 select grantee, role_name, is_grantable from information_schema.applicable_roles where role_name !~ '^pg_' order by 1, 2
+# Other scripts are played where this one was, and types are everybody's there.
+alter default privileges grant usage on types to public
+select pg_get_userbyid(defaclrole), defaclnamespace::regnamespace, defaclobjtype, defaclacl from pg_default_acl order by 1, 2, 3
