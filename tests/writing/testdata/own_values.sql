@@ -4,8 +4,9 @@ create table gg (a int, k int generated always as (a + 1) stored unique, n int)
 insert into t (n) values (1), (2)
 insert into t values (default, default, 3, default) returning *
 merge into t using (values (5), (6)) v(x) on false when not matched then insert (n) values (x) returning merge_action(), *
-merge into t using (values (1, 50), (77, 6)) v(k, x) on id = k when matched then update set n = x when not matched then insert (id, n, i) values (k, x, default) returning merge_action(), t.*, old.g, new.g
-merge into t using (values (1), (88)) v(k) on id = k when matched then delete when not matched then insert default values returning merge_action(), t.*
+# One row of a source is new: which of two gets the first value of a sequence is the engine's.
+merge into t using (values ((select min(id) from t), 50), (77, 6)) v(k, x) on id = k when matched then update set n = x when not matched then insert (id, n, i) values (k, x, default) returning merge_action(), t.*, old.g, new.g
+merge into t using (values ((select min(id) from t)), (88)) v(k) on id = k when matched then delete when not matched then insert default values returning merge_action(), t.*
 merge into t using (values (99)) v(k) on id = k when not matched then insert (id, g) values (k, 5)
 merge into t using (values (99)) v(k) on id = k when not matched by source then update set g = 5
 insert into t (g) values (1)
