@@ -267,6 +267,8 @@ select indexrelid::regclass::text, indimmediate from pg_index where indrelid in 
 alter table c alter constraint nope deferrable
 alter table k alter constraint k_key not deferrable
 alter table c alter constraint c_pkey deferrable
+# one row only refers to nothing: which of several is named is the engine's
+insert into p values (2, 1002), (4, 1004), (6, 1006)
 alter table c add constraint c_more foreign key (id) references p deferrable initially deferred
 alter table c add constraint c_pid_key unique (pid) deferrable
 alter table p add constraint p_more unique (id, u) deferrable initially deferred
