@@ -25,6 +25,8 @@ from sql.text_input import field_overflow
 log = logging.getLogger(__name__)
 
 _CAUSES_MAX: Final = 20
+_FRAMES_MAX: Final = 8
+_OVERFLOW: Final = "java.lang.ArithmeticException"
 _CAST: Final = re.compile(r" as (smallint|int|bigint)\)")
 _TYPES: Final[dict[str, str]] = {
     "BOOLEAN": "boolean", "TINYINT": "smallint", "SMALLINT": "smallint", "INT": "integer",
@@ -53,6 +55,8 @@ class Failure:
     message: str = ""
     fragment: str = ""
     """The part of the statement that failed; the statement's text is all ours."""
+    methods: tuple[str, ...] = ()
+    """Where a Java program's own arithmetic overflowed, innermost first."""
 
 
 def translated(error: Exception, jvm: Jvm) -> Exception:
@@ -107,7 +111,8 @@ def _failure(thrown: JavaObject, *, spark: bool) -> Failure:
     name = str(thrown.getClass().getName())
     message = str(thrown.getMessage() or "")
     if not spark:
-        return Failure(name, message=message)
+        methods = _methods(thrown) if name == _OVERFLOW else ()
+        return Failure(name, message=message, methods=methods)
     condition = thrown.getCondition()
     if not condition:
         return Failure(name, message=message)
@@ -118,6 +123,11 @@ def _failure(thrown: JavaObject, *, spark: bool) -> Failure:
     contexts = thrown.getQueryContext()
     fragment = str(contexts[0].fragment()) if len(contexts) else ""
     return Failure(name, str(condition), sqlstate, parameters, message, fragment)
+
+
+def _methods(thrown: JavaObject) -> tuple[str, ...]:
+    frames = list(thrown.getStackTrace())[:_FRAMES_MAX]
+    return tuple(str(frame.getMethodName()) for frame in frames)
 
 
 def translate_failures(failures: Sequence[Failure], detail: str) -> Exception:
@@ -155,6 +165,8 @@ def _unknown(detail: str) -> SqlError:
 def _known(failure: Failure) -> SqlError | None:
     if failure.class_name in _BY_CLASS:
         return _BY_CLASS[failure.class_name]()
+    if "daysToMicros" in failure.methods:
+        return SqlError("22008", "date out of range for timestamp")
     # A subcondition is written behind a dot.
     make = _BY_CONDITION.get(failure.condition.partition(".")[0])
     if make is not None:
