@@ -84,7 +84,7 @@ from sql.statements import (
 )
 from sql.system_relations import is_system
 from sql.temporary import ALIAS, localized, mentions
-from sql.types import SqlType, Value
+from sql.types import SqlType, Value, sent_as
 from storage.types import Timestamp
 
 _NO_CATALOG: Final = Catalog()
@@ -209,7 +209,7 @@ class StatementRunner:
         if problem is not None:
             raise SqlError("42601", problem[0], detail=problem[1])
         return tuple(
-            self._argument(argument_query(statement, argument, type_, place))
+            self._argument(argument_query(statement, argument, sent_as(type_), place))
             for place, (argument, type_) in enumerate(
                 zip(invocation.arguments, types, strict=True), 1
             )

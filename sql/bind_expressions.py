@@ -29,7 +29,9 @@ from sql.coerce import (
     coerce,
     decimal_constant,
     float_literal,
+    implicit,
     modified,
+    named_parameter,
     to_boolean,
     to_common_type,
 )
@@ -121,7 +123,7 @@ def _number(text: str, node: Node) -> Const:
 def _parameter(binding: Binding, _scope: Scope, node: Node) -> Expr:
     if binding.substitutes:
         return binding.substitutes[-1][(node.number or 1) - 1]
-    return binding.parameter(node.number or 0, node.location)
+    return named_parameter(binding, binding.parameter(node.number or 0, node.location), node)
 
 
 def _column(binding: Binding, scope: Scope, node: Node) -> Expr:
@@ -309,8 +311,10 @@ def _tested(binding: Binding, scope: Scope, node: Node, test: Test) -> Expr:
     if arg.type.name == "unknown" and isinstance(arg, Const):
         arg = Const(arg.value, TEXT)
     elif arg.type.name == "unknown":
-        # PostgreSQL leaves such a parameter undetermined, which is 42P18 in the end.
-        arg = binding.parameter(getattr(arg, "index", 0), location(node) or 0)
+        # PostgreSQL leaves such a parameter undetermined, which is an error in the end.
+        index, place = getattr(arg, "index", 0), location(node) or 0
+        arg = binding.parameter(index, place)
+        binding.undetermined.setdefault(index, place)
     elif arg.type.name == "record":
         raise not_supported("IS NULL of a row that is computed", position(node))
     return IsTest(test, arg, BOOL)
@@ -325,6 +329,8 @@ def _case(binding: Binding, scope: Scope, node: Node) -> Expr:
         subject = expression(binding, scope, node.arg)
         if subject.type.name == "unknown" and isinstance(subject, Const):
             subject = Const(subject.value, TEXT)
+        elif subject.type.name == "unknown":
+            subject = implicit(binding, subject, node.arg, TEXT)
     conditions: list[Expr] = []
     results: list[Expr] = []
     for when in node.args:

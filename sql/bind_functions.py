@@ -284,6 +284,8 @@ def _aggregate(binding: Binding, scope: Scope, node: Node, name: str) -> Expr:
     args = (*args, *zone_arguments(binding, row))
     order = keys_within(node, args, order)
     distinct = bool(node.agg_distinct)
+    if distinct and len(args) == 1 and args[0].type.name == "unknown":
+        args = (implicit(binding, args[0], nodes[0], TEXT),)
     for arg, part in zip(args if distinct else (), nodes, strict=False):
         check_equality(arg.type, position(part))
     _check_distinct_order(args, order, distinct=distinct, node=node)

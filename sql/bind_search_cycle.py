@@ -34,6 +34,7 @@ from sql.plan import (
     Expr,
     Filter,
     Join,
+    Param,
     Plan,
     PlanColumn,
     Project,
@@ -255,6 +256,10 @@ def row_value(binding: Binding, scope: Scope, node: Node) -> Expr:
         if is_a(part, ast.ColumnRef) and is_a(part.fields[-1], ast.A_Star):
             raise not_supported("all columns of a table in a row value", at(part.location))
         expr = binding.expression(scope, part)
+        if isinstance(expr, Param) and expr.type.name == "unknown":
+            # PostgreSQL does not say what it is, which is an error in the end.
+            binding.undetermined.setdefault(expr.index, part.location)
+            expr = Param(expr.index, TEXT)
         unknown = expr.type.name == "unknown"
         untyped = untyped or expr.type == UNTYPED_RECORD or (unknown and isinstance(expr, Const))
         values.append(implicit(binding, expr, part, TEXT) if unknown else expr)

@@ -143,7 +143,8 @@ class Binding:
     """A literal means what it does by the session's DateStyle."""
     makes_rows: bool = False
     """Rows are being bound one by one: a default is of one row."""
-    parameter_places: dict[int, int] = field(default_factory=dict[int, int])
+    undetermined: dict[int, int] = field(default_factory=dict[int, int])
+    """Where a parameter stands whose type was not known and not asked for (B2)."""
 
     def expression(self, scope: "Scope", node: "Node") -> Expr:
         """`bind_expressions.expression`, reached from the modules that it calls."""
@@ -183,9 +184,10 @@ class Binding:
             raise SqlError("42P02", f"there is no parameter ${index}", at(place))
         while len(self.parameters) < index:
             self.parameters.append(None)
-        self.parameter_places.setdefault(index, place)
         known = self.parameters[index - 1]
-        return Param(index, known if known is not None else UNKNOWN)
+        param = Param(index, known if known is not None else UNKNOWN)
+        self.places[id(param)] = param, place
+        return param
 
     def resolve_parameter(self, param: Param, type_: SqlType) -> Param:
         """Give an untyped parameter its type (B2)."""
@@ -196,17 +198,21 @@ class Binding:
             raise SqlError(
                 "42P08",
                 f"inconsistent types deduced for parameter ${param.index}",
-                at(self.parameter_places[param.index]),
+                self.place(param),
                 detail=f"{display(known)} versus {display(type_)}",
             )
         return Param(param.index, known)
 
     def parameter_types(self) -> tuple[SqlType, ...]:
-        """All parameters' types. Raises 42P18 for one that nothing decided."""
+        """All parameters' types. Raises 42P18 for one that nothing decided, 42P08 for one that also
+        stands where nothing does.
+        """
         types: list[SqlType] = []
         for index, type_ in enumerate(self.parameters, 1):
+            message = f"could not determine data type of parameter ${index}"
             if type_ is None:
-                message = f"could not determine data type of parameter ${index}"
                 raise SqlError("42P18", message)
+            if index in self.undetermined:
+                raise SqlError("42P08", message, at(self.undetermined[index]))
             types.append(type_)
         return tuple(types)

@@ -28,7 +28,7 @@ from sql import numeric
 from sql.arrays import converting_row
 from sql.binding import Binding
 from sql.enum_types import is_enum, kept_as
-from sql.errors import SqlError, mismatch
+from sql.errors import SqlError, mismatch, not_supported
 from sql.functions import CastContext, Function, cast, function_by_id
 from sql.plan import Call, Case, Coalesce, ColumnRef, Const, Expr, Extreme, Param
 from sql.registered import registered, shown_type
@@ -104,10 +104,7 @@ def implicit(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
 def _typed(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
     bare = plain_type(target.name)
     if isinstance(expr, Param):
-        if bare.name in REGISTERED:
-            # The client sends a name, which is looked up when the statement runs.
-            return implicit(binding, binding.resolve_parameter(expr, TEXT), node, bare)
-        return binding.resolve_parameter(expr, bare)
+        return named_parameter(binding, binding.resolve_parameter(expr, bare), node)
     # A column of a subquery is never unknown: `SelectResult.settle` has seen to it.
     assert isinstance(expr, Const), f"an unknown expression that is no literal: {expr}"
     if expr.value is None:
@@ -117,6 +114,19 @@ def _typed(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
         return registered(binding, expr.value, bare, at(location(node)))
     typmod = target.typmod if target.name == "interval" else -1
     return literal(binding, expr.value, bare.name, at(location(node)), typmod)
+
+
+def named_parameter(binding: Binding, param: Param, node: Node) -> Expr:
+    """A parameter of one of the reg types: the client sends a name, or a number as text, which is
+    looked up when the statement runs. Any other parameter as it is.
+    """
+    type_ = param.type
+    if type_.name not in REGISTERED:
+        return param
+    row = cast("text", type_.name)
+    if row is None:
+        raise not_supported(f"a parameter of type {type_.name}", position(node))
+    return _converted(binding, Param(param.index, TEXT), row, type_)
 
 
 def literal(

@@ -247,6 +247,11 @@ INTERVAL_FIELDS: Final = {
 """The fields in the modifier of an interval, as a declaration says them."""
 
 
+def sent_as(type_: SqlType) -> SqlType:
+    """What a parameter's value is: text for a reg type, whose name is looked up when it runs."""
+    return TEXT if type_.name in REGISTERED else type_
+
+
 def display(type_: SqlType) -> str:
     """The type as format_type() writes it, e.g. `character varying(10)`; used in messages."""
     if (element := type_.element) is not None:

@@ -29,7 +29,7 @@ from sql.styles import PLAIN, Styles
 from sql.text_input import NAME_BYTES_MAX, apply_typmod, label_of, parse_text
 from sql.text_output import format_text
 from sql.timetz import ZONE_SECONDS_END, clock_of, offset_of, packed
-from sql.types import DISPLAY_NAMES, Interval, SqlType, Value
+from sql.types import DISPLAY_NAMES, OID, REGISTERED, Interval, SqlType, Value
 
 DAYS_OF_2000: Final = days_from_civil(2000, 1, 1)
 MICROS_OF_2000: Final = DAYS_OF_2000 * MICROS_PER_DAY
@@ -49,7 +49,11 @@ _TIMETZ: Final = struct.Struct("!qi")
 def decode_value(
     data: bytes, type_: SqlType, code: int, *, timezone: str = "UTC", styles: Styles = PLAIN
 ) -> Value:
-    """The value of a parameter that is not NULL, given in text (0) or binary (1) (L2)."""
+    """The value of a parameter that is not NULL, given in text (0) or binary (1) (L2). One of a reg
+    type is the text that will be looked up.
+    """
+    if type_.name in REGISTERED:
+        return decode_text(data) if code == TEXT_FORMAT else str(_decode_binary(data, OID))
     if code == TEXT_FORMAT:
         value = parse_text(type_.name, decode_text(data), timezone=timezone, styles=styles)
     else:

@@ -132,3 +132,9 @@ def test_an_assignment_refuses_what_a_cast_cuts(value: str, type_: SqlType, mess
     with pytest.raises(SqlError) as caught:
         apply_typmod(value, type_, explicit=False)
     assert (caught.value.sqlstate, caught.value.message) == ("22001", message)
+
+
+def test_an_oid_of_a_reg_type_is_looked_up_as_its_number() -> None:
+    regclass = SqlType("regclass")
+    assert decode_value(struct.pack("!I", 4_294_967_295), regclass, 1) == "4294967295"
+    assert decode_value(b"pg_class", regclass, 0) == "pg_class"
