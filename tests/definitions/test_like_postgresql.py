@@ -2,7 +2,8 @@
 
 A script in `testdata/` is a line a statement; `#` begins a comment. Compared are tags, rows, column
 names, notices, and errors with all of their fields. Run as a program, this module asks PostgreSQL
-and records all scripts, or those that are named.
+and records all scripts, or those that are named; `tests/blocks` plays them, too, and has records
+of its own.
 
 Lines after `# meridian` have no answer of PostgreSQL's: what Meridian refuses, or has of its own;
 `REWRITE=1` records them.

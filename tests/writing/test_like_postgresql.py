@@ -2,7 +2,7 @@
 
 A script in `testdata/` is a line a statement; the first line names its tables. After each statement
 the whole of every table is compared. Run as a program, this module asks PostgreSQL and records all
-scripts, or those that are named.
+scripts, or those that are named; `tests/blocks` plays them, too, and has records of its own.
 """
 
 import sys
