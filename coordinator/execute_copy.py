@@ -9,7 +9,7 @@ INVARIANTS
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -34,6 +34,7 @@ from coordinator.pgwire.messages import (
     CopyInResponse,
     CopyOutResponse,
     FrontendMessage,
+    Severity,
 )
 from coordinator.portal import close_batches
 from coordinator.references import UPDATED, Change, check_references
@@ -87,6 +88,9 @@ async def execute_copy_in(execution: Execution, copy: CopyIn, stream: CopyStream
     except BaseException:
         await sink.discard()
         raise
+    summary = reader.summary()
+    if summary is not None:
+        execution.notice(summary, Severity.NOTICE)
     if sink.rows:
         await write_rows(execution, copy.table, batch)
         change = Change(copy.table, sink.keyed, {}, None, UPDATED)
@@ -120,17 +124,31 @@ async def _receive(
                 if size >= PIECE_BYTES:
                     piece = b"".join(pieces)
                     pieces, size = [], 0
-                    rows = await asyncio.to_thread(_parsed, reader, piece)
+                    rows = await _read(execution, reader, _parsed, piece)
                     await _add(execution, copy, rows, sink, defaults)
             case CopyDone():
                 piece = b"".join(pieces)
-                rows = await asyncio.to_thread(_rest, reader, piece)
+                rows = await _read(execution, reader, _rest, piece)
                 await _add(execution, copy, rows, sink, defaults)
                 return reader
             case CopyFail(message=reason):
                 raise SqlError("57014", f"COPY from stdin failed: {reason}")
             case _:
                 raise EOFError("the client left in the middle of a COPY")
+
+
+async def _read(
+    execution: Execution,
+    reader: CopyReader,
+    read: Callable[[CopyReader, bytes], Sequence[pa.RecordBatch]],
+    piece: bytes,
+) -> Sequence[pa.RecordBatch]:
+    """The rows of a piece; what is to be said of others is told, also if an error ends it."""
+    try:
+        return await asyncio.to_thread(read, reader, piece)
+    finally:
+        for notice in reader.take_told():
+            execution.notice(notice, Severity.NOTICE)
 
 
 def _parsed(reader: CopyReader, piece: bytes) -> Sequence[pa.RecordBatch]:

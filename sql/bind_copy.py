@@ -18,9 +18,10 @@ from sql.plan import ColumnRef, Filter, Plan, Project, Values
 from sql.scope import Scope
 from sql.statements import CopyIn, CopyOptions, CopyOut, OutputColumn, Query
 from sql.syntax import Node, at, is_a, parts, strings
+from sql.text_input import parse_text
 from sql.traverse import pruned
 
-_REFUSED: Final = frozenset({"on_error", "log_verbosity", "default", "reject_limit"})
+_REFUSED: Final = frozenset({"default"})
 
 _Forced = tuple[str, ...] | Literal["all"]
 """Columns of FORCE_QUOTE, FORCE_NULL or FORCE_NOT_NULL."""
@@ -38,6 +39,10 @@ class _Given:
     quote: str | None = None
     escape: str | None = None
     forced: dict[str, _Forced] = field(default_factory=dict[str, _Forced])
+    on_error: Node | None = None
+    skips: bool = False
+    skipped_max: int | None = None
+    verbosity: str = "default"
 
 
 def copy(binding: Binding, node: Node) -> CopyIn | CopyOut:
@@ -171,6 +176,9 @@ def _given(options: Sequence[Node], *, from_client: bool) -> _Given:
         reader(given, option)
     if given.match and not from_client:
         raise SqlError("0A000", 'cannot use "match" with HEADER in COPY TO')
+    if given.on_error is not None and not from_client:
+        place = at(given.on_error.location)
+        raise SqlError("22023", "COPY ON_ERROR cannot be used with COPY TO", place)
     return given
 
 
@@ -242,6 +250,34 @@ def _freeze(_: _Given, option: Node) -> None:
     _boolean(option)
 
 
+def _word(option: Node, *words: str) -> str:
+    """One of these. Raises 22023, 42601."""
+    if option.arg is None:
+        raise SqlError("42601", f"{option.defname} requires a parameter")
+    word = _text(option)
+    if word.lower() not in words:
+        message = f'COPY {option.defname.upper()} "{word}" not recognized'
+        raise SqlError("22023", message, at(option.location))
+    return word.lower()
+
+
+def _on_error(given: _Given, option: Node) -> None:
+    given.on_error, given.skips = option, _word(option, "stop", "ignore") == "ignore"
+
+
+def _reject_limit(given: _Given, option: Node) -> None:
+    if option.arg is None:
+        raise SqlError("42601", "reject_limit requires a numeric value")
+    limit = int(str(parse_text("int8", _text(option))))
+    if limit <= 0:
+        raise SqlError("22023", f"REJECT_LIMIT ({limit}) must be greater than zero")
+    given.skipped_max = limit
+
+
+def _log_verbosity(given: _Given, option: Node) -> None:
+    given.verbosity = _word(option, "default", "verbose", "silent")
+
+
 def _delimiter(given: _Given, option: Node) -> None:
     given.delimiter = _text(option)
 
@@ -270,6 +306,9 @@ _READERS: Final[dict[str, Callable[[_Given, Node], None]]] = {
     "force_not_null": _force,
     "encoding": _encoding,
     "freeze": _freeze,
+    "on_error": _on_error,
+    "reject_limit": _reject_limit,
+    "log_verbosity": _log_verbosity,
 }
 
 
@@ -292,8 +331,20 @@ def _checked(given: _Given, *, from_client: bool) -> CopyOptions:
         )
     if csv and quote in null:
         raise SqlError("22023", "CSV quote character must not appear in the NULL specification")
+    if given.skipped_max is not None and not given.skips:
+        message = "COPY REJECT_LIMIT requires ON_ERROR to be set to IGNORE"
+        raise SqlError("22023", message)
     return CopyOptions(
-        "csv" if csv else "text", delimiter, null, bool(given.header), given.match, quote, escape
+        "csv" if csv else "text",
+        delimiter,
+        null,
+        bool(given.header),
+        given.match,
+        quote,
+        escape,
+        skips=given.skips,
+        skipped_max=given.skipped_max,
+        verbosity=given.verbosity,
     )
 
 

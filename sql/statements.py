@@ -171,6 +171,12 @@ class CopyOptions:
     force_quote: tuple[str, ...] = ()
     force_null: tuple[str, ...] = ()
     force_not_null: tuple[str, ...] = ()
+    skips: bool = False
+    """ON_ERROR ignore: rows with a value that cannot be read are passed over."""
+    skipped_max: int | None = None
+    """REJECT_LIMIT."""
+    verbosity: str = "default"
+    """LOG_VERBOSITY: `default`, `verbose`, `silent`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,9 @@ class CopyReader:
         # Rows and the lines of the first of them; from one entry to the next both go on by one.
         self._row_lines: list[tuple[int, int]] = []
         self._rows = 0
+        self.skipped = 0
+        """Rows passed over, of ON_ERROR ignore."""
+        self._told: list[SqlError] = []
         self._line_expected = 0
 
     # ------------------------------------------------------------ the stream
@@ -224,13 +227,48 @@ class CopyReader:
                 raise bad_format("extra data after last expected column")
         except SqlError as error:
             raise self._located(error, shown=line) from None
+        row: list[Value] = []
         for index, type_ in enumerate(self._types):
             if index == len(fields):
                 missing = bad_format(f'missing data for column "{self._names[index]}"')
                 raise self._located(missing, shown=line)
             field = self._forced(fields[index], index)
-            columns[index].append(None if field is None else self._value(field, type_, index))
+            try:
+                row.append(None if field is None else self._value(field, type_, index))
+            except SqlError as error:
+                if not self._options.skips or field is None or error.sqlstate[:2] != "22":
+                    raise
+                self._skip(field, index)
+                return
+        for column, value in zip(columns, row, strict=True):
+            column.append(value)
         self._count(self._lines.line)
+
+    def _skip(self, field: str, index: int) -> None:
+        """Pass over the row of a field that cannot be read."""
+        self.skipped += 1
+        name, shown, options = self._names[index], _shortened(field.encode()), self._options
+        why = "due to data type incompatibility"
+        if options.verbosity == "verbose":
+            where = f'at line {self._lines.line} for column "{name}": "{shown}"'
+            notice = SqlError("00000", f"skipping row {why} {where}")
+            notice.context = f"COPY {self._relation}"
+            self._told.append(notice)
+        if options.skipped_max is not None and self.skipped > options.skipped_max:
+            message = f"skipped more than REJECT_LIMIT ({options.skipped_max}) rows {why}"
+            raise self._located(SqlError("22P02", message), place=f', column {name}: "{shown}"')
+
+    def take_told(self) -> list[SqlError]:
+        """Notices since the last call."""
+        told, self._told = self._told, []
+        return told
+
+    def summary(self) -> SqlError | None:
+        """What is said of all rows that were passed over."""
+        if not self.skipped or self._options.verbosity == "silent":
+            return None
+        rows = "1 row was" if self.skipped == 1 else f"{self.skipped} rows were"
+        return SqlError("00000", f"{rows} skipped due to data type incompatibility")
 
     def _forced(self, field: str | None, index: int) -> str | None:
         """The field as FORCE_NULL and FORCE_NOT_NULL have it."""
