@@ -24,15 +24,16 @@ from sql.types import SqlType, Value
 def _records(call: Call) -> Function:
     types = [arg.type for arg in call.args[3:-1]]
 
-    def run(document: str | None, names: tuple[str, ...], many: bool, *rest: Value) -> Value:
+    def run(document: str | None, names: tuple[str, ...], name: str, *rest: Value) -> Value:
         zone = str(rest[-1])
-        return tuple([_row(found, names, types, zone) for found in _objects(document, many)])
+        return tuple([_row(found, names, types, zone) for found in _objects(document, name)])
 
     return run
 
 
-def _objects(document: str | None, many: bool) -> list[Mapping[str, str]]:
-    """The objects of a document: keys, and the texts of their values."""
+def _objects(document: str | None, name: str) -> list[Mapping[str, str]]:
+    """The objects of a document, for the function of this name: keys, and their values' texts."""
+    many = name.endswith("set")
     if document is None:
         return [] if many else [{}]
     if "\\u" in document:
@@ -46,14 +47,18 @@ def _objects(document: str | None, many: bool) -> list[Mapping[str, str]]:
         return [dict(found)]
     items = elements(document)
     if items is None:
-        raise SqlError("22023", "cannot call json_to_recordset on a non-array")
-    return [_object(item) for item in items]
+        is_object = fields(document) is not None
+        kind = (
+            "a non-array" if name.startswith("jsonb") else "an object" if is_object else "a scalar"
+        )
+        raise SqlError("22023", f"cannot call {name} on {kind}")
+    return [_object(item, name) for item in items]
 
 
-def _object(item: str) -> Mapping[str, str]:
+def _object(item: str, name: str) -> Mapping[str, str]:
     found = fields(item)
     if found is None:
-        raise SqlError("22023", "argument of json_to_recordset must be an array of objects")
+        raise SqlError("22023", f"argument of {name} must be an array of objects")
     return dict(found)
 
 
@@ -103,6 +108,6 @@ def _field(call: Call) -> Function:
 
 
 JSON_RECORDS: Final[dict[str, Maker]] = {
-    "json_records(any,_text,bool,any)": _records,
+    "json_records(any,_text,text,any)": _records,
     "record_field(text,int4)": _field,
 }

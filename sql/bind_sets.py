@@ -20,7 +20,14 @@ from sql.bind_calls import (
     polymorphic_shapes,
     type_called,
 )
-from sql.bind_records import RECORDS, check_allowed, definitions_of, field, rows_of_record
+from sql.bind_records import (
+    POPULATING,
+    RECORDS,
+    check_allowed,
+    definitions_of,
+    field,
+    rows_of_record,
+)
 from sql.binding import Binding
 from sql.coerce import EXPLICIT, coerce, implicit, zone_arguments
 from sql.errors import SqlError, not_supported
@@ -262,7 +269,10 @@ def _with_fields(
 
 
 def _is_set(node: Node) -> bool:
-    return is_a(node, ast.FuncCall) and returns_set(node.funcname[-1].sval)
+    if not is_a(node, ast.FuncCall):
+        return False
+    name = node.funcname[-1].sval
+    return name in POPULATING or returns_set(name)
 
 
 def _one_row(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[PlanColumn]]:
