@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from sql.coerce import IMPLICIT, can_coerce
 from sql.functions import Function, array_form, functions, operators
-from sql.types import PREFERRED, category
+from sql.types import PREFERRED, category, is_type
 
 _SAME: Final = frozenset({"anyelement", "anynonarray", "anyarray", "anyenum"})
 """These stand for one type in a call; the others for the common type of their arguments."""
@@ -203,8 +203,11 @@ def _meant(name: str, elements: _Elements) -> str:
 
 
 def _polymorphic(row: Function, args: tuple[str, ...]) -> _Elements | None:
-    """What a row's pseudo-types stand for; None if they cannot."""
-    return polymorphic_elements((*_expanded(row, len(args)), row.result), args)
+    """What a row's pseudo-types stand for; None if they cannot, or would be no type of ours."""
+    elements = polymorphic_elements((*_expanded(row, len(args)), row.result), args)
+    if elements is not None and row.result in _ARRAYS and not is_type(_meant(row.result, elements)):
+        return None
+    return elements
 
 
 def polymorphic_elements(wanted: Sequence[str], args: Sequence[str]) -> _Elements | None:
