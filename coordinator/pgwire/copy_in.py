@@ -22,7 +22,7 @@ from coordinator.pgwire.copy_columns import column_parser, parse_field
 from coordinator.pgwire.copy_lines import FieldSplitter, LineSplitter, bad_format, check_encoding
 from coordinator.pgwire.kernels import Column
 from coordinator.pgwire.plain_blocks import BlockCutter
-from sql.errors import SqlError, not_supported
+from sql.errors import NotHeld, SqlError, not_supported
 from sql.statements import CopyOptions
 from sql.styles import PLAIN, Styles
 from sql.types import SqlType, Value
@@ -236,7 +236,9 @@ class CopyReader:
             try:
                 row.append(None if field is None else self._value(field, type_, index))
             except SqlError as error:
-                if not self._options.skips or field is None or error.sqlstate[:2] != "22":
+                # What only we do not hold is no bad input: PostgreSQL would keep the row.
+                skipped = error.sqlstate[:2] == "22" and not isinstance(error, NotHeld)
+                if not self._options.skips or field is None or not skipped:
                     raise
                 self._skip(field, index)
                 return
