@@ -10,10 +10,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.blocks.playing import Blocks, recorded_path, scripts, stage, statements
+from tests.blocks.playing import Blocks, recorded_path, scripts, statements
 from tests.blocks.states import State
 from tests.servers import meridian, postgres
 from tests.session.stack import serving
+from tests.stage import stage
 
 
 def main() -> None:

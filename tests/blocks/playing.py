@@ -12,9 +12,8 @@ INVARIANTS
 Not here: what must be the same on both servers is what is told; P2 is asserted on each by itself.
 """
 
-import contextlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
@@ -29,28 +28,6 @@ _CONTROL = re.compile(
     r"(begin|start|commit|end|abort|rollback|savepoint|release|prepare transaction)\b", re.I
 )
 _READS = re.compile(r"(select|values|table|show)\b(?!.* into )", re.I)
-_ROLES = "select quote_ident(rolname) from pg_roles where rolname !~ '^pg_' and oid <> 10"
-_LEFT = (
-    (
-        # Views first: Meridian drops no schema that another schema's views use.
-        "select quote_ident(schemaname) || '.' || quote_ident(viewname) from pg_views"
-        " where schemaname !~ '^pg_' and schemaname not in ('information_schema', 'meridian')",
-        "drop view if exists {} cascade",
-    ),
-    (
-        "select quote_ident(nspname) from pg_namespace"
-        " where nspname !~ '^pg_' and nspname not in ('information_schema', 'meridian')",
-        "drop schema {} cascade",
-    ),
-    (_ROLES, "reassign owned by {} to current_user"),
-    (_ROLES, "drop owned by {}"),
-    (_ROLES, "drop role {}"),
-)
-"""What there may be before a script, and how it goes."""
-_TEMPORARY = (
-    "select from pg_class c join pg_namespace n on n.oid = c.relnamespace"
-    " where n.nspname ~ '^pg_temp_'"
-)
 
 
 def scripts() -> dict[str, Path]:
@@ -71,21 +48,6 @@ def statements(path: Path) -> list[str]:
     """Those of a script that PostgreSQL is asked, too."""
     both, _, _ = path.read_text().partition("# meridian\n")
     return [line for line in both.splitlines() if line.strip() and not line.startswith("#")]
-
-
-@contextlib.contextmanager
-def stage(dsn: str) -> "Iterator[psycopg.Connection[tuple[object, ...]]]":
-    """A connection to a database that holds nothing, where user and database are called alike."""
-    place = psycopg.conninfo.make_conninfo(dsn, user="postgres", dbname="postgres")
-    with psycopg.connect(place, autocommit=True) as connection:
-        # What is temporary goes a moment after its session.
-        while connection.execute(_TEMPORARY).fetchall():
-            pass
-        for query, change in _LEFT:
-            for (name,) in connection.execute(query).fetchall():
-                connection.execute(change.format(name).encode())
-        connection.execute("create schema public")
-        yield connection
 
 
 class Blocks:

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.blocks.playing import Blocks, recorded_path, scripts, stage, statements
+from tests.blocks.playing import Blocks, recorded_path, scripts, statements
 from tests.servers import meridian
 from tests.session.stack import serving
+from tests.stage import stage
 
 SCRIPTS = sorted(scripts())
 QUICK = (

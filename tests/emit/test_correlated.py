@@ -15,7 +15,7 @@ from sql.parse import parse
 from sql.statements import Query
 from sql.traverse import scans
 from sql.types import FLOAT8, INT8, numeric
-from tests.emit.spark_session import Spark, started
+from tests.emit.spark_session import Spark
 
 pytestmark = pytest.mark.spark
 COLUMNS = (Column("k", INT8), Column("n", numeric(12, 2)), Column("f", FLOAT8))
@@ -55,24 +55,23 @@ QUERIES = (
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[Spark]:
-    with started() as session:
-        rows = "select id, cast(id as decimal(12,2)), cast(id as double) from range(100)"
-        for name in ("item", "sale"):
-            view = f"create temporary view {name}(f0, f1, f2) as {rows}"
-            session.session.sql(view)
-        session.session.sql("set spark.sql.autoBroadcastJoinThreshold = -1")
-        yield session
+def tables(spark: Spark) -> Iterator[Spark]:
+    rows = "select id, cast(id as decimal(12,2)), cast(id as double) from range(100)"
+    for name in ("item", "sale"):
+        spark.session.sql(f"create temporary view {name}(f0, f1, f2) as {rows}")
+    spark.session.sql("set spark.sql.autoBroadcastJoinThreshold = -1")
+    yield spark
+    spark.session.sql("reset spark.sql.autoBroadcastJoinThreshold")
 
 
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("aggregate", AGGREGATES)
-def test_a_join_by_the_key(spark: Spark, query: str, aggregate: str) -> None:
+def test_a_join_by_the_key(tables: Spark, query: str, aggregate: str) -> None:
     bound = bind(parse(query.format(aggregate))[0], CONTEXT, ()).bound
     assert isinstance(bound, Query)
     read = list(scans(bound.plan))
     emitted = emit(bound.plan, {scan.relation: scan.name for scan in read})
-    found = spark.session.sql(f"explain {emitted.text}", args=dict(emitted.arguments))
+    found = tables.session.sql(f"explain {emitted.text}", args=dict(emitted.arguments))
     plan = str(found.collect()[0][0])
     assert "Physical Plan" in plan
     assert "CartesianProduct" not in plan

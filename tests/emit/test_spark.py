@@ -5,7 +5,7 @@ each. What Spark's workers compute is asked for in one SELECT, so that it crosse
 its errors, which all come back in the same way, a few stand for all.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -18,7 +18,7 @@ from sql.plan import ColumnId, Expr, Plan, PlanColumn, Project, Values, output_c
 from sql.types import SqlType
 from tests.emit.recorded import Answer, read
 from tests.emit.samples import FAMILIES
-from tests.emit.spark_session import Spark, started
+from tests.emit.spark_session import Spark
 from tests.emit.test_rows import answer, check, is_refusal, plan_of, same
 
 pytestmark = pytest.mark.spark
@@ -37,12 +37,6 @@ class Case:
     @property
     def outside(self) -> bool:
         return bool(self.query.functions)
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Spark]:
-    with started() as session:
-        yield session
 
 
 def together(cases: Sequence[Case]) -> EmittedQuery:

@@ -6,7 +6,7 @@ scripts, or those that are named; `tests/blocks` plays them, too, and has record
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psycopg
@@ -14,6 +14,7 @@ import pytest
 
 from tests.servers import fresh_database, meridian, postgres
 from tests.session.stack import serving
+from tests.stage import stage
 from tests.writing.playing import Player
 
 DIRECTORY = Path(__file__).parent / "testdata"
@@ -45,10 +46,17 @@ def record(names: Sequence[str]) -> None:
 
 def differences(dsn: str, name: str) -> Sequence[tuple[str, str]]:
     """Statements of a script whose answer is another, as (ours, PostgreSQL's)."""
-    tables, lines = script(name)
     with psycopg.connect(dsn, autocommit=True) as connection:
-        player = Player(connection, tables)
-        told = [player.alone(line) for line in lines]
+        return differences_on(connection, name)
+
+
+def differences_on(
+    connection: "psycopg.Connection[tuple[object, ...]]", name: str
+) -> Sequence[tuple[str, str]]:
+    """The same on a connection."""
+    tables, lines = script(name)
+    player = Player(connection, tables)
+    told = [player.alone(line) for line in lines]
     return [pair for pair in zip(told, recorded(name), strict=True) if pair[0] != pair[1]]
 
 
@@ -63,6 +71,20 @@ def test_like_postgresql(name: str) -> None:
 def test_local_engine(name: str, tmp_path: Path) -> None:
     with meridian(tmp_path, ["--spark-master", "none"]) as server:
         assert not differences(server.dsn, name)
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with meridian(tmp_path_factory.mktemp("spark")) as server:
+        yield server.dsn
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_spark(spark: str, name: str) -> None:
+    with stage(spark) as connection:
+        assert not differences_on(connection, name)
 
 
 def test_there_are_many_statements() -> None:
