@@ -9,6 +9,8 @@ INVARIANTS
   E1  when a server accepts its first connection no temporary relation exists.
   E2  what other relations keep of a dropped one goes, too: the defaults that name
       it, by nextval() before all.
+  E3  a type that something permanent has stays, and its schema with it. None is made any more
+      (`sql/type_users.py`), but old directories may have one.
 """
 
 import asyncio
@@ -30,10 +32,17 @@ from coordinator.core.messages import (
 from coordinator.transaction import SessionTransaction
 from sql.bind_views import views_over
 from sql.catalog import Catalog, Table
-from sql.catalog_objects import CatalogObject, IndexDefinition, SequenceDefinition
+from sql.catalog_objects import (
+    CatalogObject,
+    DomainDefinition,
+    EnumDefinition,
+    IndexDefinition,
+    SequenceDefinition,
+)
 from sql.errors import SqlError
 from sql.sequence_users import views_without, without_defaults
 from sql.temporary import is_temporary
+from sql.type_users import tables_with
 
 log = logging.getLogger("meridian.temporary")
 
@@ -91,8 +100,22 @@ def dropping(catalog: Catalog, schemas: Collection[str]) -> list[CatalogChange]:
     """What drops these schemas and all that is in them."""
     tables = [table for table in catalog.tables.values() if table.schema in schemas]
     things = [thing for thing in catalog.objects.values() if thing.schema in schemas]
-    there = sorted(catalog.schemas.intersection(schemas))
+    kept = {thing.oid: thing.schema for thing in things if _is_used(catalog, thing, schemas)}
+    things = [thing for thing in things if thing.oid not in kept]
+    there = sorted(catalog.schemas.intersection(schemas).difference(kept.values()))
     return [*_removing(catalog, tables, things), *(RemoveSchema(name) for name in there)]
+
+
+def _is_used(catalog: Catalog, thing: CatalogObject, schemas: Collection[str]) -> bool:
+    """Whether what is not temporary has a temporary type (E3)."""
+    if not isinstance(thing, EnumDefinition | DomainDefinition):
+        return False
+    others = [table.schema for table in tables_with(catalog, thing)]
+    if isinstance(thing, EnumDefinition):
+        name = thing.type.name
+        over = (d for d in catalog.domains() if d.type.name.removeprefix("_") == name)
+        others += (domain.schema for domain in over)
+    return any(schema not in schemas for schema in others)
 
 
 async def discard(transaction: SessionTransaction, coordination: Coordination, schema: str) -> None:

@@ -5,26 +5,37 @@ from collections.abc import Sequence
 from sql.binding import Binding
 from sql.catalog import Catalog, Column, Table
 from sql.catalog_objects import DomainDefinition, UserType
-from sql.errors import SqlError, undefined_schema
+from sql.errors import SqlError, not_supported, undefined_schema
 from sql.look_up import SYSTEM_SCHEMAS, look_up_type, schema_exists
 from sql.names import is_builtin
+from sql.temporary import is_temporary
 from sql.types import SqlType, display, is_type
 
 
 def creation_place(binding: Binding, qualifier: Sequence[str], name: str) -> str:
-    """The schema that a new type comes to. Raises 3F000, 42501."""
+    """The schema that a new type comes to. Raises 3F000, 42501; 0A000 for a temporary one, which
+    columns of permanent tables would lose with the session.
+    """
     if not qualifier:
-        for schema in binding.context.search_path:
+        for schema in binding.context.creation_path:
             if schema_exists(binding, schema):
-                return schema
+                return _permanent(schema)
         raise SqlError("3F000", "no schema has been selected to create in")
     schema = qualifier[-1]
     if schema in SYSTEM_SCHEMAS:
         message = f'permission denied to create "{schema}.{name}"'
         detail = "System catalog modifications are currently disallowed."
         raise SqlError("42501", message, detail=detail)
+    if schema == "pg_temp":
+        raise not_supported("temporary types", None)
     if not schema_exists(binding, schema):
         raise undefined_schema(schema)
+    return _permanent(schema)
+
+
+def _permanent(schema: str) -> str:
+    if is_temporary(schema):
+        raise not_supported("temporary types", None)
     return schema
 
 
