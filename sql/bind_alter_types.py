@@ -18,7 +18,7 @@ from sql.errors import SqlError, mismatch, not_supported
 from sql.plan import Const, Expr
 from sql.scope import Scope
 from sql.storage_options import refuse_clustered
-from sql.syntax import Node, at
+from sql.syntax import Node, at, refuse_parameters
 from sql.table_changes import generated_from, names_in, with_definition, with_other_values
 from sql.text_output import format_text
 from sql.types import SqlType, display, quoted_name
@@ -87,6 +87,7 @@ def _converted(
     """The new value of a row, as its column stores it."""
     binding, expr = work.binding, work.values[ordinal]
     if using is not None:
+        refuse_parameters(using)
         item = table_item(work.source, work.before, None)
         scope = Scope(clause="transform expressions", items=[item])
         expr = binding.expression(scope, using)

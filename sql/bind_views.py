@@ -13,7 +13,7 @@ from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from pglast import ast, parser
+from pglast import parser
 from pglast.enums import DropBehavior
 from pglast.stream import RawStream
 
@@ -28,7 +28,7 @@ from sql.look_up import refuse_type_name, relation_exists
 from sql.plan import ColumnRef, Expr, Plan, PlanColumn, RelationId
 from sql.scope import Item
 from sql.sequence_users import cascaded_uses, still_used, told_uses, uses_of, without_defaults
-from sql.syntax import Node, at, is_a, parts, strings
+from sql.syntax import Node, at, refuse_parameters, strings
 from sql.temporary import is_temporary
 from sql.traverse import pruned, scans
 from sql.types import display
@@ -99,10 +99,7 @@ def create_view(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
     place = at(relation.location)
     if relation.relpersistence == "u":
         raise not_supported("UNLOGGED", place)
-    for part in parts(node.query):
-        if is_a(part, ast.ParamRef):
-            message = f"there is no parameter ${part.number}"
-            raise SqlError("42P02", message, at(part.location))
+    refuse_parameters(node.query)
     binding.recorded = {}
     result = binding.bind_query(binding, node.query, None)
     result.settle(binding)

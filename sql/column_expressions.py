@@ -30,7 +30,7 @@ from sql.functions import cast
 from sql.kept_names import with_own_names
 from sql.plan import Call, ColumnRef, Const, Expr, Param, Plan, Project, Scan
 from sql.scope import Scope
-from sql.syntax import Node, at, is_a, parts, unsupported
+from sql.syntax import Node, at, is_a, parts, refuse_parameters, unsupported
 from sql.types import BOOL, INT8, SqlType, Value, display
 
 NEW_ROWS = "new"
@@ -41,7 +41,8 @@ NEW_ROWS = "new"
 
 
 def text_of(binding: Binding, node: Node) -> str:
-    """An expression as SQL text (X1, X3)."""
+    """An expression as SQL text (X1, X3). 42P02 for a parameter: no later statement has it."""
+    refuse_parameters(node)
     text = str(RawStream()(node))
     try:
         same = expression_of(text) == node

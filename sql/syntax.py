@@ -65,6 +65,13 @@ def parts(node: Node) -> Iterator[Node]:
             waiting.extend(getattr(part, name) for name in part)
 
 
+def refuse_parameters(node: Node) -> None:
+    """42P02 for the first $n: a definition has no parameters, nor has what it converts."""
+    for part in parts(node):
+        if is_a(part, ast.ParamRef):
+            raise SqlError("42P02", f"there is no parameter ${part.number}", at(part.location))
+
+
 # pglast's tree leaves out where constants stand. Only errors ask for it: when one is raised, the
 # statement is bound once more with the places at hand (`sql/bind.py`), found by
 # `sql/constant_places.py`.
