@@ -20,8 +20,7 @@ _COUNTS: Final = frozenset({"count", "regr_count"})
 
 def group_by(plan: GroupBy, select: Select, scope: Scope) -> Select:
     """The groups of a plain SELECT of the node's input."""
-    if not scope.statement.dialect.deep_correlation:
-        plan, select = _with_arguments(plan, select, scope)
+    plan, select = _with_arguments(plan, select, scope)
     keys = plan.keys
     if plan.sets is not None:
         check_comparable(plan.key_columns, scope.statement, "grouping sets of")
@@ -61,13 +60,11 @@ def distinct_groups(select: Select, columns: Sequence[PlanColumn], scope: Scope)
 
 
 def _with_arguments(plan: GroupBy, select: Select, scope: Scope) -> tuple[GroupBy, Select]:
-    """A derived table that has what aggregates take from outer queries as columns: Spark takes no
-    column of an outer query beside one of its own in an aggregate.
-    """
+    """A derived table that has what aggregates take from outer queries as columns (G2)."""
     made: dict[Expr, PlanColumn] = {}
     for call in plan.aggregates:
         for arg in call.args:
-            if not select.names.keys() >= set(column_ids(arg)) and not isinstance(arg, ColumnRef):
+            if not select.names.keys() >= set(column_ids(arg)):
                 number = ColumnId(-1 - len(made))
                 made.setdefault(arg, PlanColumn(number, "argument", arg.type))
     if not made:

@@ -8,6 +8,7 @@ INVARIANTS
       no row is left for the others: what it answers for them is never looked at.
   S2  a subquery that refers to no row becomes one that does. That is done only where it is asked
       for few different rows, by truth values, or reads no table: else DuckDB would run it for each.
+      It is never done to one that is volatile, which has one answer for all rows.
   S3  a condition that is volatile, or has subqueries itself, guards nothing.
 
 Not here: FILTER, and operands without subqueries (`guards.py`).
@@ -44,6 +45,7 @@ from sql.traverse import (
     children,
     inputs,
     is_volatile_expression,
+    is_volatile_plan,
     plan_expressions,
     rewritten_node,
     scans,
@@ -136,6 +138,8 @@ def _subqueries(exprs: Sequence[Expr]) -> Iterator[Subquery]:
 
 def _asks_few(plan: Plan, condition: Expr) -> bool:
     """S2."""
+    if is_volatile_plan(plan):
+        return False
     if free_columns(plan) or not any(scans(plan)):
         return True
     return all(column.type == BOOL for column in _columns(condition))

@@ -14,7 +14,8 @@ Names: TypeAlias = Mapping[ColumnId, str]
 @dataclass(frozen=True, slots=True)
 class Select:
     """A SELECT under construction. `names`: what the FROM clause offers; `outputs`: None while it
-    is all of it.
+    is all of it. `fragile`: it has an outer join with a subquery in its condition. DuckDB 2.0
+    forgets a condition in WHERE that is NULL when it orders such joins, but none that is false.
     """
 
     source: str
@@ -25,6 +26,7 @@ class Select:
     distinct: bool = False
     order: str | None = None
     limit: str | None = None
+    fragile: bool = False
 
     @property
     def plain(self) -> bool:
@@ -78,7 +80,8 @@ def derived(
     alias = statement.alias()
     prefix = "lateral " if lateral else ""
     text = f"{prefix}({render(select, columns)}) {alias}"
-    return Select(text, {column.id: f"{alias}.c{column.id}" for column in columns})
+    names = {column.id: f"{alias}.c{column.id}" for column in columns}
+    return Select(text, names, fragile=select.fragile)
 
 
 def check_comparable(columns: Sequence[PlanColumn], statement: Statement, what: str) -> None:

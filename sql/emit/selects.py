@@ -283,7 +283,10 @@ def _filter(plan: Filter, scope: Scope) -> Select:
 
 def _where(select: Select, parts: Sequence[Expr], scope: Scope) -> Select:
     inside = within(select, scope, filtering=True)
-    return replace(select, where=(*select.where, *map(inside.emit, parts)))
+    texts = [inside.emit(part) for part in parts]
+    if select.fragile:
+        texts = [f"coalesce({text}, false)" for text in texts]
+    return replace(select, where=(*select.where, *texts))
 
 
 def _is_correlated(expr: Expr) -> bool:
@@ -295,6 +298,13 @@ def _is_correlated(expr: Expr) -> bool:
 def _join(plan: Join, scope: Scope) -> Select:
     if plan.kind is JoinKind.CROSS and plan.left == _ONE_ROW:
         return _select(plan.right, scope)
+    if plan.lateral and plan.condition is not None and has_subquery(plan.condition):
+        # DuckDB has no subqueries there; of an inner join the condition may stand in WHERE.
+        if plan.kind is not JoinKind.INNER:
+            what = f"a subquery in the condition of a lateral {plan.kind.value} join"
+            raise scope.statement.dialect.unsupported(what)
+        below = replace(plan, kind=JoinKind.CROSS, condition=None)
+        return _filter(Filter(below, plan.condition), scope)
     left = _side(plan.left, scope)
     right_scope = within(left, scope) if plan.lateral else scope
     right = _select(plan.right, right_scope)
@@ -310,12 +320,20 @@ def _join(plan: Join, scope: Scope) -> Select:
     source = f"({right.source})" if isinstance(plan.right, Join) and right.bare else right.source
     names = {**left.names, **right.names}
     joined = Select(f"{left.source} {plan.kind.value} join {source}", names)
+    joined = replace(joined, fragile=left.fragile or right.fragile or _is_fragile(plan))
     if plan.condition is None:
         return joined
     _check_join(plan, scope)
     inside = within(joined, scope)
     conditions = " and ".join(map(inside.emit, conjuncts(plan.condition)))
     return replace(joined, source=f"{joined.source} on {conditions}")
+
+
+def _is_fragile(plan: Join) -> bool:
+    """See `Select.fragile`."""
+    if plan.kind in (JoinKind.CROSS, JoinKind.INNER) or plan.condition is None:
+        return False
+    return has_subquery(plan.condition)
 
 
 def _check_join(plan: Join, scope: Scope) -> None:
