@@ -22,9 +22,19 @@ from sql.plan import Call, Const, Expr
 from sql.stand_ins import stand_in
 from sql.styles import PLAIN, check_style
 from sql.syntax import Node, at, position
-from sql.types import OIDS, TEXT, SqlType, array_of, category, display, plain_type
+from sql.types import (
+    OIDS,
+    REGISTERED,
+    TEXT,
+    SqlType,
+    array_of,
+    category,
+    display,
+    plain_type,
+)
 
 TYPES: Final = {name: plain_type(name) for name in OIDS}
+_TEXTS: Final = frozenset({"text", "json", "jsonb"})
 
 
 def type_called(name: str) -> SqlType:
@@ -100,7 +110,16 @@ def converted(
             args.append(implicit(binding, expr, node, TEXT) if literal else expr)
         else:
             args.append(implicit(binding, expr, node, type_called(want)))
+    if choice.result in _TEXTS and any(arg.type.name in REGISTERED for arg in args):
+        return tuple([_named(binding, arg, node) for arg, node in zip(args, nodes, strict=True)])
     return tuple(args)
+
+
+def _named(binding: Binding, arg: Expr, node: Node) -> Expr:
+    """What is shown as a name is one in texts and documents that are made of it, too."""
+    if arg.type.name not in REGISTERED:
+        return arg
+    return coerce(binding, arg, node, TEXT, EXPLICIT) or arg
 
 
 def polymorphic_shapes(
