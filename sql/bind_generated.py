@@ -10,6 +10,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from pglast import ast
+
 from sql.binding import Binding
 from sql.catalog import Column, Table
 from sql.coerce import ASSIGNMENT, coerce, stored
@@ -22,10 +24,11 @@ from sql.column_expressions import (
     unplaced,
 )
 from sql.enum_types import is_enum
-from sql.errors import SqlError, mismatch
+from sql.errors import SqlError, mismatch, not_supported
 from sql.plan import Call, ColumnRef, Expr, Plan, Project
+from sql.renumbering import has_subquery
 from sql.scope import Scope
-from sql.syntax import Node, position
+from sql.syntax import Node, at, is_a, parts, position
 from sql.table_changes import unqualified
 from sql.traverse import children
 from sql.types import SqlType, display
@@ -41,6 +44,7 @@ def with_generated(binding: Binding, table: Table, nodes: Mapping[str, Node]) ->
         if node is None:
             made.append(column)
             continue
+        _refuse_whole_rows(node)
         known = {other.name for other in table.columns if other.generated is not None}
         for name in column_names(node):
             if name in nodes or name in known:
@@ -52,12 +56,22 @@ def with_generated(binding: Binding, table: Table, nodes: Mapping[str, Node]) ->
     return tuple(made)
 
 
+def _refuse_whole_rows(node: Node) -> None:
+    for part in parts(node):
+        if is_a(part, ast.ColumnRef) and is_a(part.fields[-1], ast.A_Star):
+            message = "cannot use whole-row variable in column generation expression"
+            detail = "This would cause the generated column to depend on its own value."
+            raise SqlError("42P17", message, at(part.location), detail=detail)
+
+
 def _check(binding: Binding, table: Table, column: Column, node: Node) -> None:
     refuse_subqueries(node, "column generation expression")
     _, scope = check_scope(binding, table)
     scope.clause = "column generation expressions"
     bind = partial(_value, binding, scope, column, node)
-    immutable(binding, bind, "generation expression is not immutable")
+    made = immutable(binding, bind, "generation expression is not immutable")
+    if has_subquery(made):
+        raise not_supported("a generated column that looks a name up", position(node))
 
 
 def immutable(binding: Binding, bind: Callable[[], Expr], message: str) -> Expr:

@@ -203,7 +203,8 @@ def _password(
     option = options.get("password")
     if option is None or option.arg is None:
         return None, ()
-    assert is_a(option.arg, ast.String), "a password is a text"
+    if not is_a(option.arg, ast.String):
+        raise SqlError("42601", 'syntax error at or near "$1"', at(option.location))
     if not option.arg.sval:
         return None, (_EMPTY,)
     return str(option.arg.sval), (UNASKED,)

@@ -120,7 +120,8 @@ def _is_input_column(scope: Scope, node: Node) -> bool:
 
 
 def _refuse_aggregates(binding: Binding, scope: Scope, expr: Expr) -> None:
-    from sql.plan import ColumnRef
+    from sql.plan import ColumnRef, Subquery
+    from sql.renumbering import references
     from sql.traverse import children
 
     ids = {column.id for column in scope.aggregates.values()}
@@ -137,6 +138,8 @@ def _refuse_aggregates(binding: Binding, scope: Scope, expr: Expr) -> None:
             raise SqlError("42P20", message, binding.place(part))
         if isinstance(part, ColumnRef) and part.id in sets:
             raise not_supported("GROUP BY a set-returning function", binding.place(part))
+        if isinstance(part, Subquery):
+            waiting.extend(ref for ref in references(part.plan) if ref.id in ids)
         waiting.extend(children(part))
 
 

@@ -29,8 +29,9 @@ from sql.errors import SqlError, mismatch, not_supported
 from sql.functions import cast
 from sql.kept_names import with_own_names
 from sql.plan import Call, ColumnRef, Const, Expr, Param, Plan, Project, Scan
+from sql.renumbering import has_subquery
 from sql.scope import Scope
-from sql.syntax import Node, at, is_a, parts, refuse_parameters, unsupported
+from sql.syntax import Node, at, is_a, parts, position, refuse_parameters, unsupported
 from sql.types import BOOL, INT8, SqlType, Value, display
 
 NEW_ROWS = "new"
@@ -225,7 +226,10 @@ def check_scope(
 def bound_check(binding: Binding, scope: Scope, node: Node) -> Expr:
     """The condition of a CHECK."""
     refuse_subqueries(node, "check constraint")
-    return to_boolean(binding, binding.expression(scope, node), node, "CHECK")
+    bound = to_boolean(binding, binding.expression(scope, node), node, "CHECK")
+    if has_subquery(bound):
+        raise not_supported("a CHECK that looks a name up", position(node))
+    return bound
 
 
 def check_plan(binding: Binding, table: Table, checks: Sequence[Check]) -> Plan:

@@ -61,6 +61,14 @@ def free_columns(plan: Plan) -> set[ColumnId]:
     return set(plan_column_ids(plan)) - set(_made(plan))
 
 
+def references(value: object) -> Iterator[ColumnRef]:
+    """All uses of columns in a plan or an expression, those inside subqueries too."""
+    if isinstance(value, ColumnRef):
+        yield value
+    for part in parts_of(value):
+        yield from references(part)
+
+
 def has_subquery(value: object) -> bool:
     """Whether a subquery stands anywhere in it."""
     return isinstance(value, Subquery) or any(map(has_subquery, parts_of(value)))
