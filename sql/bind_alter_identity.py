@@ -34,7 +34,7 @@ def add_identity(work: Altering, command: Node) -> None:
     if column.has_default or column.generated is not None:
         raise SqlError("55000", f"{shown} already has a default value")
     parts = parts_of(work)
-    name = sequence_name(work.binding, parts, column.name)
+    name = sequence_name(work.binding, parts, column.name, node.options or ())
     bare = SequenceDefinition(0, work.table.schema, name, "", type=column.type.name)
     made = sequence_of(work.binding, bare, tuple(node.options or ()), created=True)
     work.sequences[column.name] = replace(made, identity=True, owner_field=column.field)

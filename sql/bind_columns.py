@@ -19,9 +19,10 @@ from sql.bind_types import declared
 from sql.binding import Binding
 from sql.catalog import Column
 from sql.catalog_objects import INT_BOUNDS, SequenceDefinition
+from sql.collations import check_collation
 from sql.column_expressions import defined_default
 from sql.domains import with_default
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError, duplicate_table, not_supported
 from sql.syntax import Node, at, is_a, strings
 from sql.types import INT2, INT4, INT8, REGISTERED, SqlType, display
 
@@ -67,6 +68,8 @@ def column_of(binding: Binding, node: Node, found: Parts) -> Column:
     serial = _serial(node.typeName)
     type_, domain = declared(binding, node.typeName) if serial is None else (serial, None)
     refuse_type(node, type_)
+    if node.collClause is not None:
+        check_collation(node.collClause, type_)
     for used, what in ((node.compression, "COMPRESSION"), (node.storage_name, "STORAGE")):
         if used:
             raise not_supported(what, at(node.location))
@@ -196,18 +199,28 @@ def _add_sequence(
     binding: Binding, making: _Making, found: Parts, options: Collection[Node], *, identity: str
 ) -> None:
     column = making.column
-    name = sequence_name(binding, found, column.name)
+    name = sequence_name(binding, found, column.name, options)
     bare = SequenceDefinition(0, found.schema, name, "", type=column.type.name)
     made = sequence_of(binding, bare, tuple(options), created=True)
     found.sequences[column.name] = replace(made, identity=bool(identity), owner_field=column.field)
     making.column = replace(column, has_default=not identity, identity=identity)
 
 
-def sequence_name(binding: Binding, found: Parts, column: str) -> str:
-    """The name of the sequence of a serial or identity column."""
+def sequence_name(
+    binding: Binding, found: Parts, column: str, options: Collection[Node] = ()
+) -> str:
+    """The name of the sequence of a serial or identity column; `options` may say it."""
     taken = {found.table, *relation_names(binding.context.catalog, found.schema)}
     taken -= {*found.freed}
     taken |= {other.name for other in (*found.taken, *found.sequences.values())}
+    said = [option for option in options if option.defname == "sequence_name"]
+    if said:
+        *schemas, own = strings(said[0].arg)
+        if schemas and schemas[-1] != found.schema:
+            raise not_supported("a sequence of an identity in another schema", at(said[0].location))
+        if own in taken:
+            raise duplicate_table(own)
+        return own
     name, number = joined_name(found.table, column, "seq"), 0
     while name in taken:
         number += 1

@@ -35,6 +35,7 @@ from sql.coerce import (
     to_boolean,
     to_common_type,
 )
+from sql.collations import check_collation
 from sql.errors import SqlError, not_supported
 from sql.functions import cast
 from sql.plan import (
@@ -56,7 +57,6 @@ from sql.types import BOOL, INT4, INT8, NAME, TEXT, TIMESTAMPTZ, UNKNOWN, SqlTyp
 
 Binder: TypeAlias = Callable[[Binding, Scope, Node], Expr]
 NULL_NODE: Final = ast.A_Const(isnull=True)
-_COLLATIONS: Final = frozenset({"C", "POSIX", "default", "ucs_basic", "C.utf8", "pg_c_utf8"})
 
 
 def expression(binding: Binding, scope: Scope, node: Node) -> Expr:
@@ -239,20 +239,8 @@ def _without_modifier(expr: Expr, target: SqlType) -> Expr:
 
 def _collate(binding: Binding, scope: Scope, node: Node) -> Expr:
     expr = expression(binding, scope, node.arg)
-    name = node.collname[-1].sval
-    if name not in _COLLATIONS:
-        raise not_supported(f'collation "{name}"', at(node.location))
-    if expr.type.category not in ("S", "X"):
-        shown = cannot_collate(expr)
-        raise SqlError("42804", f"collations are not supported by type {shown}", at(node.location))
+    check_collation(node, expr.type)
     return expr
-
-
-def cannot_collate(expr: Expr) -> str:
-    """The type's name in the message about COLLATE."""
-    from sql.types import display
-
-    return display(expr.type.bare())
 
 
 # --- logic -------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from sql.bind_keys import KeyNode, bind_keys, joined_name, relation_names
 from sql.binding import Binding
 from sql.catalog import Table
 from sql.catalog_objects import TEXT_CLASSES, IndexDefinition
+from sql.coerce import to_boolean
 from sql.column_expressions import check_scope, refuse_subqueries, text_of
 from sql.definition_statements import ChangeObjects, CreateObject, Redefinition, cascades
 from sql.errors import SqlError, duplicate_table, not_supported
@@ -142,6 +143,8 @@ def _expression(
     scope.clause = f"index {what}s"
     message = f"functions in index {what} must be marked IMMUTABLE"
     bound = immutable(binding, partial(binding.expression, scope, node), message)
+    if what == "predicate":
+        to_boolean(binding, bound, node, "WHERE")
     return unqualified(text_of(binding, node)), bound.type
 
 
