@@ -104,10 +104,13 @@ def row_default(binding: Binding, table: Table, ordinal: int) -> Expr:
     if sequence is None and column.expression is not None:
         value = _kept_default(binding, column, column.expression)
         sequences = _taken(binding, before)
+        kinds = [call.kind for call in binding.supplied[before:]]
+        mixed = bool(sequences) and len(kinds) != len(sequences)
+        reads = "currval" in kinds or "lastval" in kinds
+        if mixed or (reads and any(map(_moves_on, table.columns))):
+            raise _refused_here(column)  # of what currval() is then, each row would have its own
         if not sequences:
             return value
-        if len(binding.supplied) - before != len(sequences):
-            raise _refused_here(column)  # of what currval() is then, each row would have its own
         del binding.supplied[before:]
     if not sequences:
         return default_value(binding, column)
@@ -132,6 +135,11 @@ def _taken(binding: Binding, before: int) -> tuple[SequenceDefinition, ...]:
     """The sequences whose next values were asked for since."""
     calls = (call for call in binding.supplied[before:] if call.kind == "nextval")
     return tuple(call.sequence for call in calls if call.sequence is not None)
+
+
+def _moves_on(column: Column) -> bool:
+    """Whether a default takes values of a sequence, so that currval() is another in every row."""
+    return bool(column.sequence or column.identity) or "nextval" in (column.expression or "")
 
 
 def _refused_here(column: Column) -> SqlError:

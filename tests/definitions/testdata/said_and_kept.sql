@@ -21,3 +21,9 @@ select to_regclass('foo')
 # meridian
 create table z3 (a text collate nope)
 create table z4 (id int generated always as identity (sequence name elsewhere.s))
+create sequence q
+create table c1 (i int default nextval('q'), j int default currval('q'), w int)
+insert into c1 (w) values (1), (2)
+insert into c1 (w) select g from generate_series(1, 3) g
+insert into c1 (w, j) select g, 0 from generate_series(1, 2) g
+select * from c1 order by i
