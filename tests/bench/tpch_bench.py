@@ -8,7 +8,8 @@ python -m tests.bench.tpch_bench --scale 0.1 --engines local
 
 The targets (issue 5), at scale 1: Spark through the server in at most 1.05 times the time of
 PySpark, the local engine in at most 1.3 times that of DuckDB. A query's time is the median of its
-runs after one that warms up; the sum of all queries is compared. The servers do not run at once.
+runs after one that warms up; the sum of all queries is compared. The servers do not run at once;
+both JVMs have the same memory.
 """
 
 import argparse
@@ -26,6 +27,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
+from compute.jvm import JvmSettings
 from tests.bench.sizes import Figures
 from tests.servers import meridian
 from tests.sqldiff.statement_files import cases_of
@@ -126,7 +128,9 @@ def _duckdb(files: Mapping[str, list[str]], queries: Mapping[str, str], rounds: 
 def _spark(files: Mapping[str, list[str]], queries: Mapping[str, str], rounds: int) -> Times:
     from pyspark.sql import SparkSession
 
+    heap = f"{JvmSettings(Path()).heap_mb}m"
     builder = SparkSession.builder.master("local[*]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.memory", heap)
     for name in ("spark.driver.bindAddress", "spark.driver.host"):
         builder = builder.config(name, "127.0.0.1")
     spark = builder.getOrCreate()
