@@ -22,11 +22,9 @@ from coordinator.row_sink import RowSink
 from coordinator.spilling import write_rows
 from sql.catalog import Table
 from sql.definition_statements import Redefinition, Rewriting, Validation
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError
 from sql.plan import Plan
-from sql.system_relations import is_system_relation
 from sql.text_output import format_text
-from sql.traverse import scans
 from sql.types import quoted_name
 from storage.batch import WriteBatch
 
@@ -75,19 +73,12 @@ async def rewritten_all(
     return done
 
 
-def _checked(plan: Plan) -> Plan:
-    """0A000 for what looks a name up in the catalog for every row."""
-    if any(is_system_relation(scan.relation) for scan in scans(plan)):
-        raise not_supported("ALTER TABLE with an expression that reads the catalog", None)
-    return plan
-
-
 async def _rewritten(
     execution: Execution, table: Table, rewrite: Plan, sink: RowSink
 ) -> WriteBatch:
     claims = Claims()
-    inputs = await execution.views([table])
-    async for rows in run_plan(execution, _checked(rewrite), inputs):
+    inputs = await execution.with_catalog(rewrite, await execution.views([table]))
+    async for rows in run_plan(execution, rewrite, inputs):
         if rows.num_rows:
             claims.take(rows.column(0), rows.column(1))
             batch = pa.RecordBatch.from_arrays(list(rows.columns[2:]), schema=sink.schema)
@@ -105,8 +96,8 @@ async def validate(execution: Execution, table: Table, validations: Sequence[Val
     for validation in validations:
         others = () if validation.foreign is None else (validation.foreign[1],)
         tables = list(dict.fromkeys((table, *(o for o in others if o.oid != table.oid))))
-        inputs = await execution.views(tables)
-        async for rows in run_plan(execution, _checked(validation.plan), inputs):
+        inputs = await execution.with_catalog(validation.plan, await execution.views(tables))
+        async for rows in run_plan(execution, validation.plan, inputs):
             if rows.num_rows:
                 raise _violation(table, validation, rows)
 

@@ -167,7 +167,7 @@ class _Defaults:
         self._row = copy.defaults
         self._volatile = copy.defaults is not None and is_volatile(copy.defaults)
 
-    def columns(self, rows: int) -> Sequence[Values]:
+    async def columns(self, rows: int) -> Sequence[Values]:
         """They, for so many rows."""
         if self._row is None:
             return []
@@ -175,7 +175,8 @@ class _Defaults:
         in_process = self._execution.services.in_process
         if not in_process.can_run(self._row):
             raise not_supported("COPY with this default")
-        (found,) = in_process.evaluate(self._execution.run(plan, {})).combine_chunks().to_batches()
+        run = self._execution.run(plan, await self._execution.with_catalog(plan, {}))
+        (found,) = in_process.evaluate(run).combine_chunks().to_batches()
         if self._volatile:
             return found.columns
         return [column.take(np.zeros(rows, dtype=np.int64)) for column in found.columns]
@@ -189,7 +190,8 @@ async def _add(
     defaults: _Defaults,
 ) -> None:
     for batch in batches:
-        whole = pa.RecordBatch.from_arrays(_completed(copy, batch, defaults), schema=sink.schema)
+        columns = await _completed(copy, batch, defaults)
+        whole = pa.RecordBatch.from_arrays(columns, schema=sink.schema)
         whole = await sink.fill(whole)
         if copy.where is None:
             await sink.take(whole)
@@ -204,10 +206,10 @@ async def _add(
             await asyncio.sleep(0)
 
 
-def _completed(copy: CopyIn, batch: pa.RecordBatch, defaults: _Defaults) -> Sequence[Values]:
+async def _completed(copy: CopyIn, batch: pa.RecordBatch, defaults: _Defaults) -> Sequence[Values]:
     """All columns of the table: those of the data, and the defaults of the others."""
     given = dict(zip(copy.ordinals, batch.columns, strict=True))
-    made = iter(defaults.columns(batch.num_rows))
+    made = iter(await defaults.columns(batch.num_rows))
     return [
         given[ordinal] if ordinal in given else next(made)
         for ordinal in range(len(copy.table.columns))

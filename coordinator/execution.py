@@ -33,8 +33,9 @@ from sql.catalog import Catalog, Table
 from sql.errors import SqlError
 from sql.plan import Plan, RelationId
 from sql.statements import OutputColumn
-from sql.system_catalogs import is_catalog
-from sql.system_relations import is_system
+from sql.system_catalogs import is_catalog, system_catalog
+from sql.system_relations import is_system, is_system_relation
+from sql.traverse import scans
 from sql.types import Value
 from storage.batch import DataFile, ShardView
 from storage.clock import Clock
@@ -165,6 +166,16 @@ class Execution:
         for table, view in zip(tables, views, strict=True):
             inputs[RelationId(table.shard)] = view
         return inputs
+
+    async def with_catalog(
+        self, plan: Plan, inputs: Mapping[RelationId, ShardView]
+    ) -> Mapping[RelationId, ShardView]:
+        """The inputs, and the catalogs that a kept expression looks names up in."""
+        named = {scan.relation for scan in scans(plan) if is_system_relation(scan.relation)}
+        found = [system_catalog(*relation.split(".", 1)) for relation in sorted(named)]
+        if not found:
+            return inputs
+        return {**inputs, **await self._system_views([t for t in found if t is not None])}
 
     async def _system_views(self, tables: Sequence[Table]) -> dict[RelationId, ShardView]:
         """What the relations of schema `meridian` show now, all of one moment, and what those of

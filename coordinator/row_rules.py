@@ -192,7 +192,8 @@ class RowRules:
         plan = self._bound()
         local = self._execution.services.local
         if local is not None and batch.num_rows >= ENGINE_ROWS_MIN:
-            verdicts = local.run(self._execution.run(plan, _input(self._table, batch)))
+            inputs = await self._execution.with_catalog(plan, _input(self._table, batch))
+            verdicts = local.run(self._execution.run(plan, inputs))
             if not await _any_false(verdicts):
                 return
         for start in range(0, batch.num_rows, PIECE_ROWS):
@@ -216,7 +217,8 @@ class RowRules:
 
     async def _run(self, plan: Plan, piece: pa.RecordBatch) -> pa.Table:
         in_process = self._execution.services.in_process
-        run = self._execution.run(plan, _input(self._table, piece))
+        inputs = await self._execution.with_catalog(plan, _input(self._table, piece))
+        run = self._execution.run(plan, inputs)
         if in_process.can_run(plan):
             return in_process.evaluate(run)
         return await _collected(self._execution.services.engine, run)

@@ -24,9 +24,8 @@ from sql.column_expressions import (
     unplaced,
 )
 from sql.enum_types import is_enum
-from sql.errors import SqlError, mismatch, not_supported
+from sql.errors import SqlError, mismatch
 from sql.plan import Call, ColumnRef, Expr, Plan, Project
-from sql.renumbering import has_subquery
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a, parts, position
 from sql.table_changes import unqualified
@@ -69,9 +68,7 @@ def _check(binding: Binding, table: Table, column: Column, node: Node) -> None:
     _, scope = check_scope(binding, table)
     scope.clause = "column generation expressions"
     bind = partial(_value, binding, scope, column, node)
-    made = immutable(binding, bind, "generation expression is not immutable")
-    if has_subquery(made):
-        raise not_supported("a generated column that looks a name up", position(node))
+    immutable(binding, bind, "generation expression is not immutable")
 
 
 def immutable(binding: Binding, bind: Callable[[], Expr], message: str) -> Expr:

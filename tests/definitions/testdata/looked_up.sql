@@ -8,8 +8,20 @@ create table k2 (a text default 'sq'::regclass)
 insert into k2 default values
 insert into k2 select * from (values ('x')) v
 select * from k2
-# meridian
+
 alter table t add column g text generated always as ('sq'::regclass) stored
 alter table t add column b text default 'sq'::regclass
 create table k1 (a text check (a <> 'sq'::regclass::text))
 create domain dd as text check (value <> 'sq'::regclass::text)
+insert into k1 values ('sq')
+insert into k1 values ('x')
+alter table k1 add check (a <> 't'::regclass::text)
+create table k3 (a dd)
+insert into k3 values ('sq')
+insert into k3 values ('y')
+insert into t (id) values (2)
+select * from t order by id
+create sequence "S 1'x"
+create table q1 (a int default nextval('"S 1''x"'))
+select pg_get_expr(adbin, adrelid) from pg_attrdef where adrelid = 'q1'::regclass
+create table q2 (a text default 'sq'::regclass, b int)
