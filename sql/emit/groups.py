@@ -95,7 +95,8 @@ def _derived_with(
     items = ", ".join(f"{texts[column.id]} as {names[column.id]}" for column in columns)
     where = f" where {' and '.join(select.where)}" if select.where else ""
     text = f"(select {items} from {select.source}{where}) {alias}"
-    return Select(text, {id_: f"{alias}.{name}" for id_, name in names.items()})
+    shown = {id_: f"{alias}.{name}" for id_, name in names.items()}
+    return Select(text, shown, fragile=select.fragile)
 
 
 def _with_keys(plan: GroupBy, select: Select, scope: Scope) -> Select:
