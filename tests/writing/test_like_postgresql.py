@@ -6,7 +6,7 @@ scripts, or those that are named; `tests/blocks` plays them, too, and has record
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import psycopg
@@ -71,12 +71,6 @@ def test_like_postgresql(name: str) -> None:
 def test_local_engine(name: str, tmp_path: Path) -> None:
     with meridian(tmp_path, ["--spark-master", "none"]) as server:
         assert not differences(server.dsn, name)
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with meridian(tmp_path_factory.mktemp("spark")) as server:
-        yield server.dsn
 
 
 @pytest.mark.slow

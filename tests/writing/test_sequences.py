@@ -96,12 +96,6 @@ def test_sequences(kind: type[Writer], seed: int, engine: str, real: str, tmp_pa
             assert said == expected, f"seed {seed} on {engine}"
 
 
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with meridian(tmp_path_factory.mktemp("spark")) as server:
-        yield server.dsn
-
-
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("seed", SEEDS)
