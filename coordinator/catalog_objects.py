@@ -8,14 +8,14 @@ from typing import Final
 from compute.reference_strings import quote_ident
 from sql.bind import bind_with_context
 from sql.bind_checks import not_null_name
-from sql.bind_views import view_rows
+from sql.bind_views import named_query, view_rows
 from sql.binding import BindContext
 from sql.catalog import Check, Column, ForeignKey, Key, Table
 from sql.catalog_objects import CatalogObject, IndexDefinition, ViewDefinition
 from sql.catalog_oids import constraint_oid, index_oid
 from sql.column_expressions import column_names, expression_of
 from sql.errors import SqlError
-from sql.kept_names import named_relations, shown
+from sql.kept_names import named_relations, next_value, shown
 from sql.text_output import format_text
 from sql.types import SqlType, display
 from sql.written import writable_columns
@@ -78,18 +78,18 @@ def default_of(context: BindContext, column: Column) -> str | None:
     """The default as PostgreSQL has it: an identity has none."""
     if column.identity:
         return None
-    if column.sequence:
-        sequence = context.catalog.sequence_by_oid(column.sequence)
-        return (
-            None if sequence is None else f"nextval('{_shown_name(context, sequence)}'::regclass)"
-        )
-    text = default_text(column)
+    text = next_value(column.sequence) if column.sequence else default_text(column)
     return None if text is None else shown_text(context, text)
 
 
 def shown_text(context: BindContext, text: str) -> str:
     """A kept text with what its relations are called now."""
     return shown(text, partial(_relation_name, context)) if named_relations(text) else text
+
+
+def view_text(context: BindContext, view: ViewDefinition) -> str:
+    """The query of a view as pg_get_viewdef() gives it, with the names that its columns have."""
+    return f" {shown_text(context, named_query(view.text, view.columns))};"
 
 
 def _relation_name(context: BindContext, oid: int) -> str | None:
@@ -99,12 +99,12 @@ def _relation_name(context: BindContext, oid: int) -> str | None:
     return None if found is None else _shown_name(context, found)
 
 
-def _shown_name(context: BindContext, sequence: Table | CatalogObject) -> str:
+def _shown_name(context: BindContext, relation: Table | CatalogObject) -> str:
     """As regclass shows it."""
-    name = quote_ident(sequence.name)
-    if sequence.schema in context.search_path:
+    name = quote_ident(relation.name)
+    if relation.schema in context.search_path:
         return name
-    return f"{quote_ident(sequence.schema)}.{name}"
+    return f"{quote_ident(relation.schema)}.{name}"
 
 
 _ACTIONS: Final = {

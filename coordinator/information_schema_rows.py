@@ -19,6 +19,7 @@ from coordinator.catalog_objects import (
     referenced_key,
     shown_text,
     view_events,
+    view_text,
     views,
 )
 from sql.bind_checks import not_null_name
@@ -333,7 +334,7 @@ def _views(context: BindContext) -> Iterator[Named]:
             "table_catalog": context.database,
             "table_schema": view.schema,
             "table_name": view.name,
-            "view_definition": f" {shown_text(context, view.text)};",
+            "view_definition": view_text(context, view),
             "check_option": view.check_option.upper() or "NONE",
             "is_updatable": _yes(events & (UPDATED | DELETED) == UPDATED | DELETED),
             "is_insertable_into": _yes(bool(events & INSERTED)),

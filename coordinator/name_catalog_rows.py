@@ -10,8 +10,8 @@ from compute.reference_strings import quote_ident
 from coordinator.catalog_objects import (
     EVERYTHING,
     definitions,
-    shown_text,
     view_events,
+    view_text,
 )
 from coordinator.information_schema_rows import Named, is_base
 from coordinator.table_catalog_rows import all_tables, users_tables
@@ -34,7 +34,7 @@ def _definitions(context: BindContext) -> Iterator[Named]:
     for oid, text in domain_definitions(context):
         yield {"oid": oid, "part": 0, "definition": text}
     for view in context.catalog.views():
-        yield {"oid": view.oid, "part": 0, "definition": f" {shown_text(context, view.text)};"}
+        yield {"oid": view.oid, "part": 0, "definition": view_text(context, view)}
 
 
 def _type_names(context: BindContext) -> Iterator[Named]:

@@ -19,6 +19,7 @@ from coordinator.catalog_objects import (
     other_index,
     referenced_key,
     shown_text,
+    view_text,
     views,
 )
 from coordinator.information_schema_rows import Named
@@ -369,7 +370,7 @@ def _pg_views(context: BindContext) -> Iterator[Named]:
             "schemaname": view.schema,
             "viewname": view.name,
             "viewowner": shown.owner(view),
-            "definition": f" {shown_text(context, view.text)};",
+            "definition": view_text(context, view),
         }
 
 

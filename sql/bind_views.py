@@ -12,8 +12,9 @@ INVARIANTS
 from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from pglast import parser
+from pglast import ast, parser
 from pglast.enums import DropBehavior
 from pglast.stream import RawStream
 
@@ -28,7 +29,7 @@ from sql.look_up import refuse_type_name, relation_exists
 from sql.plan import ColumnRef, Expr, Plan, PlanColumn, RelationId
 from sql.scope import Item
 from sql.sequence_users import cascaded_uses, still_used, told_uses, uses_of, without_defaults
-from sql.syntax import Node, at, refuse_parameters, strings
+from sql.syntax import Node, at, column_name, is_a, refuse_parameters, strings
 from sql.temporary import is_temporary
 from sql.traverse import pruned, scans
 from sql.types import display
@@ -88,6 +89,27 @@ def view_tree(text: str) -> Node:
     """The query of a view."""
     (tree,) = parser.parse_sql(text)
     return tree.stmt
+
+
+@lru_cache(maxsize=500)
+def named_query(text: str, names: Sequence[str]) -> str:
+    """The query of a view whose columns are called so: CREATE VIEW v (a, b), RENAME COLUMN."""
+    tree = view_tree(text)
+    first = tree
+    while first.larg is not None:
+        first = first.larg
+    targets = first.targetList or ()
+    named = [target.name or column_name(target.val) for target in targets]
+    if named == [*names] or len(named) != len(names) or any(map(_is_star, targets)):
+        return text
+    for target, name in zip(targets, names, strict=True):
+        if target.name is not None or name != column_name(target.val):
+            target.name = name
+    return str(RawStream()(tree))
+
+
+def _is_star(target: Node) -> bool:
+    return is_a(target.val, ast.ColumnRef) and is_a(target.val.fields[-1], ast.A_Star)
 
 
 # --- CREATE ------------------------------------------------------------------------------------

@@ -34,6 +34,11 @@ _KEPT: Final = re.compile(
 )
 
 
+def next_value(sequence: int) -> str:
+    """DEFAULT nextval() of a sequence, as it would be kept."""
+    return f"nextval(CAST('{sequence}' AS regclass))"
+
+
 def with_own_names(binding: Binding, text: str, parse: Callable[[str], Node]) -> str:
     """A text to be kept, whose names mean the same to everybody (N1). `parse` makes a tree that is
     nobody else's.

@@ -19,7 +19,7 @@ from sql.catalog_objects import (
     ViewDefinition,
 )
 from sql.column_expressions import expression_of
-from sql.kept_names import named_relations
+from sql.kept_names import named_relations, next_value
 from sql.syntax import Node, is_a, parts, strings
 from sql.types import UNKNOWN
 
@@ -67,7 +67,7 @@ def _texts_of(table: Table) -> Iterator[Kept]:
     for column in table.columns:
         where = f"column {column.name} of table {table.name}"
         if column.sequence:
-            yield default_of(table, column, f"nextval(CAST('{column.sequence}' AS regclass))")
+            yield default_of(table, column, next_value(column.sequence))
         elif column.expression is not None and not column.default_of_domain:
             yield default_of(table, column, column.expression)
         if column.generated is not None:
