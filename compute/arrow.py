@@ -1,10 +1,10 @@
 """PostgreSQL types as Arrow types: the table of `sql/types.py`, in code. The only such mapping.
 
 The Arrow field of a stored column also carries our type in its metadata (`meridian.type`), so that
-a
-Delta table can say what a column was declared as; `field_type` reads it back.
+a Delta table can say what a column was declared as; `field_type` reads it back.
 """
 
+import json
 from collections.abc import Sequence
 from typing import Final
 
@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from sql.catalog import Column
 from sql.enum_types import kept_as
+from sql.plan import PlanColumn
 from sql.types import REGISTERED, SqlType, display
-from storage.delta.schema import NAME_KEY, NUMBER_KEY
+from storage.delta.schema import INVARIANT_KEY, NAME_KEY, NUMBER_KEY
 
 TYPE_KEY: Final = b"meridian.type"
 
@@ -64,6 +65,11 @@ def arrow_type(type_: SqlType) -> pa.DataType:
     return _SIMPLE[kept_as(type_.name)]
 
 
+def batch_schema(columns: Sequence[PlanColumn]) -> pa.Schema:
+    """The schema of the batches that an engine answers with (E1 of `compute/executor.py`)."""
+    return pa.schema([pa.field(column.name, arrow_type(column.type)) for column in columns])
+
+
 def table_schema(columns: Sequence[Column], numbers: int = 0) -> pa.Schema:
     """The schema that a table's files, batches and views have. `numbers`: the largest number that a
     column of it has had.
@@ -85,6 +91,8 @@ def table_schema(columns: Sequence[Column], numbers: int = 0) -> pa.Schema:
 
 def _noted(column: Column) -> dict[bytes, bytes]:
     noted = {TYPE_KEY: display(column.type).encode()}
+    if column.invariant:
+        noted[INVARIANT_KEY] = json.dumps({"expression": {"expression": column.invariant}}).encode()
     if column.stored:
         noted |= {NAME_KEY: column.name.encode(), NUMBER_KEY: str(column.number).encode()}
     return noted

@@ -27,6 +27,7 @@ from compute.needed_columns import needed_columns
 from compute.reference import evaluate
 from compute.reference_functions import makers
 from sql.errors import NotHeld, SqlError
+from sql.existence import rows_only
 from sql.functions import Function, FunctionKind
 from sql.plan import (
     AnyAll,
@@ -58,6 +59,7 @@ from sql.plan import (
     Window,
 )
 from sql.traverse import (
+    column_ids,
     is_volatile_anywhere,
     rewritten_aggregate,
     rewritten_node,
@@ -148,6 +150,8 @@ def _project(
 ) -> tuple[Plan, _Constants]:
     exprs: list[Expr] = []
     constants: dict[ColumnId, tuple[Value]] = {}
+    # Below LATERAL what refers to a row is evaluated for each row, whoever reads it.
+    drawn = any(map(is_volatile_anywhere, plan.exprs))
     for column, expr in zip(plan.columns, plan.exprs, strict=True):
         if column.id in needed:
             made, value = _fold(expr, known)
@@ -155,7 +159,8 @@ def _project(
             if value is not None:
                 constants[column.id] = value
         else:
-            exprs.append(expr if is_volatile_anywhere(expr) else Const(None, expr.type))
+            kept = drawn and (is_volatile_anywhere(expr) or any(column_ids(expr)))
+            exprs.append(expr if kept else Const(None, expr.type))
     return replace(plan, exprs=tuple(exprs)), constants if _is_pulled_up(plan.input) else {}
 
 
@@ -318,5 +323,6 @@ def _logical(expr: Logical, known: _Constants) -> tuple[Expr, _Known]:
 
 def _subquery(expr: Subquery, known: _Constants) -> Expr:
     args = tuple([_fold(arg, known)[0] for arg in expr.args])
-    needed = needed_columns(expr.plan, nothing=expr.kind is SubqueryKind.EXISTS)
-    return replace(expr, args=args, plan=_plan(expr.plan, known, needed)[0])
+    plan = rows_only(expr.plan) if expr.kind is SubqueryKind.EXISTS else expr.plan
+    needed = needed_columns(plan, nothing=expr.kind is SubqueryKind.EXISTS)
+    return replace(expr, args=args, plan=_plan(plan, known, needed)[0])

@@ -94,11 +94,6 @@ class JvmSupervisor(Generic[T]):
         with self._lock:
             return self._current
 
-    def condemn(self, jvm: Jvm) -> None:
-        """End a JVM that does not work any more; the next one is started."""
-        log.warning("spark is broken, its jvm is killed pid=%s", jvm.pid)
-        jvm.kill()
-
     def close(self) -> None:
         """End the JVM and the thread (S3)."""
         self._closing.set()

@@ -25,7 +25,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from compute.arrow import arrow_type
+from compute.arrow import batch_schema
 from compute.executor import BATCH_ROWS_MAX, EngineUnavailable, Run
 from compute.local_database import LocalSettings, open_database
 from compute.local_errors import FAILURES, Interrupted, translated
@@ -35,7 +35,7 @@ from compute.local_rows import few_rows
 from compute.local_statements import FEW_ROWS, LocalStatements
 from compute.scan import RowReader
 from sql.emit.ctes import with_relations
-from sql.emit.scope import too_complex
+from sql.errors import stack_depth
 from sql.plan import Plan, output_columns
 from sql.plan_depth import check_depth
 from storage.batch import DataFile
@@ -197,7 +197,7 @@ class _Query:
     def __init__(self, engine: LocalExecutor, run: Run) -> None:
         self._engine = engine
         self._run = run
-        self._schema = output_schema(run.plan)
+        self._schema = batch_schema(output_columns(run.plan))
         self._bound = Bound()
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._reader: pa.RecordBatchReader | None = None
@@ -215,7 +215,7 @@ class _Query:
         try:
             return await asyncio.wrap_future(self._job)
         except RecursionError as error:
-            raise too_complex() from error
+            raise stack_depth() from error
 
     def interrupt(self) -> None:
         """End the statement that runs at this moment, if one does."""
@@ -307,13 +307,6 @@ class _Query:
             if batch.num_rows:
                 self._given += batch.num_rows
                 return batch
-
-
-def output_schema(plan: Plan) -> pa.Schema:
-    """The schema of a plan's batches (E1)."""
-    return pa.schema(
-        [pa.field(column.name, arrow_type(column.type)) for column in output_columns(plan)]
-    )
 
 
 def shaped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

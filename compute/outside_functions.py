@@ -23,8 +23,8 @@ from compute.reference_arrow import to_array, to_values
 from compute.reference_expressions import Frame, Row, Source, compile_expression
 from compute.reference_groups import aggregate_over
 from compute.tagged_errors import tagged
-from sql.emit.scope import OutsideFunction, too_complex
-from sql.errors import SqlError
+from sql.emit.scope import OutsideFunction
+from sql.errors import SqlError, stack_depth
 from sql.plan import Aggregate, ColumnId, Plan
 from sql.types import SqlType, Value
 
@@ -63,7 +63,7 @@ class ArrowFunction:
             except SqlError as found:
                 value, error = None, tagged(found)
             except RecursionError:
-                value, error = None, tagged(too_complex())
+                value, error = None, tagged(stack_depth())
             values.append(value)
             errors.append(error)
         return self._structs(values, errors)

@@ -20,11 +20,12 @@ from typing import Final, Literal, cast
 
 import pyarrow as pa
 
+from compute.arrow import batch_schema
 from compute.key_index import KeyIndex, Place
 from compute.key_predicates import NoSuchKeyError, OneKey
 from compute.plain_plans import is_plain, is_row_by_row
 from compute.reference import PreparedPlan
-from compute.reference_arrow import BatchMaker, batch_schema, to_values
+from compute.reference_arrow import BatchMaker, to_values
 from compute.reference_expressions import Row
 from compute.row_predicates import equal_to_one
 from compute.scan import rows_of

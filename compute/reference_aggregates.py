@@ -20,10 +20,8 @@ from compute.reference_json_making import (
     jsonb_object_agg,
 )
 from compute.reference_ordering import ordering_key
-from compute.reference_sql_json import check_unique
 from compute.reference_statistics import STATISTICS
 from sql.errors import SqlError
-from sql.json_values import key_text
 from sql.plan import Aggregate
 from sql.types import SqlType, Value
 
@@ -129,19 +127,12 @@ def _json_agg(fold: Callable[..., str], *, strict: bool = False) -> Callable[[Ag
 def _json_object_agg(
     fold: Callable[..., str], *, strict: bool = False, unique: bool = False
 ) -> Callable[[Aggregate], Folder]:
-    """`strict`: values that are NULL are left out; `unique`: 22030 for a key that comes twice."""
-
     def make(call: Aggregate) -> Folder:
         types = (call.args[0].type, call.args[1].type)
 
         def run(rows: Rows) -> Value:
-            kept = [(row[0], row[1]) for row in rows if not (strict and row[1] is None)]
-            if unique:
-                keys = [
-                    key_text(key, types[0], str(rows[0][-1])) for key, _ in kept if key is not None
-                ]
-                check_unique(keys, binary=call.type.name == "jsonb")
-            return fold(kept, types, rows[0][-1])
+            pairs = [(row[0], row[1]) for row in rows]
+            return fold(pairs, types, rows[0][-1], strict=strict, unique=unique)
 
         return run
 

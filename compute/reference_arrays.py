@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from compute.reference_numbers import Function, Maker
+from compute.reference_numbers import Function, Maker, plain
 from compute.reference_ordering import Key, ordering_key
 from sql.array_text import several_dimensions
 from sql.arrays import element_type
@@ -23,11 +23,6 @@ from sql.types import SqlType, Value
 Array: TypeAlias = tuple[Value, ...]
 _RANDOM: Final = random.SystemRandom()
 ARRAY_ITEMS_MAX: Final = 0x3FFF_FFFF // 8
-
-
-def plain(function: Function) -> Maker:
-    """A function that does not look at types."""
-    return lambda _call: function
 
 
 def _item_key(type_: SqlType) -> Callable[[Value], Key]:

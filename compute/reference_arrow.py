@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from compute.arrow import arrow_type
+from compute.arrow import arrow_type, batch_schema
 from sql.plan import PlanColumn
 from sql.types import Interval, SqlType, Value, array_of
 
@@ -107,11 +107,6 @@ def _plain(value: Value) -> Decimal | None:
     if value is not None and (value.as_tuple().exponent or 0) > 0:  # type: ignore[operator]
         return Decimal(f"{value:f}")
     return value
-
-
-def batch_schema(columns: Sequence[PlanColumn]) -> pa.Schema:
-    """The schema of the batches of a plan (E1)."""
-    return pa.schema([pa.field(column.name, arrow_type(column.type)) for column in columns])
 
 
 class BatchMaker:

@@ -34,7 +34,6 @@ _NAMES: Final = """
 _KNOWN: Final = frozenset(_NAMES.split())
 _CRC32C: Final = 0x82F63B78
 _INT4_MAX: Final = 2**31 - 1
-_MICROS_TO_2000: Final = 946_684_800_000_000
 _V7_STEP: Final = 4096
 _EPOCH_V1: Final = 0x01B21DD213814000
 
@@ -119,7 +118,7 @@ def decode(text: str, form: str) -> bytes:
     """From hex, base64 or escape."""
     match form.lower():
         case "hex":
-            return _hexadecimal("".join(c for c in text if c not in " \n\t\r"))
+            return _hexadecimal(text)
         case "base64":
             return _base64("".join(c for c in text if c not in " \n\t\r"))
         case "escape":
@@ -128,13 +127,18 @@ def decode(text: str, form: str) -> bytes:
             raise SqlError("22023", f'unrecognized encoding: "{form}"')
 
 
-def _hexadecimal(digits: str) -> bytes:
-    for character in digits:
+def _hexadecimal(text: str) -> bytes:
+    """Blanks may stand between bytes, and not between the digits of one."""
+    digits: list[str] = []
+    for character in text:
+        if character in " \n\t\r" and len(digits) % 2 == 0:
+            continue
         if character not in "0123456789abcdefABCDEF":
             raise SqlError("22023", f'invalid hexadecimal digit: "{character}"')
+        digits.append(character)
     if len(digits) % 2:
         raise SqlError("22023", "invalid hexadecimal data: odd number of digits")
-    return bytes.fromhex(digits)
+    return bytes.fromhex("".join(digits))
 
 
 def _base64(text: str) -> bytes:

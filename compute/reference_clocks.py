@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Final
 
 from compute.reference_intervals import overlaps, zone_span
-from compute.reference_numbers import Function, Maker
+from compute.reference_numbers import Function, Maker, plain
 from compute.reference_times import in_range, to_local
 from sql.dates import MICROS_PER_DAY, MICROS_PER_SECOND
 from sql.errors import SqlError, not_supported
@@ -17,14 +17,12 @@ from sql.time_modifiers import fitted_time
 from sql.timetz import clock_of, in_utc, offset_of, packed
 from sql.timezones import find_zone, fixed_offset
 from sql.types import TIMED, TIMETZ, Interval, SqlType, Value, display
+from storage.clock import SystemClock
 
+_CLOCK: Final = SystemClock()
 _TIME: Final = SqlType("time")
 _MINUTE: Final = 60 * MICROS_PER_SECOND
 _HOUR: Final = 60 * _MINUTE
-
-
-def _plain(function: Function) -> Maker:
-    return lambda _call: function
 
 
 def _fitted(call: Call) -> Function:
@@ -38,6 +36,10 @@ def _plus(time: int, span: Interval) -> int:
 
 def _minus(time: int, span: Interval) -> int:
     return (time - span.micros) % MICROS_PER_DAY
+
+
+def _called_at(earliest: int) -> int:
+    return max(earliest, _CLOCK.now())
 
 
 def _on_day(days: int, time: int) -> int:
@@ -178,30 +180,31 @@ _OVERLAPPING: Final = (
     "time,time,time,interval", "time,interval,time,time",
 )  # fmt: skip
 CLOCK_FUNCTIONS: Final[dict[str, Maker]] = {
-    "time + interval": _plain(_plus),
-    "time - interval": _plain(_minus),
-    "interval + time": _plain(lambda span, time: _plus(time, span)),
-    "time - time": _plain(lambda a, b: Interval(micros=a - b)),
-    "date + time": _plain(_on_day),
-    "time + date": _plain(lambda time, days: _on_day(days, time)),
+    "meridian_clock(timestamptz)": plain(_called_at),
+    "time + interval": plain(_plus),
+    "time - interval": plain(_minus),
+    "interval + time": plain(lambda span, time: _plus(time, span)),
+    "time - time": plain(lambda a, b: Interval(micros=a - b)),
+    "date + time": plain(_on_day),
+    "time + date": plain(lambda time, days: _on_day(days, time)),
     "extract(text,time)": _extract,
     "date_part(text,time)": _extract,
-    "make_time(int4,int4,float8)": _plain(_make_time),
-    "timetz + interval": _plain(_moved),
-    "timetz - interval": _plain(lambda value, span: _moved(value, span, -1)),
-    "interval + timetz": _plain(lambda span, value: _moved(value, span)),
-    "date + timetz": _plain(_zoned_instant),
-    "timetz + date": _plain(lambda value, days: _zoned_instant(days, value)),
+    "make_time(int4,int4,float8)": plain(_make_time),
+    "timetz + interval": plain(_moved),
+    "timetz - interval": plain(lambda value, span: _moved(value, span, -1)),
+    "interval + timetz": plain(lambda span, value: _moved(value, span)),
+    "date + timetz": plain(_zoned_instant),
+    "timetz + date": plain(lambda value, days: _zoned_instant(days, value)),
     "extract(text,timetz)": _extract_zoned,
     "date_part(text,timetz)": _extract_zoned,
-    "timezone(interval,timetz)": _plain(_shown_at),
-    **{f"overlaps({args})": _plain(_overlapping) for args in _OVERLAPPING},
-    "time::timetz": _plain(_of_clock),
-    "timetz::time": _plain(clock_of),
-    "timestamptz::timetz": _plain(_of_instant),
-    "time::interval": _plain(lambda time: Interval(micros=time)),
+    "timezone(interval,timetz)": plain(_shown_at),
+    **{f"overlaps({args})": plain(_overlapping) for args in _OVERLAPPING},
+    "time::timetz": plain(_of_clock),
+    "timetz::time": plain(clock_of),
+    "timestamptz::timetz": plain(_of_instant),
+    "time::interval": plain(lambda time: Interval(micros=time)),
     **{f"{name}::{name}": _fitted for name in TIMED},
-    "interval::time": _plain(lambda span: span.micros % MICROS_PER_DAY),
-    "timestamp::time": _plain(lambda micros: micros % MICROS_PER_DAY),
-    "timestamptz::time": _plain(lambda micros, zone: to_local(micros, zone) % MICROS_PER_DAY),
+    "interval::time": plain(lambda span: span.micros % MICROS_PER_DAY),
+    "timestamp::time": plain(lambda micros: micros % MICROS_PER_DAY),
+    "timestamptz::time": plain(lambda micros, zone: to_local(micros, zone) % MICROS_PER_DAY),
 }

@@ -7,13 +7,13 @@ INVARIANTS
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from compute.reference_functions import element_function, makers
 from compute.reference_ordering import Key, ordering_key, row_key
 from sql.arrays import compared_element, element_type
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError, not_supported, stack_depth
 from sql.plan import (
     AnyAll,
     BoolOp,
@@ -37,6 +37,7 @@ from sql.plan import (
     output_columns,
 )
 from sql.types import Value
+from sql.volatile_calls import repeated_calls, with_columns
 
 Row: TypeAlias = tuple[Value, ...]
 Evaluator: TypeAlias = Callable[[Row], Value]
@@ -45,13 +46,6 @@ DEPTH_MAX: Final = 200
 """Levels of expressions and plans; each costs a few Python frames when compiled and one when
 run.
 """
-
-
-def too_deep() -> SqlError:
-    """54001."""
-    return SqlError(
-        "54001", "stack depth limit exceeded", hint="The expression is nested too deeply."
-    )
 
 
 @dataclass(slots=True)
@@ -80,7 +74,7 @@ class Frame:
 def compile_expression(expr: Expr, frame: Frame, depth: int = 0) -> Evaluator:
     """The expression as a function of a row (C1)."""
     if depth + frame.depth > DEPTH_MAX:
-        raise too_deep()
+        raise stack_depth()
     match expr:
         case Const(value=value):
             return lambda _row: value
@@ -209,6 +203,9 @@ def _distinct(expr: Distinct, frame: Frame, depth: int) -> Evaluator:
 
 
 def _case(expr: Case, frame: Frame, depth: int) -> Evaluator:
+    calls = repeated_calls(expr)
+    if calls:
+        return _with_calls(expr, calls, frame, depth)
     whens = [
         (compile_expression(when, frame, depth), compile_expression(then, frame, depth))
         for when, then in expr.whens
@@ -222,6 +219,16 @@ def _case(expr: Case, frame: Frame, depth: int) -> Evaluator:
         return otherwise(row)
 
     return run
+
+
+def _with_calls(expr: Expr, calls: Sequence[Call], frame: Frame, depth: int) -> Evaluator:
+    """The expression over the row with the values of calls that are made once for it."""
+    made = _all(calls, frame, depth)
+    width = max(frame.columns.values(), default=-1) + 1
+    places = {call.instance: width + number for number, call in enumerate(calls)}
+    inside = replace(frame, columns={**frame.columns, **places})
+    value = compile_expression(with_columns(expr, calls), inside, depth)
+    return lambda row: value((*row[:width], *[call(row) for call in made]))
 
 
 def _coalesce(expr: Coalesce, frame: Frame, depth: int) -> Evaluator:
@@ -302,7 +309,7 @@ def _subquery(expr: Subquery, frame: Frame, depth: int) -> Evaluator:
     cell = Cell()
     inner = nested(frame, cell)
     if inner.depth + depth > DEPTH_MAX:
-        raise too_deep()
+        raise stack_depth()
     source = frame.subplan(expr.plan, inner)
     answer = _answer(expr, frame, source, depth)
 

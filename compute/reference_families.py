@@ -10,8 +10,9 @@ from compute.reference_enums import ENUM_MAKERS
 from compute.reference_intervals import FORMAT_FUNCTIONS, FORMAT_NAMES
 from compute.reference_json_path import JSON_PATHS, PATH_NAMES
 from compute.reference_mathematics import MATHEMATICS, MATHEMATICS_MAKERS
-from compute.reference_numbers import Function, Maker, numeric_result
+from compute.reference_numbers import Function, Maker, numeric_result, plain
 from compute.reference_regex import REGEX_FUNCTIONS, REGEX_NAMES
+from compute.reference_registered import REGISTERED
 from compute.reference_strings import STRING_FUNCTIONS, STRING_MAKERS, STRING_NAMES
 from compute.reference_system import SYSTEM, SYSTEM_MAKERS
 from sql.functions import Function as Row
@@ -23,6 +24,7 @@ _FUNCTIONS: Final[dict[str, Function]] = {
     **BYTE_FUNCTIONS,
     **FORMAT_FUNCTIONS,
     **MATHEMATICS,
+    **REGISTERED,
     **SYSTEM,
     **JSON_PATHS,
 }
@@ -51,8 +53,4 @@ def family_function(row: Row) -> Maker | None:
         function = _NAMES.get(row.name)
     if function is None:
         return None
-    return numeric_result(function) if row.result == "numeric" else _plain(function)
-
-
-def _plain(function: Function) -> Maker:
-    return lambda _call: function
+    return numeric_result(function) if row.result == "numeric" else plain(function)

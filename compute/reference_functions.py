@@ -1,8 +1,9 @@
 """Which Python function computes each row of the function table; built once, on first use.
 
 INVARIANTS
-  W1  every row of `sql/data/` has an implementation here or, if it is an aggregate, in
-      `reference_aggregates.py`; `tests/emit/test_table.py` says so.
+  W1  every function, operator and cast of `sql/data/` that a plan can call has an implementation
+      here; `tests/emit/test_outside.py` says so. Aggregates: `reference_aggregates.py`, windows:
+      `reference_windows.py`, sets: `reference_sets.py`.
 """
 
 import hashlib
@@ -22,15 +23,17 @@ from compute import reference_times as times
 from compute.reference_clocks import CLOCK_FUNCTIONS
 from compute.reference_families import family_function
 from compute.reference_json import JSON_FUNCTIONS
-from compute.reference_numbers import Function, Maker
+from compute.reference_numbers import Function, Maker, plain
 from compute.reference_sql_json import SQL_JSON
 from sql import functions as table
 from sql.arrays import converted_element, element_type
 from sql.characters import lower, upper
+from sql.emit.templates import failure
 from sql.errors import SqlError, not_supported, out_of_range
 from sql.functions import ARRAY_FORM, FunctionKind
 from sql.plan import Call, Const
 from sql.records import encoded
+from sql.styles import unpacked
 from sql.types import REGISTERED, Value
 
 _TEXTS: Final = frozenset({"text", "varchar", "bpchar", "name"})
@@ -42,11 +45,6 @@ _COMPARISONS: Final[dict[str, Function]] = {
     "=": operator.eq, "<>": operator.ne, "<": operator.lt,
     "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
-
-
-def plain(function: Function) -> Maker:
-    """A function that does not look at types."""
-    return lambda _call: function
 
 
 @cache
@@ -67,6 +65,9 @@ def _maker(row: table.Function) -> Maker | None:
         return _map_array
     if row.id in _OWN:
         return _OWN[row.id]
+    failing = failure(row.duckdb or "")
+    if failing is not None:
+        return _failing(*failing)
     if row.name.endswith(ARRAY_FORM):
         return None if row.rewrite is not None else _spread
     if row.kind is FunctionKind.CAST:
@@ -85,9 +86,21 @@ def _maker(row: table.Function) -> Maker | None:
     return numbers.numeric_result(named) if row.result == "numeric" else plain(named)
 
 
+def _failing(sqlstate: str, message: str) -> Maker:
+    def fail() -> Value:
+        raise SqlError(sqlstate, message)
+
+    return plain(fail)
+
+
 def _row_value(call: Call) -> Function:
     types = [arg.type for arg in call.args[:-1]]
     return lambda *args: encoded(args[:-1], types, str(args[-1]))
+
+
+def _styled_row_value(call: Call) -> Function:
+    types = [arg.type for arg in call.args[:-2]]
+    return lambda *args: encoded(args[:-2], types, str(args[-1]), unpacked(str(args[-2])))
 
 
 _OWN: Final[dict[str, Maker]] = {
@@ -95,6 +108,7 @@ _OWN: Final[dict[str, Maker]] = {
     **CLOCK_FUNCTIONS,
     **SQL_JSON,
     "row(any)": _row_value,
+    "styled_row(any)": _styled_row_value,
 }
 """Casts and others whose rule is a function each."""
 
@@ -378,24 +392,7 @@ def _integer_functions() -> dict[str, Maker]:
     return found
 
 
-def _refusing(sqlstate: str, message: str) -> Maker:
-    def refuse() -> Value:
-        raise SqlError(sqlstate, message)
-
-    return plain(refuse)
-
-
-_REFUSALS: Final = {
-    "meridian_no_modifiers()": _refusing("0A000", "a type with modifiers is not supported here"),
-    "meridian_no_relation()": _refusing("42P01", "relation does not exist"),
-    "meridian_no_type()": _refusing("42704", "type does not exist"),
-    "meridian_no_schema()": _refusing("3F000", "schema does not exist"),
-    "meridian_no_role()": _refusing("42704", "role does not exist"),
-}
-"""What looking up a name says that is not there."""
-
 _BY_ID: Final[dict[str, Maker]] = {
-    **_REFUSALS,
     **arrays.ARRAY_FUNCTIONS,
     **_time_functions(),
     **_float_functions(),

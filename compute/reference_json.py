@@ -15,18 +15,13 @@ from compute.reference_json_making import MAKING
 from compute.reference_json_paths import deleted_path, inserted, replaced
 from compute.reference_json_records import JSON_RECORDS
 from compute.reference_json_sets import JSON_SETS
-from compute.reference_numbers import Function, Maker, fit, in_range, to_float4
+from compute.reference_numbers import Function, Maker, fit, in_range, plain, to_float4
 from sql.errors import SqlError
 from sql.json_order import sort_key
 from sql.json_text import Tree, canonical, elements, fields, scalar_text, tree, unquoted
 from sql.json_values import as_text, is_list, raw_as_text
 from sql.plan import Call
 from sql.types import SqlType, Value, display
-
-
-def plain(function: Function) -> Maker:
-    """A function that does not look at types."""
-    return lambda _call: function
 
 
 def _index(text: str) -> int | None:

@@ -4,7 +4,7 @@ The session's zone is the last argument of each (F3 of `sql/functions.py`).
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from compute.reference_numbers import Function, Maker
 from sql.errors import SqlError
@@ -148,8 +148,12 @@ def _object_b(keys: tuple[Value, ...], values: tuple[Value, ...] | None = None) 
 
 def json_agg(values: Sequence[Value], type_: SqlType, zone: str) -> str:
     """Elements that are arrays stand on lines of their own."""
-    joint = ", \n " if type_.element is not None else ", "
-    return f"[{joint.join(json_text(value, type_, zone) for value in values)}]"
+    shown: list[str] = []
+    for value in values:
+        own_line = type_.element is not None and value is not None
+        joint = (", \n " if own_line else ", ") if shown else ""
+        shown.append(joint + json_text(value, type_, zone))
+    return f"[{''.join(shown)}]"
 
 
 def json_agg_of_rows(values: Sequence[Value], _type: SqlType, _zone: str) -> str:
@@ -163,33 +167,47 @@ def jsonb_agg(values: Sequence[Value], type_: SqlType, zone: str) -> str:
     return canonical([json_tree(value, type_, zone) for value in values])
 
 
+Pairs: TypeAlias = Sequence[tuple[Value, Value]]
+
+
 def json_object_agg(
-    pairs: Sequence[tuple[Value, Value]], types: tuple[SqlType, SqlType], zone: str
+    pairs: Pairs, types: tuple[SqlType, SqlType], zone: str, *, strict: bool, unique: bool
 ) -> str:
-    """`{ "a" : 1 }`."""
-    parts = [
-        f"{quoted(_aggregated_key(key, types[0], zone))} : {json_text(value, types[1], zone)}"
-        for key, value in pairs
-    ]
+    """`{ "a" : 1 }`. `strict`: values that are NULL are left out; `unique`: 22030 for a key that
+    comes twice, if its value is left out, too.
+    """
+    parts: list[str] = []
+    seen: set[str] = set()
+    for key, value in pairs:
+        if key is None:
+            raise SqlError("22004", "null value not allowed for object key")
+        skipped = strict and value is None
+        if skipped and not unique:
+            continue
+        text = key_text(key, types[0], zone)
+        if unique and text in seen:
+            raise SqlError("22030", f"duplicate JSON object key value: {quoted(text)}")
+        seen.add(text)
+        if not skipped:
+            parts.append(f"{quoted(text)} : {json_text(value, types[1], zone)}")
     return f"{{ {', '.join(parts)} }}"
 
 
 def jsonb_object_agg(
-    pairs: Sequence[tuple[Value, Value]], types: tuple[SqlType, SqlType], zone: str
+    pairs: Pairs, types: tuple[SqlType, SqlType], zone: str, *, strict: bool, unique: bool
 ) -> str:
-    """The same as jsonb."""
-    return canonical(
-        {
-            _aggregated_key(key, types[0], zone): json_tree(value, types[1], zone)
-            for key, value in pairs
-        }
-    )
-
-
-def _aggregated_key(key: Value, type_: SqlType, zone: str) -> str:
-    if key is None:
-        raise SqlError("22004", "null value not allowed for object key")
-    return key_text(key, type_, zone)
+    """The same as jsonb, whose keys are looked at when all are there. `strict` leaves out JSON's
+    own null, too.
+    """
+    if any(key is None for key, _ in pairs):
+        raise SqlError("22023", "field name must not be null")
+    kept = pairs if unique or not strict else [pair for pair in pairs if pair[1] is not None]
+    trees = [
+        (key_text(key, types[0], zone), json_tree(value, types[1], zone)) for key, value in kept
+    ]
+    if unique and len(dict(trees)) < len(trees):
+        raise SqlError("22030", "duplicate JSON object key value")
+    return canonical({key: tree for key, tree in trees if not (strict and tree is None)})
 
 
 def _row(call: Call) -> Function:

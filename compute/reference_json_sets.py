@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from compute.reference_numbers import Function, Maker
+from compute.reference_numbers import Function, Maker, plain
 from sql.errors import SqlError
 from sql.json_text import Tree, canonical, elements, fields, key_order, tree
 from sql.json_values import as_text, is_list, raw_as_text
@@ -59,37 +59,33 @@ def _b_keys(name: str) -> Function:
     return lambda text: tuple([key for key, _ in _b_members(text, name)])
 
 
-def _plain(function: Function) -> Maker:
-    return lambda _call: function
-
-
 JSON_SETS: Final[dict[str, Maker]] = {
-    "json_array_elements(json)": _plain(lambda text: tuple(_items(text, "json_array_elements"))),
-    "json_array_elements_text(json)": _plain(
+    "json_array_elements(json)": plain(lambda text: tuple(_items(text, "json_array_elements"))),
+    "json_array_elements_text(json)": plain(
         lambda text: tuple([raw_as_text(p) for p in _items(text, "json_array_elements_text")])
     ),
-    "json_object_keys(json)": _plain(
+    "json_object_keys(json)": plain(
         lambda text: tuple([k for k, _ in _members(text, "json_object_keys", _KEYS_REFUSED)])
     ),
-    "json_each(json)": _plain(lambda text: tuple([part for _, part in _each(text)])),
-    "json_each_text(json)": _plain(
+    "json_each(json)": plain(lambda text: tuple([part for _, part in _each(text)])),
+    "json_each_text(json)": plain(
         lambda text: tuple([raw_as_text(part) for _, part in _each(text)])
     ),
-    "json_each_keys(json)": _plain(lambda text: tuple([key for key, _ in _each(text)])),
-    "json_each_text_keys(json)": _plain(lambda text: tuple([key for key, _ in _each(text)])),
-    "jsonb_array_elements(jsonb)": _plain(
+    "json_each_keys(json)": plain(lambda text: tuple([key for key, _ in _each(text)])),
+    "json_each_text_keys(json)": plain(lambda text: tuple([key for key, _ in _each(text)])),
+    "jsonb_array_elements(jsonb)": plain(
         lambda text: tuple([canonical(item) for item in _b_items(text)])
     ),
-    "jsonb_array_elements_text(jsonb)": _plain(
+    "jsonb_array_elements_text(jsonb)": plain(
         lambda text: tuple([as_text(item) for item in _b_items(text)])
     ),
-    "jsonb_object_keys(jsonb)": _plain(_b_keys("jsonb_object_keys")),
-    "jsonb_each(jsonb)": _plain(
+    "jsonb_object_keys(jsonb)": plain(_b_keys("jsonb_object_keys")),
+    "jsonb_each(jsonb)": plain(
         lambda text: tuple([canonical(item) for _, item in _b_members(text, "jsonb_each")])
     ),
-    "jsonb_each_text(jsonb)": _plain(
+    "jsonb_each_text(jsonb)": plain(
         lambda text: tuple([as_text(item) for _, item in _b_members(text, "jsonb_each_text")])
     ),
-    "jsonb_each_keys(jsonb)": _plain(_b_keys("jsonb_each")),
-    "jsonb_each_text_keys(jsonb)": _plain(_b_keys("jsonb_each_text")),
+    "jsonb_each_keys(jsonb)": plain(_b_keys("jsonb_each")),
+    "jsonb_each_text_keys(jsonb)": plain(_b_keys("jsonb_each_text")),
 }

@@ -29,6 +29,11 @@ _ROOTS: Final = Context(prec=80, rounding=ROUND_HALF_UP, Emax=999_999, Emin=-999
 _BITS: Final = {"int2": 16, "int4": 32, "int8": 64}
 
 
+def plain(function: Function) -> Maker:
+    """A function that does not look at types."""
+    return lambda _call: function
+
+
 # --- numeric -----------------------------------------------------------------------------------
 
 

@@ -27,13 +27,12 @@ from compute.reference_expressions import (
     Source,
     compile_expression,
     nested,
-    too_deep,
 )
 from compute.reference_groups import aggregate_over, compiled, sort_keys, sorted_rows
 from compute.reference_ordering import Key, row_key
 from compute.reference_sets import sets
 from compute.reference_windows import windows
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError, not_supported, stack_depth
 from sql.plan import (
     ColumnId,
     Const,
@@ -86,7 +85,7 @@ class PlanCompiler:
 
     def _plan(self, plan: Plan, frame: Frame) -> Source:
         if frame.depth >= DEPTH_MAX:
-            raise too_deep()
+            raise stack_depth()
         frame = replace(frame, depth=frame.depth + 1)
         match plan:
             case Scan():

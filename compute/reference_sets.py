@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from compute.reference_expressions import Frame, Row, Source, compile_expression
 from compute.reference_groups import compiled
 from compute.reference_numbers import EXACT
-from compute.reference_times import length
+from compute.reference_times import length, zone_of
 from sql.errors import SqlError, not_supported
 from sql.functions import function_by_id
 from sql.plan import Call, ColumnId, ColumnRef, SetCall, SetScan
@@ -91,7 +91,8 @@ def _decimals(start: Decimal, stop: Decimal, step: Decimal) -> _Values:
 
 def _times(call: SetCall, frame: Frame) -> Callable[[Sequence[Value]], _Values]:
     """Each value is the one before it and the step, as PostgreSQL adds them up."""
-    zone = (ColumnRef(ColumnId(-3), TEXT),) if call.function.zone else ()
+    named = len(call.function.args) > 3
+    zone = (ColumnRef(ColumnId(-3), TEXT),) if call.type.name == "timestamptz" else ()
     operands = (ColumnRef(ColumnId(-1), call.type), ColumnRef(ColumnId(-2), INTERVAL), *zone)
     addition = Call(function_by_id(_ADDITIONS[call.type.name]), operands, call.type)
     places = {ColumnId(-1): 0, ColumnId(-2): 1, ColumnId(-3): 2}
@@ -102,6 +103,8 @@ def _times(call: SetCall, frame: Frame) -> Callable[[Sequence[Value]], _Values]:
             return
         start, stop, step, *rest = args
         assert isinstance(step, Interval), "the step is an interval"
+        if named:
+            zone_of(str(rest[0]))  # a name that nobody knows is an error, whatever the step is
         direction = length(step)
         if not direction:
             raise SqlError("22023", "step size cannot equal zero")

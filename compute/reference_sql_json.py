@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Final
 
 from compute.reference_json_path import SWALLOWED, found_items
-from compute.reference_numbers import Function, Maker
+from compute.reference_numbers import Function, Maker, plain
 from sql.errors import NotHeld, SqlError
 from sql.json_text import Tree, canonical, has_unique_keys, number_text, parse_json, quoted, tree
 from sql.json_values import is_list, json_text, json_tree, key_text
@@ -219,19 +219,15 @@ def _query(call: Call) -> Function:
     return run
 
 
-def _plain(function: Function) -> Maker:
-    return lambda _call: function
-
-
 SQL_JSON: Final[dict[str, Maker]] = {
     "sql_json_object(bool,bool,any)": _object(binary=False),
     "sql_jsonb_object(bool,bool,any)": _object(binary=True),
     "sql_json_array(bool,any)": _array(binary=False),
     "sql_jsonb_array(bool,any)": _array(binary=True),
-    "json_unique(text)": _plain(_unique),
-    "is_json(text,text,bool)": _plain(is_json),
-    "sql_json_exists(jsonb,jsonpath,jsonb,text)": _plain(_exists),
-    "sql_json_items(jsonb,jsonpath,jsonb,text)": _plain(_items),
+    "json_unique(text)": plain(_unique),
+    "is_json(text,text,bool)": plain(is_json),
+    "sql_json_exists(jsonb,jsonpath,jsonb,text)": plain(_exists),
+    "sql_json_items(jsonb,jsonpath,jsonb,text)": plain(_items),
     "sql_json_value(jsonb,jsonpath,jsonb,text,any,text,any)": _value,
     "sql_json_query(jsonb,jsonpath,jsonb,text,bool,text,any,text,any)": _query,
 }

@@ -3,20 +3,15 @@
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
-
-from pglast import keywords
 
 from compute.reference_numbers import Function, Maker
 from compute.reference_text import cast_text, like, negated, quote_literal
 from sql.errors import SqlError, not_supported
 from sql.plan import Call
 from sql.text_output import format_text
-from sql.types import SqlType, Value
+from sql.types import SqlType, Value, quoted_name
 
-_SAFE_START: Final = frozenset("abcdefghijklmnopqrstuvwxyz_")
-_SAFE: Final = _SAFE_START | frozenset("0123456789")
 _BLANKS: Final = frozenset(" \t\n\r\f\v")
 _FORMS: Final = frozenset({"NFC", "NFD", "NFKC", "NFKD"})
 _HEX: Final = frozenset("0123456789abcdefABCDEF")
@@ -25,20 +20,6 @@ _INT_MAX: Final = 2**31 - 1
 
 
 # --- quoting -------------------------------------------------------------------------------------
-
-
-@cache
-def _reserved() -> frozenset[str]:
-    return frozenset(
-        keywords.RESERVED_KEYWORDS | keywords.COL_NAME_KEYWORDS | keywords.TYPE_FUNC_NAME_KEYWORDS
-    )
-
-
-def quote_ident(name: str) -> str:
-    """As an identifier, quoted if it must be."""
-    safe = name[:1] in _SAFE_START and _SAFE.issuperset(name) and name not in _reserved()
-    doubled = name.replace('"', '""')
-    return name if safe else f'"{doubled}"'
 
 
 def parse_ident(text: str, strict: bool = True) -> tuple[str, ...]:
@@ -231,7 +212,7 @@ class _Format:
                 raise SqlError("22004", message)
             return "NULL" if kind == "L" else ""
         text = _output(type_)(value)
-        return text if kind == "s" else quote_ident(text) if kind == "I" else quote_literal(text)
+        return text if kind == "s" else quoted_name(text) if kind == "I" else quote_literal(text)
 
 
 def _counted(number: int) -> int:
@@ -343,7 +324,7 @@ def _nulls(*args: Value) -> int:
 
 
 STRING_NAMES: Final[dict[str, Function]] = {
-    "parse_ident": parse_ident, "casefold": casefold, "quote_ident": quote_ident,
+    "parse_ident": parse_ident, "casefold": casefold, "quote_ident": quoted_name,
     "unistr": unistr, "normalize": normalize,
     "is_normalized": is_normalized, "unicode_assigned": unicode_assigned, "like": like,
     "notlike": negated(like), "textlen": len, "num_nulls": _nulls,

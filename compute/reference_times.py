@@ -46,7 +46,7 @@ def in_range(micros: int) -> int:
 
 
 @cache
-def _zone(name: str) -> tzinfo | int:
+def zone_of(name: str) -> tzinfo | int:
     """A zone, or the fixed offset of an abbreviation."""
     abbreviation = find_abbreviation(name.lower())
     if abbreviation is not None:
@@ -67,14 +67,14 @@ def zone_name(micros: int, name: str) -> str:
 
 def to_local(micros: int, name: str) -> int:
     """What a clock in the zone shows at an instant."""
-    zone = _zone(name)
+    zone = zone_of(name)
     offset = zone if isinstance(zone, int) else offset_at_utc(zone, micros // _SECOND)
     return in_range(micros + offset * _SECOND)
 
 
 def to_instant(local: int, name: str) -> int:
     """The instant at which a clock in the zone shows this."""
-    zone = _zone(name)
+    zone = zone_of(name)
     offset = zone if isinstance(zone, int) else offset_at_local(zone, local // _SECOND)
     return in_range(local - offset * _SECOND)
 

@@ -58,6 +58,13 @@ def work(plan: Plan) -> int:
     return rows + total
 
 
+def written_rows(plan: Plan) -> int:
+    """The rows of VALUES in a plan, outside of its subqueries."""
+    if isinstance(plan, Values):
+        return len(plan.rows)
+    return sum(map(written_rows, inputs(plan)))
+
+
 def _rows_and_work(plan: Plan) -> tuple[int, int]:
     """The rows that a plan makes at most, and those that it touches on the way."""
     below = [_rows_and_work(node) for node in inputs(plan)]

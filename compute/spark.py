@@ -28,6 +28,7 @@ from typing import Final, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from compute.arrow import batch_schema
 from compute.executor import EngineUnavailable, Run
 from compute.jvm import Jvm, JvmSettings
 from compute.jvm_supervisor import JvmState, JvmSupervisor
@@ -35,7 +36,7 @@ from compute.scan import RowReader, bytes_of, deleted_of, is_small, rows_of
 from compute.spark_errors import JvmDied, guarded
 from compute.spark_lane import Lane, Query
 from compute.spark_relations import Relations
-from compute.spark_results import COLLECT_ROWS_MAX, Spool, output_schema, rows_at_least
+from compute.spark_results import COLLECT_ROWS_MAX, Spool, rows_at_least
 from compute.spark_session import (
     LaneName,
     SparkSession,
@@ -44,7 +45,7 @@ from compute.spark_session import (
     prove,
     write_pools,
 )
-from sql.emit.scope import too_complex
+from sql.errors import stack_depth
 from sql.plan import output_columns
 from storage.batch import DataFile, ShardView
 from storage.types import ShardId
@@ -151,7 +152,7 @@ class SparkExecutor:
                         yield batch
                 return
             except RecursionError as error:
-                raise too_complex() from error
+                raise stack_depth() from error
             except JvmDied as error:
                 # Also when the process lives: what it says cannot be relied on any more.
                 engine.jvm.kill()
@@ -213,7 +214,7 @@ class SparkExecutor:
         self, engine: Engine, lane: Lane, query: Query
     ) -> AsyncGenerator[pa.RecordBatch, None]:
         """The answer by way of files."""
-        schema = output_schema(output_columns(query.run.plan))
+        schema = batch_schema(output_columns(query.run.plan))
         spool = Spool(self._spools / query.group, schema, bytes_max=self._settings.spool_bytes_max)
         job = lane.call(query, partial(lane.write, query.run, spool.directory))
         writing = asyncio.wrap_future(job)

@@ -19,7 +19,14 @@ from compute.jvm import Jvm
 from compute.jvm_gateway import JavaObject
 from compute.tagged_errors import untagged
 from sql.emit.spark_types import HINT
-from sql.errors import SqlError, division_by_zero, invalid_text, not_supported, out_of_range
+from sql.errors import (
+    SqlError,
+    division_by_zero,
+    invalid_text,
+    not_supported,
+    out_of_range,
+    stack_depth,
+)
 from sql.text_input import field_overflow
 
 log = logging.getLogger(__name__)
@@ -188,10 +195,6 @@ def out_of_memory() -> SqlError:
     return SqlError("53200", "out of memory", detail="The query needs more memory than Spark has.")
 
 
-def _too_deep() -> SqlError:
-    return SqlError("54001", "stack depth limit exceeded")
-
-
 def _raised(failure: Failure) -> SqlError | None:
     return untagged(failure.parameters.get("errorMessage", ""))
 
@@ -271,10 +274,10 @@ _BY_CONDITION: Final[dict[str, Callable[[Failure], SqlError | None]]] = {
     "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION": _volatile,
     "INVALID_NON_DETERMINISTIC_EXPRESSIONS": _volatile,
     "UNABLE_TO_ACQUIRE_MEMORY": lambda _: out_of_memory(),
-    "FAILED_TO_PARSE_TOO_COMPLEX": lambda _: _too_deep(),
+    "FAILED_TO_PARSE_TOO_COMPLEX": lambda _: stack_depth(),
 }
 _BY_CLASS: Final[dict[str, Callable[[], SqlError]]] = {
     "java.lang.OutOfMemoryError": out_of_memory,
     "org.apache.spark.memory.SparkOutOfMemoryError": out_of_memory,
-    "java.lang.StackOverflowError": _too_deep,
+    "java.lang.StackOverflowError": stack_depth,
 }

@@ -22,6 +22,7 @@ from typing import Final, TypeVar
 
 import pyarrow as pa
 
+from compute.arrow import batch_schema
 from compute.executor import Run
 from compute.jvm_gateway import JavaObject
 from compute.plan_nodes import identified_relations, is_volatile
@@ -34,7 +35,6 @@ from compute.spark_results import (
     conform,
     decoded,
     engine_schema,
-    output_schema,
     sliced,
 )
 from compute.spark_session import LaneName, SparkSession
@@ -125,7 +125,7 @@ class Lane:
             return None
         if key is not None:
             self._keep(key, prepared)
-        schema = output_schema(columns)
+        schema = batch_schema(columns)
         return [part for batch in batches for part in sliced(conform(batch, schema))]
 
     def write(

@@ -71,11 +71,6 @@ _DEPTH_MAX: Final = 200
 _PART: Final = re.compile(r"part-(\d{5,})-.*\.parquet")
 
 
-def output_schema(columns: Sequence[PlanColumn]) -> pa.Schema:
-    """The schema of a result's batches (E1)."""
-    return pa.schema([pa.field(column.name, arrow_type(column.type)) for column in columns])
-
-
 def engine_schema(columns: Sequence[PlanColumn]) -> pa.Schema:
     """The schema in which Spark's Arrow batches come; no columns come as one (Q2 of the
     emitter).

@@ -101,37 +101,31 @@ def _calendar(value: Broken) -> int:
     return value.days
 
 
-def _cased(word: str, node: Field) -> str:
-    if node.text == node.text.upper():
-        return word.upper()
-    return word.lower() if node.text == node.text.lower() else word
-
-
 def _word(value: Broken, node: Field) -> str:
     width = 0 if node.fill or node.localized else 9
     match node.name:
         case "DAY":
-            return _cased(DAYS[_weekday(value)], node).ljust(width)
+            return node.cased(DAYS[_weekday(value)]).ljust(width)
         case "DY":
-            return _cased(DAYS[_weekday(value)][:3], node)
+            return node.cased(DAYS[_weekday(value)][:3])
         case "MONTH":
             _dated(value)
-            return _cased(MONTHS[value.month - 1], node).ljust(width)
+            return node.cased(MONTHS[value.month - 1]).ljust(width)
         case "MON":
             _dated(value)
-            return _cased(MONTHS[value.month - 1][:3], node)
+            return node.cased(MONTHS[value.month - 1][:3])
         case "RM":
             return _roman_month(value, node)
         case "TZ":
             _dated(value)
-            return _cased(value.zone or "", node)
+            return node.cased(value.zone or "")
         case "A.D." | "AD" | "B.C." | "BC":
             _dated(value)
             letters = "BC" if value.year <= 0 else "AD"
         case _:
             letters = "PM" if _c_remainder(value.hour, 24) >= 12 else "AM"
     dotted = "." in node.name
-    return _cased(f"{letters[0]}.{letters[1]}." if dotted else letters, node)
+    return node.cased(f"{letters[0]}.{letters[1]}." if dotted else letters)
 
 
 def _roman_month(value: Broken, node: Field) -> str:
@@ -143,7 +137,7 @@ def _roman_month(value: Broken, node: Field) -> str:
             index = 0
     else:
         index = value.month - 1 if value.month > 0 else 12 + value.month
-    return _cased(ROMAN_MONTHS[index], node).ljust(0 if node.fill else 4)
+    return node.cased(ROMAN_MONTHS[index]).ljust(0 if node.fill else 4)
 
 
 def _weekday(value: Broken) -> int:
