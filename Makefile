@@ -9,7 +9,7 @@ ENGINES ?= local
 LISTEN ?= 127.0.0.1:7432
 DATA   ?= ./data
 
-.PHONY: help setup run test check fmt lint types layers formatted spark sim replay crash faults readers failover docs sqldiff writing bench demo
+.PHONY: help setup run test check fmt lint types layers formatted spark sim replay crash faults readers failover docs sqldiff writing definitions bench demo
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -68,6 +68,9 @@ sqldiff: setup ## every recorded answer of PostgreSQL and all hostile SQL, on bo
 
 writing: setup ## statements that write, alone and in blocks, and WRITING_SEEDS=20 random sequences, beside PostgreSQL
 	$(BIN)/pytest -m "slow or not slow" tests/writing tests/blocks
+
+definitions: setup ## definitions: any two side by side, four clients at once, a crash at every write, foreign readers
+	$(BIN)/pytest -m "slow or not slow" tests/definitions tests/session/test_all_pairs.py tests/session/test_definition_races.py tests/session/test_statement_crashes.py
 
 sqlfuzz: setup ## random queries beside a PostgreSQL: SECONDS=60 ENGINES=local,spark
 	$(BIN)/python -m tests.sqlfuzz --seconds $(SECONDS) --engines $(ENGINES) $(ARGS)

@@ -8,7 +8,7 @@ from sql.bind_foreign_keys import ForeignNode
 from sql.bind_keys import KeyNode
 from sql.binding import Binding
 from sql.catalog import Column, Table
-from sql.catalog_objects import CatalogObject, SequenceDefinition
+from sql.catalog_objects import CatalogObject, Comment, SequenceDefinition
 from sql.definition_statements import Validation
 from sql.errors import SqlError
 from sql.plan import Expr, Scan
@@ -29,6 +29,8 @@ class Altering:
     checks: list[str] = field(default_factory=list[str])
     domains: list[str] = field(default_factory=list[str])
     """Columns that have become of a domain."""
+    retyped: list[str] = field(default_factory=list[str])
+    """Columns that have got another type."""
     keys: list[KeyNode] = field(default_factory=list[KeyNode])
     foreign: list[ForeignNode] = field(default_factory=list[ForeignNode])
     looked: list[Validation] = field(default_factory=list[Validation])
@@ -39,6 +41,8 @@ class Altering:
     """Other tables, without the foreign keys that CASCADE took."""
     changed: list[CatalogObject] = field(default_factory=list[CatalogObject])
     """Sequences of identity columns with other options."""
+    comments: list[Comment] = field(default_factory=list[Comment])
+    """Those of constraints that get another name."""
     fresh: frozenset[int] = frozenset()
     """Those of them that begin anew."""
     notices: list[tuple[str, str, str | None]] = field(

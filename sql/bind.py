@@ -18,6 +18,7 @@ from sql.bind_alter import alter_table, rename
 from sql.bind_comments import comment
 from sql.bind_copy import copy
 from sql.bind_create_as import create_table_as, select_into
+from sql.bind_cursors import declared_query
 from sql.bind_deferral import set_constraints
 from sql.bind_definitions import create_schema, create_table, drop
 from sql.bind_domains import alter_domain, create_domain
@@ -25,6 +26,7 @@ from sql.bind_enums import alter_enum, create_enum
 from sql.bind_expressions import expression
 from sql.bind_indexes import create_index
 from sql.bind_insert import insert
+from sql.bind_lock_tables import lock_tables
 from sql.bind_locking import check_locked
 from sql.bind_memberships import grant_role
 from sql.bind_merge import merge
@@ -43,11 +45,11 @@ from sql.bind_parts import with_parts
 from sql.bind_privileges import alter_default_privileges, grant
 from sql.bind_queries import SelectResult, bind_query
 from sql.bind_roles import alter_role, create_role, drop_role, set_for_role
-from sql.bind_sequence_definitions import alter_sequence, create_sequence, set_sequence
+from sql.bind_sequence_definitions import alter_sequence, create_sequence
 from sql.bind_session import discard, set_variable, show, transaction
 from sql.bind_session_calls import check_acting
 from sql.bind_set_schema import set_schema
-from sql.bind_supplied import numbered
+from sql.bind_supplied import check_once, numbered
 from sql.bind_time import time_expression
 from sql.bind_truncate import truncate
 from sql.bind_types import as_now
@@ -69,6 +71,8 @@ from sql.own_statements import (
     OptimizeNode,
 )
 from sql.parse import Statement
+from sql.read_literals import ReadLiterals
+from sql.row_calls import with_calls
 from sql.session_statements import (
     Discard,
     ResetVariable,
@@ -97,13 +101,13 @@ from sql.statements import (
     Empty,
     Explain,
     ExplainTimestamp,
+    LockTables,
     Maintenance,
     Modify,
     ModifyKind,
     OutputColumn,
     Prepared,
     Query,
-    SetSequence,
     Truncate,
 )
 from sql.syntax import Node, constant_places, is_a, position
@@ -159,23 +163,29 @@ def _prepared(
     binding = Binding(
         context, expression, bind_query, [as_now(context, type_) for type_ in parameters]
     )
-    bound = _bound(binding, node, statement)
+    bound = with_calls(binding, _bound(binding, node, statement))
     types = binding.parameter_types()
-    if binding.styled and not isinstance(bound, _QUERIES):
-        raise not_supported("a definition that depends on DateStyle or IntervalStyle")
     if binding.supplied:
         check_acting(bound, binding.supplied)
+        check_once(bound, binding.supplied)
         bound = numbered(bound, len(types))
     return Prepared(
         bound,
         types,
         _tag(bound),
-        binding.uses_now,
+        binding.uses_now or binding.read_clock,
         binding.uses_session,
         frozenset(binding.look_ups),
-        tuple(binding.supplied),
+        numbered(tuple(binding.supplied), len(types)),
         binding.filled,
+        read=_read(binding, statement) if isinstance(bound, _ANALYSED) else None,
     )
+
+
+def _read(binding: Binding, statement: Statement) -> ReadLiterals | None:
+    trees = statement.node, statement.as_of
+    read = tuple(binding.read)
+    return ReadLiterals(trees, read, binding.read_clock) if read else None
 
 
 def _bound(binding: Binding, node: Node, statement: Statement) -> Bound:
@@ -225,8 +235,9 @@ def _begin_as_of(node: Node, statement: Statement) -> TransactionControl:
     return control
 
 
-def _select(binding: Binding, node: Node) -> Query | CreateTableAs | SetSequence:
-    return select_into(binding, node) or set_sequence(binding, node) or _query(binding, node)
+def _select(binding: Binding, node: Node) -> Query | CreateTableAs:
+    binding.acts_in = node
+    return select_into(binding, node) or _query(binding, node)
 
 
 def _query(binding: Binding, node: Node, statement: Statement | None = None) -> Query:
@@ -260,7 +271,7 @@ def _explain(binding: Binding, node: Node) -> Bound:
     inner = node.query
     match inner:
         case ast.DeclareCursorStmt():
-            bound: Bound = _query(binding, inner.query)
+            bound: Bound = _query(binding, declared_query(inner))
         case (
             ast.SelectStmt() | ast.InsertStmt() | ast.UpdateStmt() | ast.DeleteStmt()
             | ast.MergeStmt() | ast.CreateTableAsStmt()
@@ -269,8 +280,7 @@ def _explain(binding: Binding, node: Node) -> Bound:
             bound = with_parts(binding, _BINDERS[type(inner)](binding, inner))
         case _:
             raise not_supported(f"EXPLAIN of {_describe(inner)}", None)
-    if not isinstance(bound, Query | Modify | Compound | CreateTableAs):
-        raise not_supported("EXPLAIN of setval()", None)
+    assert isinstance(bound, Query | Modify | Compound | CreateTableAs), "it has a plan"
     check_locked(binding, bound)
     return Explain(bound, explain_options(node))
 
@@ -293,10 +303,6 @@ def _describe(node: Node) -> str:
     return _STATEMENTS.get(type(node), f"this statement ({type(node).__name__})")
 
 
-def _refused_execute(_binding: Binding, _node: Node) -> Bound:
-    raise not_supported("PREPARE and EXECUTE in SQL", None)
-
-
 _STATEMENTS: Final[dict[type, str]] = {
     ast.CreateFunctionStmt: "CREATE FUNCTION",
     ast.CompositeTypeStmt: "a composite type",
@@ -314,7 +320,8 @@ _STATEMENTS: Final[dict[type, str]] = {
     ast.ReindexStmt: "REINDEX",
     ast.ClusterStmt: "CLUSTER",
     ast.SecLabelStmt: "SECURITY LABEL",
-    ast.LockStmt: "LOCK",
+    ast.PrepareStmt: "PREPARE",
+    ast.ExecuteStmt: "EXECUTE",
     ast.DeclareCursorStmt: "DECLARE CURSOR",
     ast.FetchStmt: "FETCH",
     ast.ListenStmt: "LISTEN",
@@ -333,6 +340,7 @@ _BINDERS: Final[dict[type, Binder]] = {
     ast.DeleteStmt: delete,
     ast.MergeStmt: merge,
     ast.TruncateStmt: truncate,
+    ast.LockStmt: lock_tables,
     ast.CreateTableAsStmt: create_table_as,
     ast.CopyStmt: copy,
     ast.CreateStmt: create_table,
@@ -376,8 +384,6 @@ _BINDERS: Final[dict[type, Binder]] = {
     CreateReadHoldNode: create_read_hold,
     DropReadHoldNode: drop_read_hold,
     OptimizeNode: optimize,
-    ast.PrepareStmt: _refused_execute,
-    ast.ExecuteStmt: _refused_execute,
 }
 
 _WITH: Final = (
@@ -385,8 +391,8 @@ _WITH: Final = (
 )  # fmt: skip
 """Statements whose WITH clause may have queries that modify data."""
 
-_QUERIES: Final = (Query, Modify, Compound, CopyOut, Explain, CreateTableAs, SetSequence)
-"""What keeps no text."""
+_ANALYSED: Final = (Query, Modify, Compound, Explain, CreateTableAs)
+"""What PostgreSQL analyses when it is prepared; everything else when it is executed."""
 
 _MODIFY_TAGS: Final = {
     ModifyKind.INSERT: "INSERT 0",
@@ -401,6 +407,7 @@ _TAGS: Final[dict[type, str]] = {
     CreateTable: "CREATE TABLE",
     CreateTableAs: "SELECT",
     Truncate: "TRUNCATE TABLE",
+    LockTables: "LOCK TABLE",
     DropTable: "DROP TABLE",
     CreateSchema: "CREATE SCHEMA",
     DropSchema: "DROP SCHEMA",
@@ -409,7 +416,6 @@ _TAGS: Final[dict[type, str]] = {
     ShowVariable: "SHOW",
     ResetVariable: "RESET",
     CreateSequence: "CREATE SEQUENCE",
-    SetSequence: "SELECT",
     Explain: "EXPLAIN",
     ExplainTimestamp: "EXPLAIN",
     CreateTimeline: "CREATE TIMELINE",

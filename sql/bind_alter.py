@@ -3,8 +3,6 @@
 A table that is altered keeps its oid and its rows; its definition version grows by one (K2).
 """
 
-from dataclasses import replace
-
 from pglast.enums import ObjectType
 
 from sql.bind_alter_columns import alter_columns
@@ -45,8 +43,7 @@ def rename(binding: Binding, node: Node) -> AlterTable | ChangeObjects | ChangeR
         case ObjectType.OBJECT_TYPE:
             return rename_type(binding, strings(node.object), node.newname)
         case ObjectType.OBJECT_DOMAIN:
-            changed = rename_type(binding, strings(node.object), node.newname)
-            return replace(changed, tag="ALTER DOMAIN")
+            return rename_type(binding, strings(node.object), node.newname, domain=True)
         case ObjectType.OBJECT_ROLE:
             return rename_role(binding, node.subname, node.newname)
         case ObjectType.OBJECT_DOMCONSTRAINT:

@@ -20,11 +20,18 @@ from typing import Final
 from pglast.enums import AlterTableType, ConstrType, DropBehavior
 
 from sql.altering import Altering
-from sql.bind_alter_identity import add_identity, drop_expression, drop_identity, set_identity
-from sql.bind_alter_references import check_types, check_views, children_after, let_go
+from sql.bind_alter_identity import (
+    add_identity,
+    drop_expression,
+    drop_identity,
+    set_expression,
+    set_identity,
+)
+from sql.bind_alter_keys import add_keys, use_index
+from sql.bind_alter_references import children_after, let_go, retyped, take_views
 from sql.bind_alter_sequences import drop_sequences_of, follow_columns, parts_of
-from sql.bind_alter_types import alter_type
-from sql.bind_checks import CheckNode, bind_checks, constraint_names, not_null_name
+from sql.bind_alter_types import alter_type, recheck_retyped
+from sql.bind_checks import CheckNode, bind_checks
 from sql.bind_columns import column_default, column_of
 from sql.bind_domains import column_validations
 from sql.bind_foreign_keys import (
@@ -35,11 +42,13 @@ from sql.bind_foreign_keys import (
 )
 from sql.bind_from import scan
 from sql.bind_generated import with_generated
-from sql.bind_keys import KEY_KINDS, KeyNode, bind_keys
+from sql.bind_keys import KEY_KINDS, KeyNode
 from sql.binding import Binding
 from sql.catalog import ForeignKey, Key, Table
 from sql.column_expressions import row_default
+from sql.constraint_names import constraint_names, not_null_name
 from sql.definition_statements import Redefinition, cascades
+from sql.delta_invariants import with_invariants
 from sql.domains import with_default
 from sql.errors import SqlError, not_supported
 from sql.plan import ColumnRef, Const, Expr, Plan, PlanColumn, Project
@@ -60,6 +69,7 @@ _PASSES: Final = {
     _A.AT_DropExpression: 1,
     _A.AT_AlterColumnType: 2,
     _A.AT_AddColumn: 3,
+    _A.AT_SetExpression: 4,
     _A.AT_SetNotNull: 5,
     _A.AT_AddConstraint: 6,
     _A.AT_AddIdentity: 6,
@@ -78,6 +88,7 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
             name = command.subtype.name.removeprefix("AT_")
             raise not_supported(f"ALTER TABLE {_NAMES.get(command.subtype, name)}", None)
         action(work, command)
+    recheck_retyped(work)
     if not work.table.columns:
         raise not_supported("a table without columns", None)
     _add_constraints(work)
@@ -87,11 +98,12 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
         for key, node in zip(bound, work.foreign, strict=True)
     ]
     work.table = replace(work.table, foreign_keys=(*work.table.foreign_keys, *foreign))
-    check_types(work)
     follow_columns(work)
-    after = replace(work.table, version=table.version + 1)
-    by_oid = {parent.oid: parent for parent in (*parents, after)}
-    told = validations(binding, after, work.required, work.checks, _new_keys(work))
+    told = with_invariants(binding, work.table)
+    after = replace(told, version=table.version + 1)
+    again, beside = retyped(work, after)
+    by_oid = {parent.oid: parent for parent in (*beside, *parents, after)}
+    rules = validations(binding, after, work.required, work.checks, _new_keys(work))
     looked = tuple(
         found
         for key in foreign
@@ -108,15 +120,18 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
         notices=tuple(work.notices),
         dropped=tuple(work.dropped),
         objects=tuple(work.changed),
+        comments=tuple(work.comments),
         fresh=work.fresh,
         rewrite=_rewrite(work) if work.rewrites else None,
         sequences=tuple(
             (next(at for at, c in enumerate(after.columns) if c.name == name), sequence)
             for name, sequence in work.sequences.items()
         ),
-        parents=tuple(parent for parent in parents if parent.oid not in work.children),
+        parents=tuple(
+            other for oid, other in by_oid.items() if oid != table.oid and oid not in work.children
+        ),
         unused="ALTER TABLE",
-        validations=(*told, *looked, *work.looked),
+        validations=(*rules, *looked, *again, *work.looked),
     )
 
 
@@ -128,8 +143,12 @@ def _pass(command: Node) -> int:
 
 def _new_keys(work: Altering) -> Sequence[Key]:
     """Keys whose rows were not looked at: new ones, and those of columns with new values."""
-    known = {(key.name, _fields(work.before, key)) for key in work.before.keys}
-    return [key for key in work.table.keys if (key.name, _fields(work.table, key)) not in known]
+    known = {(key.nulls_distinct, _fields(work.before, key)) for key in work.before.keys}
+    return [
+        key
+        for key in work.table.keys
+        if (key.nulls_distinct, _fields(work.table, key)) not in known
+    ]
 
 
 def _fields(table: Table, key: Key) -> tuple[str, ...]:
@@ -205,24 +224,27 @@ def _drop_column(work: Altering, command: Node) -> None:
         return
     table = work.table
     refuse_clustered(table, ordinal, "drop")
-    check_views(work, command)
+    over = take_views(work, command, command.name)
     drop_sequences_of(work, table.columns[ordinal], command)
     table = work.table
     depending = generated_from(table, command.name)
     if depending and command.behavior != DropBehavior.DROP_CASCADE:
         told = [
-            f"column {column.name} of table {table.name} depends on column {command.name} "
-            f"of table {table.name}"
+            f"column {column.name} of table {table.shown} depends on column {command.name} "
+            f"of table {table.shown}"
             for column in depending
         ]
         message = (
-            f"cannot drop column {command.name} of table {table.name} because other objects "
+            f"cannot drop column {command.name} of table {table.shown} because other objects "
             "depend on it"
         )
         hint = "Use DROP ... CASCADE to drop the dependent objects too."
         raise SqlError("2BP01", message, detail="\n".join(told), hint=hint)
-    told = [f"drop cascades to column {column.name} of table {table.name}" for column in depending]
-    work.notices += cascades(told)
+    gone: list[str] = []
+    for column in depending:
+        gone.append(f"drop cascades to column {column.name} of table {table.shown}")
+        gone += take_views(work, command, column.name)
+    work.notices += cascades([*gone, *over])
     for column in depending:
         _forget_column(work, command, column.name)
     work.dropped += [
@@ -306,13 +328,16 @@ def _drop_not_null(work: Altering, command: Node) -> None:
 def _add_constraint(work: Altering, command: Node) -> None:
     node = command.def_
     match node.contype:
+        case kind if kind in KEY_KINDS and node.indexname:
+            use_index(work, node)
         case kind if kind in KEY_KINDS:
             work.keys.append(KeyNode(node))
         case ConstrType.CONSTR_CHECK:
             work.new_checks.append(CheckNode(node))
         case ConstrType.CONSTR_NOTNULL:
-            if node.skip_validation:
-                raise not_supported("NOT NULL .. NOT VALID", at(node.location))
+            if node.skip_validation or node.is_no_inherit:
+                what = "NOT VALID" if node.skip_validation else "NO INHERIT"
+                raise not_supported(f"NOT NULL .. {what}", at(node.location))
             (name,) = [key.sval for key in node.keys]
             work.ordinal(name)
             _name_not_null(work, name, node.conname)
@@ -331,27 +356,14 @@ def replace_name(command: Node, name: str) -> Node:
 def _add_constraints(work: Altering) -> None:
     """The constraints of all actions together, as CREATE TABLE has them."""
     if work.keys:
-        _add_keys(work)
+        add_keys(work)
+    bound = bind_checks(work.binding, work.table, work.new_checks, altered=True)
     checks = [
         replace(check, validated=not node.node.skip_validation)
-        for check, node in zip(
-            bind_checks(work.binding, work.table, work.new_checks), work.new_checks, strict=True
-        )
+        for check, node in zip(bound, work.new_checks, strict=True)
     ]
     work.table = replace(work.table, checks=(*work.table.checks, *checks))
     work.checks += [check.name for check in checks if check.validated]
-
-
-def _add_keys(work: Altering) -> None:
-    table = work.table
-    if any(node.primary for node in work.keys) and any(key.primary for key in table.keys):
-        raise SqlError("42P16", f'multiple primary keys for table "{table.name}" are not allowed')
-    catalog = work.binding.context.catalog
-    columns, keys = bind_keys(catalog, table.schema, table.name, table.columns, work.keys)
-    was = {column.name for column in table.columns if not column.not_null}
-    work.required += [c.name for c in columns if c.not_null and c.name in was]
-    ordered = sorted((*table.keys, *keys), key=lambda key: not key.primary)
-    work.table = replace(table, columns=columns, keys=tuple(ordered))
 
 
 def _drop_constraint(work: Altering, command: Node) -> None:
@@ -410,11 +422,11 @@ def _validate(work: Altering, command: Node) -> None:
                 _validate_foreign(work, foreign)
             return
     if any(key.name == command.name for key in work.table.keys):
-        message = (
-            f'constraint "{command.name}" of relation "{work.table.name}" is not a foreign key, '
-            "check, or not-null constraint"
-        )
-        raise SqlError("42809", message)
+        message = f'cannot validate constraint "{command.name}" of relation "{work.table.name}"'
+        detail = "This operation is not supported for this type of constraint."
+        raise SqlError("42809", message, detail=detail)
+    if command.name in (not_null_name(table, c) for c in table.columns if c.not_null):
+        return
     raise SqlError("42704", message)
 
 
@@ -450,6 +462,7 @@ _ACTIONS: Final[dict[AlterTableType, Callable[[Altering, Node], None]]] = {
     _A.AT_SetIdentity: set_identity,
     _A.AT_DropIdentity: drop_identity,
     _A.AT_DropExpression: drop_expression,
+    _A.AT_SetExpression: set_expression,
     _A.AT_AlterColumnType: alter_type,
     _A.AT_AddConstraint: _add_constraint,
     _A.AT_DropConstraint: _drop_constraint,

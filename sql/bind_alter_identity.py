@@ -1,7 +1,7 @@
 """ALTER COLUMN of columns that make their own values: identity added, changed, dropped; DROP
-EXPRESSION, after which a generated column keeps what it has.
+EXPRESSION, after which a generated column keeps what it has, and SET EXPRESSION.
 
-Rows stay as they are: a column that becomes identity has its values already.
+But for SET EXPRESSION rows stay as they are: a column that becomes identity has its values already.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,12 +12,18 @@ from pglast import ast
 from sql.altering import Altering
 from sql.bind_alter_sequences import change, latest, parts_of
 from sql.bind_columns import sequence_name
+from sql.bind_generated import with_generated
 from sql.bind_sequence_definitions import altered_sequence
 from sql.bind_sequences import sequence_of
-from sql.catalog import Column
+from sql.bind_views import told_views, views_over
+from sql.catalog import Column, Table
 from sql.catalog_objects import INT_BOUNDS, SequenceDefinition
 from sql.errors import SqlError
+from sql.plan import Const
+from sql.sequence_users import still_used, told_name, told_uses, uses_of
+from sql.storage_options import refuse_clustered
 from sql.syntax import Node
+from sql.table_changes import names_in, with_other_values
 
 
 def add_identity(work: Altering, command: Node) -> None:
@@ -35,9 +41,9 @@ def add_identity(work: Altering, command: Node) -> None:
         raise SqlError("55000", f"{shown} already has a default value")
     parts = parts_of(work)
     name = sequence_name(work.binding, parts, column.name, node.options or ())
-    bare = SequenceDefinition(0, work.table.schema, name, "", type=column.type.name)
+    bare = SequenceDefinition(0, work.table.schema, name, "", type=column.type.name, identity=True)
     made = sequence_of(work.binding, bare, tuple(node.options or ()), created=True)
-    work.sequences[column.name] = replace(made, identity=True, owner_field=column.field)
+    work.sequences[column.name] = replace(made, owner_field=column.field)
     work.define(column.name, _identified(node.generated_when))
 
 
@@ -75,8 +81,25 @@ def drop_identity(work: Altering, command: Node) -> None:
             raise error
         work.notices.append(("00000", f"{error.message}, skipping", None))
         return
-    work.dropped.append(_sequence(work, column))
+    sequence = _sequence(work, column)
+    _check_unused(work, column, sequence)
+    work.dropped.append(sequence)
     work.define(column.name, lambda c: replace(c, identity="", sequence=0))
+
+
+def _check_unused(work: Altering, column: Column, sequence: SequenceDefinition) -> None:
+    """2BP01 for a sequence that others use; DROP IDENTITY does not cascade."""
+    catalog, path = work.binding.context.catalog, work.binding.context.search_path
+    used = [
+        use
+        for use in uses_of(catalog, {sequence.oid}, path)
+        if use.kept.column is None
+        or (use.kept.of.oid, use.kept.column.name) != (work.before.oid, column.name)
+    ]
+    views = views_over(catalog, {sequence.oid})
+    if used or views:
+        told = [*told_uses(used), *told_views(catalog, views, {sequence.oid})]
+        raise still_used([f"sequence {told_name(sequence, path)}"], told)
 
 
 def drop_expression(work: Altering, command: Node) -> None:
@@ -89,6 +112,36 @@ def drop_expression(work: Altering, command: Node) -> None:
     if not command.missing_ok:
         raise SqlError("55000", message)
     work.notices.append(("00000", f"{message}, skipping", None))
+
+
+def set_expression(work: Altering, command: Node) -> None:
+    """ALTER COLUMN .. SET EXPRESSION: all rows are computed anew, and all that is asked of them."""
+    name = command.name
+    ordinal = work.ordinal(name)
+    column = work.table.columns[ordinal]
+    if column.generated is None:
+        message = f'column "{name}" of relation "{work.table.name}" is not a generated column'
+        raise SqlError("55000", message)
+    refuse_clustered(work.table, ordinal, "alter")
+    bare = replace(work.table, columns=_with(work.table, ordinal, replace(column, generated=None)))
+    try:
+        columns = with_generated(work.binding, bare, {name: command.def_})
+    except SqlError as error:
+        # PostgreSQL has the expression in a form without places by then.
+        error.position = None
+        raise
+    work.table = with_other_values(work.table, ordinal, columns[ordinal])
+    work.values[ordinal] = Const(None, column.type)
+    work.rewrites = True
+    work.checks += [c.name for c in work.table.checks if c.validated and name in names_in(c)]
+    if column.not_null:
+        work.required.append(name)
+    if column.domain is not None:
+        work.domains.append(name)
+
+
+def _with(table: Table, ordinal: int, column: Column) -> tuple[Column, ...]:
+    return (*table.columns[:ordinal], column, *table.columns[ordinal + 1 :])
 
 
 def _identified(letter: str) -> Callable[[Column], Column]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from pglast.enums import AlterTableType, ObjectType
 
-from sql.bind_set_schema import missing, named
+from sql.bind_set_schema import missing
 from sql.bind_views import view_rows, view_tree
 from sql.binding import Binding
 from sql.catalog import Column, Table
@@ -18,7 +18,7 @@ from sql.catalog_objects import SequenceDefinition, ViewDefinition
 from sql.column_expressions import checked_default, text_of
 from sql.definition_statements import ChangeObjects
 from sql.errors import SqlError, not_supported
-from sql.look_up import Relation, kind_of
+from sql.look_up import Relation, kind_of, named
 from sql.statements import AlterTable
 from sql.syntax import Node, at
 from sql.view_updates import named_check_option, refuse_checked

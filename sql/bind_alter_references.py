@@ -1,35 +1,58 @@
 """What ALTER TABLE may not do to columns and keys that foreign keys and views rest on.
 
-A foreign key rests on a key of the other table. When that key is dropped, or a column of it, the
-foreign key forbids it (2BP01), or with CASCADE goes along.
+A foreign key rests on a key of the other table, and a view on a primary key if it shows columns
+that its GROUP BY does not name. When that key is dropped, or a column of it, they forbid it
+(2BP01), or with CASCADE go along. When a column of either side of a foreign key gets another type,
+the key is looked at again, whichever table it is of.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from enum import Enum, auto
 
 from pglast.enums import DropBehavior
 
 from sql.altering import Altering
-from sql.bind_foreign_keys import children, losing, lost_key, lost_notices, without_key
-from sql.bind_views import told_views, views_over
-from sql.catalog import Table
-from sql.definition_statements import Redefinition, cascades
-from sql.errors import SqlError, not_supported
+from sql.bind_foreign_keys import (
+    check_types,
+    children,
+    foreign_validation,
+    full_validation,
+    losing,
+    lost_notices,
+    told_keys,
+    without_key,
+)
+from sql.bind_views import can_be_bound, told_views, views_over, views_reading
+from sql.binding import Binding
+from sql.catalog import ForeignKey, Table
+from sql.catalog_objects import ViewDefinition
+from sql.definition_statements import Redefinition, Validation, cascades
+from sql.errors import not_supported
+from sql.sequence_users import still_used, uses_of
 from sql.syntax import Node
+from sql.table_changes import mapped
+from sql.types import quoted_name
 
 
 def let_go(work: Altering, command: Node, after: Table, *, column: bool) -> None:
     """The table becomes `after`, by an action that drops a column or a constraint of it; foreign
-    keys that lose what they rest on are 2BP01, or go along.
+    keys and views that lose what they rest on are 2BP01, or go along.
     """
     lost = losing(work.binding.context.catalog, after, {**work.children, after.oid: after})
-    if lost and command.behavior != DropBehavior.DROP_CASCADE:
-        name, table = command.name, after.name
+    views = [] if column else _ungrouped_views(work, after)
+    if (lost or views) and command.behavior != DropBehavior.DROP_CASCADE:
+        name, table = command.name, after.shown
         if column:
             column_of = f"column {name} of table {table}"
-            raise lost_key(column_of, column_of, lost)
-        raise lost_key(f"constraint {name} on table {table}", f"index {name}", lost)
-    work.notices += cascades(lost_notices(lost))
+            raise still_used([column_of], told_keys(column_of, lost))
+        constraint = f"constraint {name} on table {table}"
+        told = [
+            *told_keys(f"index {quoted_name(name)}", lost),
+            *_told_views(work, views, constraint),
+        ]
+        raise still_used([constraint], told)
+    work.notices += cascades([*lost_notices(lost), *take(work, views)])
     for child, key in lost:
         if child.oid == after.oid:
             after = without_key(after, key)
@@ -39,24 +62,61 @@ def let_go(work: Altering, command: Node, after: Table, *, column: bool) -> None
     work.table = after
 
 
-def check_types(work: Altering) -> None:
-    """0A000 for another type of a column that a foreign key has or refers to."""
-    before, after = work.before, work.table
-    for child, foreign in children(work.binding.context.catalog, before.oid):
-        now = after if child.oid == after.oid else work.children.get(child.oid, child)
-        if foreign not in now.foreign_keys:
+def retyped(work: Altering, after: Table) -> tuple[list[Validation], list[Table]]:
+    """What foreign keys ask of columns, and of keys they refer to, that have other values now; and
+    the tables beside `after` that this was asked of. Raises 42804 for types that do not compare.
+    """
+    looked: list[Validation] = []
+    beside: dict[int, Table] = {}
+    for child, foreign in _touching(work, after):
+        parent = after if foreign.table == after.oid else _in_catalog(work, foreign.table)
+        own = {child.number_of(at) for at in foreign.columns} if child is after else set[int]()
+        numbers = own | ({*foreign.references} if parent is after else set())
+        changed = [_change(work, after, number) for number in sorted(numbers)]
+        if not any(changed):
             continue
-        numbers = {after.number_of(at): column for at, column in enumerate(after.columns)}
-        for number in foreign.references:
-            old = before.columns[before.ordinal_of(number)]
-            if number in numbers and numbers[number].type != old.type:
-                raise not_supported("another type of a column that a foreign key refers to")
-    for foreign in after.foreign_keys:
-        for ordinal in foreign.columns:
-            column = after.columns[ordinal]
-            same = [c for c in before.columns if c.field == column.field]
-            if foreign in before.foreign_keys and (not same or same[0].type != column.type):
-                raise not_supported("another type of a column of a foreign key")
+        check_types(child, parent, foreign.name, foreign.columns, foreign.references)
+        if _Change.VALUES not in changed:
+            continue
+        beside |= {table.oid: table for table in (child, parent) if table is not after}
+        if foreign.validated:
+            looked += full_validation(work.binding, child, foreign)
+            looked.append(foreign_validation(work.binding, child, parent, foreign))
+    return looked, [*beside.values()]
+
+
+def _touching(work: Altering, after: Table) -> Iterator[tuple[Table, ForeignKey]]:
+    """The foreign keys of a table and those that refer to it, which were there before and still
+    are, each with its table.
+    """
+    kept = {key.name for key in work.before.foreign_keys}
+    yield from ((after, key) for key in after.foreign_keys if key.name in kept)
+    for child, foreign in children(work.binding.context.catalog, after.oid):
+        now = work.children.get(child.oid, child)
+        if child.oid != after.oid and foreign in now.foreign_keys:
+            yield now, foreign
+
+
+def _in_catalog(work: Altering, oid: int) -> Table:
+    found = work.binding.context.catalog.by_oid(oid)
+    assert found is not None, "a table that is referred to is there"
+    return found
+
+
+class _Change(Enum):
+    TYPE = auto()
+    VALUES = auto()
+
+
+def _change(work: Altering, after: Table, number: int) -> _Change | None:
+    """What has happened to a column."""
+    old = work.before.columns[work.before.ordinal_of(number)]
+    new = after.columns[after.ordinal_of(number)]
+    # A table that has been altered first now calls its fields so.
+    first = mapped(work.before).columns[work.before.ordinal_of(number)]
+    if new.field not in (old.field, first.field):
+        return _Change.VALUES
+    return None if new.type == old.type else _Change.TYPE
 
 
 def children_after(work: Altering) -> Iterator[Redefinition]:
@@ -67,24 +127,62 @@ def children_after(work: Altering) -> Iterator[Redefinition]:
         yield Redefinition(before, replace(after, version=before.version + 1))
 
 
-def check_views(work: Altering, command: Node) -> None:
-    """2BP01 for a column that a view reads."""
+def take_views(work: Altering, command: Node, name: str) -> list[str]:
+    """The views that read a column which goes: 2BP01, or they go along and are told."""
     table = work.table
-    number = table.number_of(work.ordinal(command.name))
+    number = table.number_of(work.ordinal(name))
     catalog = work.binding.context.catalog
-    views = [
-        view
-        for view in catalog.views()
-        if (table.oid, number) in view.uses and any(r[2] == table.oid for r in view.relations)
-    ]
+    reading = views_reading(catalog, table.oid, number)
+    views = sorted([v for v in reading if v not in work.dropped], key=lambda view: view.oid)
     if not views:
-        return
+        return []
     if command.behavior == DropBehavior.DROP_CASCADE:
-        raise not_supported("DROP COLUMN .. CASCADE of a column that a view uses")
-    column = f"column {command.name} of table {table.name}"
-    over = {view.oid for view in views}
-    told = [f"view {view.name} depends on {column}" for view in views]
-    detail = "\n".join([*told, *told_views(catalog, views_over(catalog, over), over)])
-    message = f"cannot drop {column} because other objects depend on it"
-    hint = "Use DROP ... CASCADE to drop the dependent objects too."
-    raise SqlError("2BP01", message, detail=detail, hint=hint)
+        return take(work, views)
+    column = f"column {name} of table {table.shown}"
+    raise still_used([column], _told_views(work, views, column))
+
+
+def _ungrouped_views(work: Altering, after: Table) -> list[ViewDefinition]:
+    """The views whose GROUP BY names a primary key and needs that it is one: those that cannot
+    be bound to the table without it.
+    """
+    primary = [key for key in work.table.keys if key.primary]
+    if all(key in after.keys for key in primary):
+        return []
+    binding = work.binding
+    catalog = binding.context.catalog
+    tables = {**catalog.tables, (after.schema, after.name): after}
+    context = replace(binding.context, catalog=replace(catalog, tables=tables))
+    fresh = Binding(context, binding.bind_expression, binding.bind_query, [])
+    views = sorted(catalog.views(), key=lambda view: view.oid)
+    return [
+        view
+        for view in views
+        if view not in work.dropped
+        and any(relation[2] == after.oid for relation in view.relations)
+        and not can_be_bound(fresh, view)
+    ]
+
+
+def _told_views(work: Altering, views: Sequence[ViewDefinition], rest: str) -> list[str]:
+    """`view v depends on ..`, each with the views over it, for the detail of 2BP01."""
+    catalog = work.binding.context.catalog
+    told: list[str] = []
+    for view in views:
+        over = views_over(catalog, [view.oid])
+        told += [f"view {view.shown} depends on {rest}", *told_views(catalog, over, [view.oid])]
+    return list(dict.fromkeys(told))
+
+
+def take(work: Altering, views: Sequence[ViewDefinition]) -> list[str]:
+    """Drop views, with those that read them, each after what it reads; what is told of it."""
+    catalog = work.binding.context.catalog
+    gone: dict[int, ViewDefinition] = {}
+    for view in views:
+        for found in (view, *views_over(catalog, [view.oid])):
+            if found not in work.dropped:
+                gone.setdefault(found.oid, found)
+    if uses_of(catalog, gone):
+        raise not_supported("DROP .. CASCADE of a view that a default names")
+    work.dropped += gone.values()
+    return [f"drop cascades to view {view.shown}" for view in gone.values()]

@@ -6,50 +6,88 @@ INVARIANTS
   Q2  a sequence that is somebody's default does not go unless CASCADE takes the default, too.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
+from typing import Final
 
 from pglast.enums import DropBehavior
 
 from sql.altering import Altering
+from sql.bind_alter_references import take
 from sql.bind_columns import Parts
 from sql.bind_views import told_views, views_over
 from sql.catalog import Column, Table
 from sql.catalog_objects import SequenceDefinition
-from sql.definition_statements import cascades
+from sql.definition_statements import Redefinition, cascades
 from sql.errors import SqlError
+from sql.gone_domains import domains_going
+from sql.kept_names import named_relations
 from sql.kept_texts import default_of
-from sql.sequence_users import told_uses, uses, uses_of, without_default
+from sql.sequence_users import (
+    cascaded_uses,
+    told_uses,
+    uses,
+    uses_of,
+    views_without,
+    without_default,
+    without_defaults,
+)
 from sql.syntax import Node
+
+_CASCADE: Final = "drop cascades to "
 
 
 def drop_sequences_of(work: Altering, column: Column, command: Node) -> None:
-    """The sequences of a column go with it; 2BP01 if they are defaults of others (Q2)."""
+    """The sequences of a column go with it; 2BP01 if others use them, or CASCADE takes these along
+    (Q2).
+    """
     owned = _owned(work, column)
+    # What used these has gone with an action before.
+    left = {thing.oid for thing in work.dropped}
     work.dropped += owned
     gone = {sequence.oid for sequence in owned}
     catalog = work.binding.context.catalog
-    used = [use for use in uses_of(catalog, gone) if use.kept.of.oid != work.before.oid]
-    views = views_over(catalog, gone)
+    used = [
+        use
+        for use in uses_of(catalog, gone)
+        if use.kept.of.oid != work.before.oid and left.isdisjoint(named_relations(use.kept.text))
+    ]
+    views = [view for view in views_over(catalog, gone) if view not in work.dropped]
     own = [user for user in work.table.columns if uses(user, gone) and user.field != column.field]
     if not used and not own and not views:
         return
     told = [default_of(work.table, user, "").what for user in own]
-    if not used and not views and command.behavior == DropBehavior.DROP_CASCADE:
-        work.notices += cascades([f"drop cascades to {what}" for what in told])
+    if command.behavior == DropBehavior.DROP_CASCADE:
+        told += [what.removeprefix(_CASCADE) for what in cascaded_uses(used, views=True)]
+        work.notices += cascades([_CASCADE + what for what in told] + take(work, views))
+        _without_defaults(work, gone)
         for user in own:
             work.define(user.name, without_default)
         return
     message = (
-        f"cannot drop column {column.name} of table {work.table.name} because other objects "
+        f"cannot drop column {column.name} of table {work.table.shown} because other objects "
         "depend on it"
     )
     hint = "Use DROP ... CASCADE to drop the dependent objects too."
-    if command.behavior == DropBehavior.DROP_CASCADE:
-        # It would take defaults from other tables, which this statement does not alter.
-        hint = "Drop the defaults that use it first."
-    told = [f"{what} depends on sequence {owned[0].name}" for what in told]
-    told += [*told_uses(used), *told_views(catalog, views, gone)]
+    told = [f"{what} depends on sequence {owned[0].shown}" for what in told]
+    along = domains_going(catalog, used).told
+    told += [*told_uses(used, along), *told_views(catalog, views, gone)]
     raise SqlError("2BP01", message, detail="\n".join(told), hint=hint)
+
+
+def _without_defaults(work: Altering, gone: Collection[int]) -> None:
+    """Other tables, and views, lose the defaults that use these sequences."""
+    catalog = work.binding.context.catalog
+    tables = {table.oid: table for table in catalog.tables.values()}
+    known = [Redefinition(tables[oid], after) for oid, after in work.children.items()]
+    for change in without_defaults(catalog, gone, known):
+        if change.before.oid != work.before.oid:
+            work.children[change.before.oid] = change.after
+    # A view is made anew from the catalog's by each action: it loses what all of them take.
+    views = views_without(catalog, {thing.oid for thing in work.dropped})
+    known_views = {view.oid for view in views}
+    others = [thing for thing in work.changed if thing.oid not in known_views]
+    work.changed = [*others, *views]
 
 
 def parts_of(work: Altering) -> Parts:

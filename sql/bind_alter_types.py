@@ -1,6 +1,7 @@
 """ALTER COLUMN .. TYPE: which changes keep the values, and what the others make of them."""
 
 from dataclasses import replace
+from functools import partial
 
 from pglast.stream import RawStream
 
@@ -8,20 +9,35 @@ from sql.altering import Altering
 from sql.bind_alter_identity import retype_identity
 from sql.bind_columns import refuse_type
 from sql.bind_from import table_item
+from sql.bind_indexes import recheck_index
+from sql.bind_keys import check_key_type
 from sql.bind_types import declared
+from sql.bind_views import views_reading
 from sql.catalog import Column
 from sql.catalog_objects import INT_BOUNDS
 from sql.coerce import ASSIGNMENT, coerce, stored
-from sql.column_expressions import bound_check, check_scope, checked_default, expression_of
+from sql.column_expressions import (
+    bound_check,
+    check_scope,
+    checked_default,
+    expression_of,
+    unplaced,
+)
 from sql.domains import with_default
 from sql.errors import SqlError, mismatch, not_supported
 from sql.plan import Const, Expr
 from sql.scope import Scope
 from sql.storage_options import refuse_clustered
 from sql.syntax import Node, at, refuse_parameters
-from sql.table_changes import generated_from, names_in, with_definition, with_other_values
+from sql.table_changes import (
+    generated_from,
+    index_names,
+    names_in,
+    with_definition,
+    with_other_values,
+)
 from sql.text_output import format_text
-from sql.types import SqlType, display, quoted_name
+from sql.types import SqlType, Value, display, quoted_name
 
 
 def alter_type(work: Altering, command: Node) -> None:
@@ -30,12 +46,11 @@ def alter_type(work: Altering, command: Node) -> None:
     ordinal = work.ordinal(command.name)
     column = work.table.columns[ordinal]
     refuse_clustered(work.table, ordinal, "alter")
-    used = (work.table.oid, work.table.number_of(ordinal))
-    for view in work.binding.context.catalog.views():
-        if used in view.uses:
-            message = "cannot alter type of a column used by a view or rule"
-            detail = f'rule _RETURN on view {view.name} depends on column "{column.name}"'
-            raise SqlError("0A000", message, detail=detail)
+    catalog = work.binding.context.catalog
+    for view in views_reading(catalog, work.table.oid, work.table.number_of(ordinal)):
+        message = "cannot alter type of a column used by a view or rule"
+        detail = f'rule _RETURN on view {view.shown} depends on column "{column.name}"'
+        raise SqlError("0A000", message, detail=detail)
     for other in generated_from(work.table, column.name):
         message = "cannot alter type of a column used by a generated column"
         detail = f'Column "{column.name}" is used by generated column "{other.name}".'
@@ -61,7 +76,7 @@ def alter_type(work: Altering, command: Node) -> None:
         work.table = with_other_values(work.table, ordinal, altered)
         work.values[ordinal] = value
         work.rewrites = True
-    _recheck(work, column.name)
+    work.retyped.append(column.name)
 
 
 def _refuse_typed(column: Column, type_: SqlType, node: Node) -> None:
@@ -108,34 +123,54 @@ def _converted(
 
 
 def _with_default_of(work: Altering, column: Column, type_: SqlType) -> Column:
-    """The column with another type, and its default converted."""
+    """The column with another type, and its default converted from what was written: as in
+    PostgreSQL, what an earlier type has made of it is forgotten.
+    """
     altered = replace(column, type=type_)
-    if not column.has_default:
+    if not column.has_default or column.sequence:
         return altered
-    if column.expression is not None:
-        checked_default(work.binding, altered, expression_of(column.expression))
-        return altered
-    done = coerce(work.binding, Const(column.default, column.type), None, type_, ASSIGNMENT)
-    made = None if done is None else stored(work.binding, done, type_)
-    if made is not None and not isinstance(made, Const):
-        # Its value is found when it is used: what `'..'::jsonb::text` is, say.
-        literal = "'" + format_text(column.default, column.type).replace("'", "''") + "'"
-        text = f"CAST(CAST({literal} AS {display(column.type)}) AS {display(type_)})"
-        return replace(altered, default=None, expression=str(RawStream()(expression_of(text))))
-    if not isinstance(made, Const):
+    bare = SqlType(column.type.name)
+    done = coerce(work.binding, Const(column.default, bare), None, type_, ASSIGNMENT)
+    if column.expression is None and isinstance(done, Const) and done.value == column.default:
+        return replace(altered, default=done.value)
+    text = column.expression or _literal(column.default, bare)
+    try:
+        unplaced(work.binding, partial(checked_default, work.binding, altered, expression_of(text)))
+    except SqlError as error:
+        if error.sqlstate != "42804":
+            raise
         message = (
             f'default for column "{column.name}" cannot be cast automatically to type '
-            f"{display(type_)}"
+            f"{display(SqlType(type_.name))}"
         )
-        raise mismatch(message)
-    return replace(altered, default=made.value)
+        raise mismatch(message) from None
+    return replace(altered, default=None, expression=text)
 
 
-def _recheck(work: Altering, name: str) -> None:
-    """Checks that name a column of another type must still have a meaning, and hold."""
-    for check in work.table.checks:
-        if name in names_in(check):
-            _, scope = check_scope(work.binding, work.table)
-            bound_check(work.binding, scope, expression_of(check.expression))
+def _literal(value: Value, type_: SqlType) -> str:
+    """A constant as it would be kept."""
+    if value is None or type_.name in (*INT_BOUNDS, "bool"):
+        return "NULL" if value is None else str(value).lower()
+    literal = "'" + format_text(value, type_).replace("'", "''") + "'"
+    return str(RawStream()(expression_of(f"CAST({literal} AS {display(type_)})")))
+
+
+def recheck_retyped(work: Altering) -> None:
+    """Indexes, keys and checks over columns of other types must still have a meaning, and checks
+    hold. An error has no place: what is bound is no text of the client's.
+    """
+    binding, table, retyped = work.binding, work.table, set(work.retyped)
+    for index in binding.context.catalog.indexes(table.oid) if retyped else ():
+        if index not in work.dropped and not retyped.isdisjoint(index_names(index)):
+            unplaced(binding, partial(recheck_index, binding, table, index))
+    for key in table.keys if retyped else ():
+        for column in (table.columns[ordinal] for ordinal in key.columns):
+            if column.name in retyped:
+                check_key_type(column.type, None)
+    for check in table.checks if retyped else ():
+        if not retyped.isdisjoint(names_in(check)):
+            _, scope = check_scope(binding, table)
+            node = expression_of(check.expression)
+            unplaced(binding, partial(bound_check, binding, scope, node))
             if check.validated:
                 work.checks.append(check.name)

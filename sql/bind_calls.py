@@ -5,6 +5,8 @@ result.
 from collections.abc import Sequence
 from typing import Final
 
+from pglast import ast
+
 from sql import numeric, postgresql
 from sql.binding import Binding
 from sql.coerce import (
@@ -17,11 +19,14 @@ from sql.coerce import (
 )
 from sql.errors import SqlError, ambiguous_function, not_supported, undefined_function
 from sql.functions import ARRAY_FORM, Function, FunctionKind
+from sql.named_arguments import has_names
 from sql.overloads import Ambiguous, Choice, Undetermined, choose_function, choose_operator
-from sql.plan import Call, Const, Expr
+from sql.plan import Call, ColumnId, Const, Expr
+from sql.registered import resolved
+from sql.scope import Scope
 from sql.stand_ins import stand_in
 from sql.styles import PLAIN, check_style
-from sql.syntax import Node, at, position
+from sql.syntax import Node, at, is_a, position, strings
 from sql.types import (
     OIDS,
     REGISTERED,
@@ -78,18 +83,53 @@ def function_signature(name: str, exprs: Sequence[Expr]) -> str:
     return f"{name}({shown})"
 
 
+def refuse_names(binding: Binding, scope: Scope, node: Node) -> None:
+    """42883 for arguments by name that are left: no function has such names."""
+    args = node.args or ()
+    if not has_names(args):
+        return
+    shown = ", ".join(_shown_argument(binding, scope, arg) for arg in args)
+    name = ".".join(strings(node.funcname))
+    raise undefined_function(f"{name}({shown})", at(node.location))
+
+
+def _shown_argument(binding: Binding, scope: Scope, arg: Node) -> str:
+    if is_a(arg, ast.NamedArgExpr):
+        return f"{arg.name} => {_shown_argument(binding, scope, arg.arg)}"
+    return display(SqlType(binding.expression(scope, arg).type.name))
+
+
 def applied(binding: Binding, choice: Choice, exprs: Sequence[Expr], nodes: Sequence[Node]) -> Expr:
     """A call of the chosen overload with its arguments converted."""
     row = choice.function
     args = converted(binding, choice, exprs, nodes)
     check_styles(binding, row, args, choice.result)
     if row.rewrite is not None:
-        return stand_in(binding, row.rewrite, args)
+        return resolved(binding, row, args) or stand_in(binding, row.rewrite, args)
     if row.numeric is None:
         args, type_ = polymorphic_shapes(binding, choice, args)
-        return Call(row, (*args, *zone_arguments(binding, row)), type_)
-    args, type_, _ = numeric_call(binding, row, args, choice.result)
-    return Call(row, (*args, *zone_arguments(binding, row)), type_)
+    else:
+        args, type_, _ = numeric_call(binding, row, args, choice.result)
+    instance = binding.new_id() if is_drawn(row) else ColumnId(0)
+    return Call(row, (*args, *zone_arguments(binding, row)), type_, instance)
+
+
+def refuse_aggregate_forms(node: Node, name: str) -> None:
+    """42809 for a plain call with what only aggregates take."""
+    forms = (
+        (node.agg_star, f"{name}(*) specified, but {name} is not an aggregate function"),
+        (node.agg_distinct, f"DISTINCT specified, but {name} is not an aggregate function"),
+        (node.agg_order, f"ORDER BY specified, but {name} is not an aggregate function"),
+        (node.agg_filter, f"FILTER specified, but {name} is not an aggregate function"),
+    )
+    for used, message in forms:
+        if used:
+            raise SqlError("42809", message, at(node.location))
+
+
+def is_drawn(row: Function) -> bool:
+    """Whether each call answers a value of its own; what is volatile may also be there to fail."""
+    return row.volatility == "volatile" and not row.name.startswith(("meridian_", "pg_"))
 
 
 def check_styles(binding: Binding, row: Function, args: Sequence[Expr], result: str) -> None:

@@ -5,12 +5,13 @@ INVARIANTS
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
-from sql.bind_keys import joined_name
 from sql.binding import Binding
-from sql.catalog import Catalog, Check, Column, Table
-from sql.column_expressions import bound_check, check_scope, column_names, text_of
+from sql.catalog import Catalog, Check, Table
+from sql.column_expressions import bound_check, check_scope, column_names, placeless, text_of
+from sql.constraint_names import constraint_names, joined_name
 from sql.errors import SqlError, not_supported
 from sql.syntax import Node, at
 from sql.table_changes import unqualified
@@ -24,30 +25,12 @@ class CheckNode:
     column: str | None = None
 
 
-def constraint_names(table: Table) -> Iterator[str]:
-    """The names of a table's constraints."""
-    yield from (key.name for key in table.keys)
-    yield from (check.name for check in table.checks)
-    yield from (key.name for key in table.foreign_keys)
-    yield from (not_null_name(table, column) for column in table.columns if column.not_null)
-
-
-def not_null_name(table: Table, column: Column) -> str:
-    """What a column's NOT NULL is called: it keeps its name when table or column get others."""
-    return column.not_null_name or joined_name(table.name, column.name, "not_null")
-
-
-def with_not_null_names(table: Table) -> Table:
-    """The table, about to be called otherwise."""
-    named = tuple(
-        replace(column, not_null_name=not_null_name(table, column)) if column.not_null else column
-        for column in table.columns
-    )
-    return replace(table, columns=named)
-
-
-def bind_checks(binding: Binding, table: Table, nodes: Sequence[CheckNode]) -> tuple[Check, ...]:
-    """More checks of a table, which has its columns, keys and older checks."""
+def bind_checks(
+    binding: Binding, table: Table, nodes: Sequence[CheckNode], *, altered: bool = False
+) -> tuple[Check, ...]:
+    """More checks of a table, which has its columns, keys and older checks. `altered`: by ALTER
+    TABLE, where PostgreSQL has no text that errors of a condition could point at.
+    """
     if not nodes:
         return ()
     elsewhere = {*_constraints(binding.context.catalog, table)}
@@ -61,13 +44,15 @@ def bind_checks(binding: Binding, table: Table, nodes: Sequence[CheckNode]) -> t
         if name in own:
             message = f'constraint "{name}" for relation "{table.name}" already exists'
             raise SqlError("42710", message)
-        check = _check(binding, table, node, elsewhere | own | new)
+        check = _check(binding, table, node, elsewhere | own | new, altered=altered)
         new.add(check.name)
         checks.append(check)
     return tuple(checks)
 
 
-def _check(binding: Binding, table: Table, check: CheckNode, taken: Collection[str]) -> Check:
+def _check(
+    binding: Binding, table: Table, check: CheckNode, taken: Collection[str], *, altered: bool
+) -> Check:
     node = check.node
     for used, what in (
         (node.is_no_inherit, "NO INHERIT"),
@@ -76,7 +61,8 @@ def _check(binding: Binding, table: Table, check: CheckNode, taken: Collection[s
         if used:
             raise not_supported(what, at(node.location))
     _, scope = check_scope(binding, table)
-    bound_check(binding, scope, node.raw_expr)
+    bound = partial(bound_check, binding, scope, node.raw_expr)
+    placeless(bound) if altered else bound()
     name = node.conname
     if name is None:
         used_columns = column_names(node.raw_expr)

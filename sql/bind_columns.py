@@ -13,18 +13,19 @@ from pglast.enums import ConstrType
 from sql.bind_checks import CheckNode
 from sql.bind_deferral import When, timed
 from sql.bind_foreign_keys import ForeignNode
-from sql.bind_keys import KEY_KINDS, KeyNode, joined_name, relation_names
-from sql.bind_sequences import plain_nextval, sequence_of
-from sql.bind_types import declared
+from sql.bind_keys import KEY_KINDS, KeyNode, relation_names
+from sql.bind_sequences import CALLS, plain_nextval, sequence_of
+from sql.bind_types import declared, refuse_pseudo_type
 from sql.binding import Binding
 from sql.catalog import Column
 from sql.catalog_objects import INT_BOUNDS, SequenceDefinition
 from sql.collations import check_collation
 from sql.column_expressions import defined_default
+from sql.constraint_names import joined_name
 from sql.domains import with_default
 from sql.errors import SqlError, duplicate_table, not_supported
-from sql.syntax import Node, at, is_a, strings
-from sql.types import INT2, INT4, INT8, REGISTERED, SqlType, display
+from sql.syntax import Node, at, is_a, parts, strings
+from sql.types import INT2, INT4, INT8, REGISTERED, SqlType
 
 CONSTRAINTS: Final = {
     ConstrType.CONSTR_EXCLUSION: "EXCLUDE",
@@ -46,6 +47,8 @@ class Parts:
     keys: list[KeyNode] = field(default_factory=list[KeyNode])
     foreign: list[ForeignNode] = field(default_factory=list[ForeignNode])
     checks: list[CheckNode] = field(default_factory=list[CheckNode])
+    not_nulls: list[Node] = field(default_factory=list[Node])
+    """NOT NULL that stands beside the columns and names one."""
     taken: list[SequenceDefinition] = field(default_factory=list[SequenceDefinition])
     """Sequences that the same statement makes for other columns."""
     freed: list[str] = field(default_factory=list[str])
@@ -70,6 +73,8 @@ def column_of(binding: Binding, node: Node, found: Parts) -> Column:
     refuse_type(node, type_)
     if node.collClause is not None:
         check_collation(node.collClause, type_)
+    if node.fdwoptions:
+        raise SqlError("42809", f'"{found.table}" is not a foreign table')
     for used, what in ((node.compression, "COMPRESSION"), (node.storage_name, "STORAGE")):
         if used:
             raise not_supported(what, at(node.location))
@@ -96,9 +101,8 @@ def _serial(type_name: Node) -> SqlType | None:
 
 def refuse_type(node: Node, type_: SqlType) -> None:
     """0A000 for a type that no table stores."""
-    if type_.name.removeprefix("_") == "record":
-        message = f'column "{node.colname}" has pseudo-type {display(type_)}'
-        raise SqlError("42P16", message)
+    if type_.name != "void":
+        refuse_pseudo_type(node.colname, type_)
     if type_.name in ("void", "jsonpath", *REGISTERED):
         raise not_supported(f"a column of type {type_.name}", at(node.typeName.location))
 
@@ -121,6 +125,8 @@ def _constraint(
             if making.not_null is not None and making.not_null is not wanted:
                 raise _conflicting(node, found, place)
             making.not_null = wanted
+            if constraint.is_no_inherit:
+                raise not_supported("NO INHERIT", place)
             if constraint.conname:
                 known = making.column.not_null_name
                 if known and known != constraint.conname:
@@ -129,6 +135,7 @@ def _constraint(
                 making.column = replace(making.column, not_null_name=constraint.conname)
         case ConstrType.CONSTR_DEFAULT:
             _once(making, node, found, place)
+            _refuse_own_sequence(found, constraint.raw_expr)
             making.column = column_default(binding, making.column, constraint.raw_expr)
         case ConstrType.CONSTR_IDENTITY:
             _identity(binding, making, node, constraint, found)
@@ -200,9 +207,11 @@ def _add_sequence(
 ) -> None:
     column = making.column
     name = sequence_name(binding, found, column.name, options)
-    bare = SequenceDefinition(0, found.schema, name, "", type=column.type.name)
+    bare = SequenceDefinition(
+        0, found.schema, name, "", type=column.type.name, identity=bool(identity)
+    )
     made = sequence_of(binding, bare, tuple(options), created=True)
-    found.sequences[column.name] = replace(made, identity=bool(identity), owner_field=column.field)
+    found.sequences[column.name] = replace(made, owner_field=column.field)
     making.column = replace(column, has_default=not identity, identity=identity)
 
 
@@ -226,6 +235,20 @@ def sequence_name(
         number += 1
         name = joined_name(found.table, column, f"seq{number}")
     return name
+
+
+def _refuse_own_sequence(found: Parts, node: Node) -> None:
+    """0A000 for a default that calls a sequence which the same statement makes: it has no oid."""
+    made = {sequence.name for sequence in (*found.taken, *found.sequences.values())}
+    for call in parts(node) if made else ():
+        if is_a(call, ast.FuncCall) and strings(call.funcname)[-1] in CALLS:
+            for part in parts(call):
+                constant = (
+                    part.val.sval if is_a(part, ast.A_Const) and is_a(part.val, ast.String) else ""
+                )
+                if constant.rpartition(".")[2] in made:
+                    what = "a default that calls a sequence of another column of the statement"
+                    raise not_supported(what, at(call.location))
 
 
 def column_default(binding: Binding, column: Column, node: Node) -> Column:

@@ -10,7 +10,6 @@ from typing import Final
 
 from pglast.enums import ObjectType
 
-from sql.bind_checks import constraint_names
 from sql.binding import Binding
 from sql.catalog import Catalog, LookUp, Table
 from sql.catalog_objects import (
@@ -19,6 +18,7 @@ from sql.catalog_objects import (
     Subject,
     ViewDefinition,
 )
+from sql.constraint_names import constraint_names
 from sql.definition_statements import ChangeObjects
 from sql.errors import SqlError, not_supported, undefined_schema, undefined_table
 from sql.look_up import (
@@ -33,7 +33,7 @@ from sql.look_up import (
 from sql.names import is_builtin
 from sql.role_names import role_named, roles_of
 from sql.syntax import Node, strings
-from sql.type_users import found_type
+from sql.type_users import found_domain, found_type
 
 _KINDS: Final = {
     ObjectType.OBJECT_TABLE: "table",
@@ -62,6 +62,8 @@ def _subject(binding: Binding, node: Node) -> Subject:
             return _column(binding, strings(node.object))
         case ObjectType.OBJECT_TABCONSTRAINT:
             return _constraint(binding, strings(node.object))
+        case ObjectType.OBJECT_DOMCONSTRAINT:
+            return _domain_constraint(binding, node)
         case ObjectType.OBJECT_SCHEMA:
             if not schema_exists(binding, node.object.sval):
                 raise undefined_schema(node.object.sval)
@@ -127,6 +129,15 @@ def _constraint(binding: Binding, names: Sequence[str]) -> Subject:
     return Subject("constraint", table.oid, name)
 
 
+def _domain_constraint(binding: Binding, node: Node) -> Subject:
+    type_, name = node.object
+    found = found_domain(binding, strings(type_.names))
+    if name.sval not in found.rules:
+        message = f'constraint "{name.sval}" for domain {found.name} does not exist'
+        raise SqlError("42704", message)
+    return Subject("constraint", found.oid, name.sval)
+
+
 def _constraints(table: Table) -> Iterator[str]:
     indexes = {key.name for key in table.keys if key.index}
     return (name for name in constraint_names(table) if name not in indexes)
@@ -162,9 +173,11 @@ def schema_renamed(catalog: Catalog, old: str, new: str) -> tuple[Comment, ...]:
     return () if text is None else (Comment(Subject("schema", new), text),)
 
 
-def constraint_renamed(catalog: Catalog, table: Table, old: str, new: str) -> tuple[Comment, ...]:
+def constraint_renamed(
+    catalog: Catalog, of: Table | DomainDefinition, old: str, new: str
+) -> tuple[Comment, ...]:
     """The comments of a constraint that gets another name, and of its index."""
-    said = [Subject(kind, table.oid, old) for kind in ("constraint", "index")]
+    said = [Subject(kind, of.oid, old) for kind in ("constraint", "index")]
     return tuple(
         Comment(replace(subject, part=new), catalog.comments[subject])
         for subject in said

@@ -9,9 +9,12 @@ from pglast.enums import OnConflictAction
 
 from sql.bind_assignment import assignments
 from sql.bind_expressions import condition
+from sql.bind_indexes import is_own_class
 from sql.bind_returning import tables_read
 from sql.binding import Binding
 from sql.catalog import Table
+from sql.collations import check_collation
+from sql.constraint_names import constraint_names
 from sql.errors import SqlError
 from sql.plan import (
     ColumnRef,
@@ -23,9 +26,9 @@ from sql.plan import (
     RelationId,
     Scan,
 )
-from sql.scope import Item, Scope
+from sql.scope import Item, Scope, missing_column
 from sql.statements import Conflict
-from sql.syntax import Node, at, is_a
+from sql.syntax import Node, at, is_a, strings
 from sql.traverse import pruned
 from sql.types import INT8
 from sql.view_updates import Event
@@ -42,36 +45,41 @@ def on_conflict(binding: Binding, outer: Scope, written: Written, node: Node) ->
         message = "ON CONFLICT DO UPDATE requires inference specification or constraint name"
         hint = "For example, ON CONFLICT (column_name)."
         raise SqlError("42601", message, at(clause.location), hint=hint)
-    named = _named(binding, outer, written, clause.infer)
+    named = _named(binding, outer, written, node)
     if not updates:
-        return Conflict(_inferred(written, clause.infer) if named is None else named)
+        return Conflict(_inferred(binding, written, clause.infer) if named is None else named)
     plan, assigned = _update(binding, outer, written, node)
-    arbiters = _inferred(written, clause.infer) if named is None else named
+    arbiters = _inferred(binding, written, clause.infer) if named is None else named
     return Conflict(arbiters, plan, assigned, tables_read(binding, plan))
 
 
-def _named(
-    binding: Binding, outer: Scope, written: Written, infer: Node | None
-) -> tuple[int, ...] | None:
+def _named(binding: Binding, outer: Scope, written: Written, node: Node) -> tuple[int, ...] | None:
     """The key of ON CONSTRAINT; all keys without a target; None: to be inferred."""
-    keys = written.table.keys
+    keys, infer = written.table.keys, node.onConflictClause.infer
     if infer is None:
         return tuple(range(len(keys)))
     if infer.conname is not None:
         found = [
             place for place, key in enumerate(keys) if key.name == infer.conname and not key.index
         ]
+        if not found and not written.is_view and infer.conname in _constraints(written.table):
+            message = "constraint in ON CONFLICT clause has no associated index"
+            raise SqlError("42809", message)
         if not found or written.is_view:
             message = f'constraint "{infer.conname}" for table "{written.name}" does not exist'
             raise SqlError("42704", message)
         return tuple(found)
-    _check_elements(binding, outer, written, infer)
+    _check_elements(binding, outer, written, node)
     return None
 
 
-def _check_elements(binding: Binding, outer: Scope, written: Written, infer: Node) -> None:
-    columns = {column.name for column in written.columns}
-    scope, _, _ = _scope(binding, outer, written, None)
+def _constraints(table: Table) -> set[str]:
+    return {*constraint_names(table)} - {key.name for key in table.keys}
+
+
+def _check_elements(binding: Binding, outer: Scope, written: Written, node: Node) -> None:
+    columns, infer = {column.name for column in written.columns}, node.onConflictClause.infer
+    scope, _, _ = _scope(binding, outer, written, node, excluded=False)
     scope.clause = "ON CONFLICT"
     for element in infer.indexElems:
         for given, word in (
@@ -84,13 +92,12 @@ def _check_elements(binding: Binding, outer: Scope, written: Written, infer: Nod
         if element.expr is not None:
             binding.expression(scope, element.expr)
         elif element.name not in columns:
-            message = f'column "{element.name}" does not exist'
-            raise SqlError("42703", message, at(infer.location))
+            raise missing_column(scope, element.name, infer.location)
     if infer.whereClause is not None:
         condition(binding, scope, infer.whereClause, "WHERE")
 
 
-def _inferred(written: Written, infer: Node) -> tuple[int, ...]:
+def _inferred(binding: Binding, written: Written, infer: Node) -> tuple[int, ...]:
     """The keys of just these columns; an expression is in none of ours."""
     names = {
         element.name if element.expr is None else _column_of(element.expr)
@@ -103,12 +110,34 @@ def _inferred(written: Written, infer: Node) -> tuple[int, ...]:
     }
     keys = enumerate(written.table.keys)
     found = [place for place, key in keys if {*key.columns} == ordinals]
+    others = [e for e in infer.indexElems if not _says_as_keys(binding, written, e)]
+    if others:
+        found = []
     if not found:
         message = (
             "there is no unique or exclusion constraint matching the ON CONFLICT specification"
         )
         raise SqlError("42P10", message)
     return tuple(found)
+
+
+def _says_as_keys(binding: Binding, written: Written, element: Node) -> bool:
+    """Whether a column is compared as our keys compare it: by its type's own operator class, in the
+    collation that every text has if it is not told another one.
+    """
+    name = element.name if element.expr is None else _column_of(element.expr)
+    found = [column.type for column in written.columns if column.name == name]
+    if not found:
+        return True  # no key's column, whatever is said of it
+    (type_,) = found
+    if element.opclass and not is_own_class(binding, strings(element.opclass), type_):
+        return False
+    if not element.collation:
+        return True
+    if type_.category != "S":
+        return False
+    check_collation(ast.CollateClause(collname=element.collation), type_)
+    return strings(element.collation)[-1] == "default"
 
 
 def _column_of(expr: Node) -> str | None:
@@ -123,7 +152,7 @@ def _column_of(expr: Node) -> str | None:
 
 
 def _scope(
-    binding: Binding, outer: Scope, written: Written, node: Node | None
+    binding: Binding, outer: Scope, written: Written, node: Node, *, excluded: bool = True
 ) -> tuple[Scope, Scan, Sequence[PlanColumn]]:
     """The row that is there under the table's name, the other as `excluded`."""
     table = written.table
@@ -132,10 +161,9 @@ def _scope(
     proposed = _columns(binding, table)
     columns = (place, *there, *proposed)
     scan = Scan(CONFLICTS, table.name, columns, tuple(range(len(columns))))
-    alias = None if node is None else node.relation.alias
-    item = written.item(binding, there, alias)
+    item = written.item(binding, there, node.relation.alias)
     scope = Scope(None, [item], dict(outer.ctes), {column.id for column in columns})
-    if node is not None:
+    if excluded:
         shown = zip(written.columns, written.shown(proposed), strict=True)
         scope.items.append(Item("excluded", [(column.name, expr) for column, expr in shown]))
     return scope, scan, there

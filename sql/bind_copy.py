@@ -14,6 +14,7 @@ from sql.catalog import Table
 from sql.column_expressions import NEW_ROWS, row_default
 from sql.errors import SqlError, not_supported
 from sql.look_up import refuse_system_write
+from sql.option_values import option_boolean, option_text
 from sql.plan import ColumnRef, Filter, Plan, Project, Values
 from sql.scope import Scope
 from sql.statements import CopyIn, CopyOptions, CopyOut, OutputColumn, Query
@@ -43,6 +44,7 @@ class _Given:
     skips: bool = False
     skipped_max: int | None = None
     verbosity: str = "default"
+    freeze: bool = False
 
 
 def copy(binding: Binding, node: Node) -> CopyIn | CopyOut:
@@ -59,7 +61,8 @@ def copy(binding: Binding, node: Node) -> CopyIn | CopyOut:
         ordinals = _ordinals(table, node)
         options = _with_forced(options, given, [table.columns[at].name for at in ordinals], table)
         defaults = _defaults(binding, table, ordinals)
-        return CopyIn(table, ordinals, options, defaults, _where(binding, table, node))
+        where = _where(binding, table, node)
+        return CopyIn(table, ordinals, options, defaults, where, given.freeze)
     options = _checked(given, from_client=False)
     query = _copied(binding, node)
     source = None if node.query is not None else query.tables[0]
@@ -142,6 +145,9 @@ def _copied(binding: Binding, node: Node) -> Query:
     if node.query is not None:
         if not is_a(node.query, ast.SelectStmt):
             raise not_supported("COPY of a data-modifying statement", None)
+        if node.query.intoClause is not None:
+            raise not_supported("COPY (SELECT INTO)")
+        binding.acts_in = node.query
         result = bind_query(binding, node.query, None)
         result.settle(binding)
         described = tuple([OutputColumn(col.name, col.type) for col in result.columns])
@@ -182,36 +188,8 @@ def _given(options: Sequence[Node], *, from_client: bool) -> _Given:
     return given
 
 
-def _text(option: Node) -> str:
-    argument: Node = option.arg
-    match option.arg:
-        case ast.String():
-            text: str = argument.sval
-            return text
-        case ast.Integer():
-            return str(argument.ival or 0)
-        case ast.Boolean():
-            return "true" if argument.boolval else "false"
-        case ast.TypeName():
-            return str(argument.names[-1].sval)
-        case _:
-            raise SqlError("42601", f"{option.defname} requires a parameter", at(option.location))
-
-
-def _boolean(option: Node) -> bool:
-    if option.arg is None:
-        return True
-    word = _text(option).lower()
-    if word in ("true", "on", "1"):
-        return True
-    if word in ("false", "off", "0"):
-        return False
-    message = f"{option.defname} requires a Boolean value"
-    raise SqlError("42601", message)
-
-
 def _format(given: _Given, option: Node) -> None:
-    word = _text(option)
+    word = option_text(option)
     if word == "binary":
         raise not_supported("COPY in binary", at(option.location))
     if word not in ("text", "csv"):
@@ -221,11 +199,11 @@ def _format(given: _Given, option: Node) -> None:
 
 
 def _header(given: _Given, option: Node) -> None:
-    if option.arg is not None and _text(option).lower() == "match":
+    if option.arg is not None and option_text(option).lower() == "match":
         given.header = given.match = True
         return
     try:
-        given.header = _boolean(option)
+        given.header = option_boolean(option)
     except SqlError:
         message = 'header requires a Boolean value or "match"'
         raise SqlError("42601", message) from None
@@ -242,19 +220,19 @@ def _force(given: _Given, option: Node) -> None:
 
 
 def _encoding(_: _Given, option: Node) -> None:
-    if _text(option).lower().replace("-", "") not in ("utf8", "unicode"):
-        raise not_supported(f"the encoding {_text(option)}", at(option.location))
+    if option_text(option).lower().replace("-", "") not in ("utf8", "unicode"):
+        raise not_supported(f"the encoding {option_text(option)}", at(option.location))
 
 
-def _freeze(_: _Given, option: Node) -> None:
-    _boolean(option)
+def _freeze(given: _Given, option: Node) -> None:
+    given.freeze = option_boolean(option)
 
 
 def _word(option: Node, *words: str) -> str:
     """One of these. Raises 22023, 42601."""
     if option.arg is None:
         raise SqlError("42601", f"{option.defname} requires a parameter")
-    word = _text(option)
+    word = option_text(option)
     if word.lower() not in words:
         message = f'COPY {option.defname.upper()} "{word}" not recognized'
         raise SqlError("22023", message, at(option.location))
@@ -268,7 +246,7 @@ def _on_error(given: _Given, option: Node) -> None:
 def _reject_limit(given: _Given, option: Node) -> None:
     if option.arg is None:
         raise SqlError("42601", "reject_limit requires a numeric value")
-    limit = int(str(parse_text("int8", _text(option))))
+    limit = int(str(parse_text("int8", option_text(option))))
     if limit <= 0:
         raise SqlError("22023", f"REJECT_LIMIT ({limit}) must be greater than zero")
     given.skipped_max = limit
@@ -279,19 +257,19 @@ def _log_verbosity(given: _Given, option: Node) -> None:
 
 
 def _delimiter(given: _Given, option: Node) -> None:
-    given.delimiter = _text(option)
+    given.delimiter = option_text(option)
 
 
 def _null(given: _Given, option: Node) -> None:
-    given.null = _text(option)
+    given.null = option_text(option)
 
 
 def _quote(given: _Given, option: Node) -> None:
-    given.quote = _text(option)
+    given.quote = option_text(option)
 
 
 def _escape(given: _Given, option: Node) -> None:
-    given.escape = _text(option)
+    given.escape = option_text(option)
 
 
 _READERS: Final[dict[str, Callable[[_Given, Node], None]]] = {
@@ -325,6 +303,8 @@ def _checked(given: _Given, *, from_client: bool) -> CopyOptions:
     if csv:
         _check_quoting(delimiter, quote, escape)
     _check_forced(given, csv=csv, from_client=from_client)
+    if given.freeze and not from_client:
+        raise SqlError("22023", "COPY FREEZE cannot be used with COPY TO")
     if delimiter in null:
         raise SqlError(
             "22023", "COPY delimiter character must not appear in the NULL specification"

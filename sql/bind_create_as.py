@@ -8,16 +8,16 @@ from pglast.enums import ObjectType, SetOperation
 from sql.bind_definitions import create_table
 from sql.bind_queries import SelectResult, bind_query
 from sql.bind_returning import tables_read
+from sql.bind_types import refuse_pseudo_type
 from sql.binding import Binding
 from sql.catalog import Column
-from sql.catalog_objects import Domain
 from sql.coerce import stored
 from sql.errors import SqlError, not_supported
-from sql.plan import ColumnRef, Plan, PlanColumn, Project
+from sql.plan import ColumnRef, Plan, Project
 from sql.statements import CreateTableAs
 from sql.syntax import Node, at, is_a, strings
 from sql.traverse import pruned
-from sql.types import NUMERIC, NUMERIC_PRECISION_MAX, SqlType, display
+from sql.types import NUMERIC, NUMERIC_PRECISION_MAX, SqlType
 
 
 def create_table_as(binding: Binding, node: Node) -> CreateTableAs:
@@ -51,6 +51,7 @@ def _copied(node: Node, **changed: Node) -> Node:
 
 
 def _create(binding: Binding, into: Node, query: Node, *, exists_ok: bool) -> CreateTableAs:
+    binding.acts_in = query
     result = bind_query(binding, query, None)
     result.settle(binding)
     columns = _columns(binding, result, into)
@@ -79,15 +80,10 @@ def _columns(binding: Binding, result: SelectResult, into: Node) -> list[Column]
         raise SqlError("42601", "too many column names were specified")
     kept = [column.name for column in result.columns[len(names) :]]
     return [
-        Column(name, _stored_type(name, column.type), domain=_domain(binding, column))
+        # A value that is selected as one of a domain stays one.
+        Column(name, _stored_type(name, column.type), domain=binding.domain(column.id))
         for name, column in zip([*names, *kept], result.columns, strict=True)
     ]
-
-
-def _domain(binding: Binding, column: PlanColumn) -> Domain | None:
-    """The domain of a column that is selected as it stands; its values keep its rules."""
-    origin = binding.origin(column.id)
-    return None if origin is None else origin.domain
 
 
 def _stored_type(name: str, type_: SqlType) -> SqlType:
@@ -96,8 +92,7 @@ def _stored_type(name: str, type_: SqlType) -> SqlType:
     A numeric without a modifier keeps the scale that it shows; one that shows no zeros, or has no
     fraction, becomes a column as `numeric` declares it.
     """
-    if type_.name in ("void", "record", "_record"):
-        raise SqlError("42P16", f'column "{name}" has pseudo-type {display(type_)}')
+    refuse_pseudo_type(name, type_)
     if type_.name != "numeric" or type_.typmod >= 0:
         return type_
     if type_.trim or not type_.scale:

@@ -1,4 +1,4 @@
-"""DEFERRABLE and its kin behind a column's constraint, and SET CONSTRAINTS.
+"""DEFERRABLE, ENFORCED and their kin behind a column's constraint, and SET CONSTRAINTS.
 
 A constraint beside the columns has them from the parser; at a column each is a node of its own,
 behind the one that it is about (transformConstraintAttrs).
@@ -12,7 +12,7 @@ from pglast.enums import ConstrType
 
 from sql.binding import Binding
 from sql.catalog import ForeignKey, Key, Table
-from sql.errors import SqlError, undefined_schema
+from sql.errors import SqlError, not_supported, undefined_schema
 from sql.look_up import check_database, schema_exists
 from sql.session_statements import SetConstraints
 from sql.syntax import Node, at
@@ -24,10 +24,13 @@ _CLAUSES: Final = {
     ConstrType.CONSTR_ATTR_NOT_DEFERRABLE: "NOT DEFERRABLE",
     _DEFERRED: "INITIALLY DEFERRED",
     ConstrType.CONSTR_ATTR_IMMEDIATE: "INITIALLY IMMEDIATE",
+    ConstrType.CONSTR_ATTR_ENFORCED: "ENFORCED",
+    ConstrType.CONSTR_ATTR_NOT_ENFORCED: "NOT ENFORCED",
 }
 _MAY_WAIT: Final = frozenset(
     {ConstrType.CONSTR_PRIMARY, ConstrType.CONSTR_UNIQUE, ConstrType.CONSTR_FOREIGN}
 )
+_MAY_BE_IDLE: Final = frozenset({ConstrType.CONSTR_CHECK, ConstrType.CONSTR_FOREIGN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,9 @@ class When:
 
 
 def timed(nodes: Sequence[Node]) -> list[tuple[Node, When]]:
-    """The constraints at a column, each with what the clauses behind it say. Raises 42601."""
+    """The constraints at a column, each with what the clauses behind it say. Raises 42601, and
+    0A000 for NOT ENFORCED.
+    """
     found: list[tuple[Node, When]] = []
     said: list[list[ConstrType]] = []
     for node in nodes:
@@ -47,10 +52,15 @@ def timed(nodes: Sequence[Node]) -> list[tuple[Node, When]]:
             found.append((node, When()))
             said.append([])
             continue
-        if not found or found[-1][0].contype not in _MAY_WAIT:
-            raise SqlError("42601", f"misplaced {_CLAUSES[node.contype]} clause", at(node.location))
+        clause = _CLAUSES[node.contype]
+        fitting = _MAY_BE_IDLE if clause.endswith("ENFORCED") else _MAY_WAIT
+        if not found or found[-1][0].contype not in fitting:
+            raise SqlError("42601", f"misplaced {clause} clause", at(node.location))
         said[-1].append(node.contype)
         found[-1] = (found[-1][0], _when(said[-1], node))
+    for node in nodes:
+        if node.contype == ConstrType.CONSTR_ATTR_NOT_ENFORCED:
+            raise not_supported("NOT ENFORCED", at(node.location))
     return found
 
 
@@ -58,9 +68,11 @@ def _when(said: Sequence[ConstrType], last: Node) -> When:
     place = at(last.location)
     whether = [kind for kind in said if "DEFERRABLE" in _CLAUSES[kind]]
     initially = [kind for kind in said if "INITIALLY" in _CLAUSES[kind]]
+    enforced = [kind for kind in said if "ENFORCED" in _CLAUSES[kind]]
     for several, clauses in (
         (whether, "DEFERRABLE/NOT DEFERRABLE"),
         (initially, "INITIALLY IMMEDIATE/DEFERRED"),
+        (enforced, "ENFORCED/NOT ENFORCED"),
     ):
         if len(several) > 1:
             raise SqlError("42601", f"multiple {clauses} clauses not allowed", place)

@@ -30,20 +30,28 @@ from sql.catalog_objects import (
     word_for,
 )
 from sql.definition_statements import ChangeObjects
+from sql.delta_invariants import with_invariants
 from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema
 from sql.look_up import (
     SYSTEM_SCHEMAS,
     check_database,
+    check_may_create,
+    dropped_name,
+    existing_schemas,
     look_up,
+    not_there,
     refuse_system_change,
     refuse_type_name,
     relation_exists,
     schema_exists,
+    wrong_kind,
 )
 from sql.role_names import role_of, roles_of, spec_name
+from sql.schema_elements import schema_elements
 from sql.sequence_users import (
     cascaded_uses,
     still_used,
+    told_name,
     told_uses,
     uses_elsewhere,
     uses_of,
@@ -51,7 +59,7 @@ from sql.sequence_users import (
     without_defaults,
 )
 from sql.statements import CreateSchema, CreateTable, DropSchema, DropTable
-from sql.storage_options import partition_key, storage_options, with_options
+from sql.storage_options import partition_key, storage_options, with_options, without_oids
 from sql.syntax import Node, at, is_a, strings
 from sql.temporary import is_temporary
 
@@ -71,7 +79,7 @@ def create_table(
     """CREATE TABLE [IF NOT EXISTS]. `columns`: those of CREATE TABLE AS."""
     relation = node.relation
     _refuse_table_forms(node)
-    options, key = storage_options(node.options or ()), partition_key(node)
+    options, key = storage_options(without_oids(node.options or ())), partition_key(node)
     schema = creation_schema(binding, relation)
     on_commit = _on_commit(binding, node, schema)
     exists = relation_exists(binding, schema, relation.relname)
@@ -93,6 +101,7 @@ def create_table(
         # Neither Parquet nor Arrow's stream can say how many rows of nothing there are.
         raise not_supported("a table without columns", at(relation.location))
     _check_names(columns)
+    columns = _with_not_nulls(relation.relname, columns, parts.not_nulls)
     _check_not_null_names(relation.relname, columns)
     bound, found = bind_keys(binding.context.catalog, schema, relation.relname, columns, parts.keys)
     bare = Table(0, schema, relation.relname, "", bound, keys=found)
@@ -103,12 +112,13 @@ def create_table(
         options = replace(options, cluster_by=key)
     checked = with_options(checked, options)
     whole, indexes, comments = with_copied(binding, checked, copied)
+    whole = with_invariants(binding, whole)
     foreign, parents = bind_foreign_keys(binding, whole, parts.foreign)
     places = {column.name: place for place, column in enumerate(bare.columns)}
     return CreateTable(
         schema,
         relation.relname,
-        bare.columns,
+        whole.columns,
         exists,
         timeline,
         checked.history_us,
@@ -133,8 +143,28 @@ def _table_constraint(element: Node, parts: Parts) -> None:
             parts.checks.append(CheckNode(element))
         case ConstrType.CONSTR_FOREIGN:
             parts.foreign.append(ForeignNode(element))
+        case ConstrType.CONSTR_NOTNULL:
+            if element.skip_validation or element.is_no_inherit:
+                what = "NOT VALID" if element.skip_validation else "NO INHERIT"
+                raise not_supported(f"NOT NULL .. {what}", at(element.location))
+            parts.not_nulls.append(element)
         case kind:
             raise not_supported(CONSTRAINTS.get(kind, "this constraint"), at(element.location))
+
+
+def _with_not_nulls(table: str, columns: Sequence[Column], nodes: Sequence[Node]) -> list[Column]:
+    """The columns, NOT NULL where a constraint of the table says so, and with the name it gives."""
+    by_name = {column.name: column for column in columns}
+    for node in nodes:
+        (name,) = strings(node.keys)
+        if name not in by_name:
+            raise SqlError("42703", f'column "{name}" of relation "{table}" does not exist')
+        known, given = by_name[name].not_null_name, node.conname or ""
+        if known and given and known != given:
+            names = f'"{known}" and "{given}"'
+            raise SqlError("42601", f"conflicting not-null constraint names {names}")
+        by_name[name] = replace(by_name[name], not_null=True, not_null_name=known or given)
+    return [*by_name.values()]
 
 
 def _refuse_table_forms(node: Node) -> None:
@@ -160,7 +190,8 @@ def creation_schema(binding: Binding, relation: Node) -> str:
     if schema is None:
         if temporary:
             return temporary_schema(binding)
-        for name in context.creation_path:
+        for name in existing_schemas(context, context.creation_path):
+            check_may_create(name, relation.relname)
             if name == context.temporary or schema_exists(binding, name):
                 return name
         raise SqlError("3F000", "no schema has been selected to create in", place)
@@ -169,10 +200,7 @@ def creation_schema(binding: Binding, relation: Node) -> str:
     if temporary:
         message = "cannot create temporary relation in non-temporary schema"
         raise SqlError("42P16", message, place)
-    if schema in SYSTEM_SCHEMAS:
-        message = f'permission denied to create "{schema}.{relation.relname}"'
-        detail = "System catalog modifications are currently disallowed."
-        raise SqlError("42501", message, detail=detail)
+    check_may_create(schema, relation.relname)
     if not schema_exists(binding, schema):
         raise undefined_schema(schema, place)
     return schema
@@ -224,9 +252,7 @@ def _check_not_null_names(table: str, columns: Sequence[Column]) -> None:
 
 
 def create_schema(binding: Binding, node: Node) -> CreateSchema:
-    """CREATE SCHEMA [IF NOT EXISTS]."""
-    if node.schemaElts:
-        raise not_supported("CREATE SCHEMA with elements", None)
+    """CREATE SCHEMA [IF NOT EXISTS] [elements]."""
     owner: int | None = None
     name: str = node.schemaname
     if node.authrole is not None:
@@ -236,7 +262,9 @@ def create_schema(binding: Binding, node: Node) -> CreateSchema:
     exists = name in SYSTEM_SCHEMAS or schema_exists(binding, name)
     if exists and not node.if_not_exists:
         raise SqlError("42P06", f'schema "{name}" already exists')
-    return CreateSchema(name, exists, owner)
+    if node.schemaElts and owner is not None:
+        raise not_supported("CREATE SCHEMA AUTHORIZATION with elements", None)
+    return CreateSchema(name, exists, owner, schema_elements(name, node.schemaElts or ()))
 
 
 def check_schema_name(name: str) -> None:
@@ -269,7 +297,7 @@ def drop(binding: Binding, node: Node) -> DropTable | DropSchema | ChangeObjects
 
             return drop_types(binding, node)
         case ObjectType.OBJECT_SEQUENCE:
-            from sql.bind_sequence_definitions import drop_sequences
+            from sql.bind_drop_sequences import drop_sequences
 
             return drop_sequences(binding, node)
         case kind:
@@ -279,38 +307,32 @@ def drop(binding: Binding, node: Node) -> DropTable | DropSchema | ChangeObjects
 
 def _drop_tables(binding: Binding, node: Node) -> DropTable:
     from sql.bind_views import told_views, views_over
+    from sql.gone_domains import domains_going
 
     context = binding.context
     found: dict[int, Table] = {}
     missing: list[str] = []
     for names in node.objects:
-        *qualifier, name = strings(names)
-        schema = qualifier[-1] if qualifier else None
+        schema, name = dropped_name(binding, strings(names))
         table = look_up(binding, name, schema=schema)
         if table is not None:
             refuse_system_change(table)
             found[table.oid] = table
         elif (kind := _other_kind(binding, schema, name)) is not None:
-            hint = (
-                f"Use DROP {kind.upper()} to remove {'an' if kind[0] in 'aeiou' else 'a'} {kind}."
-            )
-            raise SqlError("42809", f'"{name}" is not a table', hint=hint)
-        elif node.missing_ok:
-            missing.append(name)
-        elif schema is not None and schema not in context.catalog.schemas:
-            raise undefined_schema(schema)
+            raise wrong_kind(name, "table", kind)
         else:
-            raise SqlError("42P01", f'table "{name}" does not exist')
+            missing.append(not_there(binding, "table", schema, name, missing_ok=node.missing_ok))
     keys = dependents(context.catalog, found)
     gone = with_owned(context.catalog, found)
     views = views_over(context.catalog, gone)
     used = uses_elsewhere(context.catalog, found)
+    domains = domains_going(context.catalog, used)
     if (keys or views or used) and node.behavior != DropBehavior.DROP_CASCADE:
-        told_ = [*told_uses(used), *told_views(context.catalog, views, gone)]
+        told_ = [*told_uses(used, domains.told), *told_views(context.catalog, views, gone)]
         raise _referred_to(keys, [*found.values()], told_)
-    told = [f"drop cascades to constraint {k.name} on table {c.name}" for c, k, _ in keys]
+    told = [f"drop cascades to constraint {k.name} on table {c.shown}" for c, k, _ in keys]
     told += cascaded_uses(used)
-    told += [f"drop cascades to view {view.name}" for view in views]
+    told += [f"drop cascades to view {view.shown}" for view in views]
     changed = without_defaults(context.catalog, gone, without_keys(keys))
     changed = tuple(change for change in changed if change.before.oid not in found)
     return DropTable(tuple(found.values()), tuple(missing), changed, tuple(told), tuple(views))
@@ -331,14 +353,16 @@ def _referred_to(
     views: Sequence[str],
 ) -> SqlError:
     told = [
-        f"constraint {key.name} on table {child.name} depends on table {parent.name}"
+        f"constraint {key.name} on table {child.shown} depends on table {parent.shown}"
         for child, key, parent in keys
     ]
-    return still_used([f"table {table.name}" for table in dropped], [*told, *views])
+    return still_used([f"table {table.shown}" for table in dropped], [*told, *views])
 
 
 def _drop_schemas(binding: Binding, node: Node) -> DropSchema:
+    from sql.bind_user_types import columns_of_dropped, told_columns
     from sql.bind_views import views_over
+    from sql.gone_domains import domains_going
 
     catalog = binding.context.catalog
     names: list[str] = []
@@ -369,17 +393,25 @@ def _drop_schemas(binding: Binding, node: Node) -> DropSchema:
     visible = binding.context.search_path
     gone = with_owned(catalog, oids) | {thing.oid for thing in objects}
     used = [use for use in uses_of(catalog, gone, visible) if use.kept.of.schema not in names]
+    types = [thing for thing in objects if isinstance(thing, EnumDefinition | DomainDefinition)]
     if (tables or objects) and node.behavior != DropBehavior.DROP_CASCADE:
+        along = domains_going(catalog, used).told
+        told_ = [*told_uses(used, along), *told_columns(catalog, types, oids)]
         inside: list[tuple[str, Table | CatalogObject]] = [("table", table) for table in tables]
         inside += [(word_for(thing), thing) for thing in objects]
-        raise _not_empty(binding, names, inside, [*told_uses(used)])
+        raise _not_empty(binding, names, inside, told_)
     outside = [view for view in views_over(catalog, gone) if view.schema not in names]
     if outside:
         raise not_supported("DROP SCHEMA of what views of other schemas use")
-    told = tuple(cascaded_uses(used))
-    changed = without_defaults(catalog, gone, without_keys(dependents(catalog, oids)))
+    lost, columns = columns_of_dropped(binding, types, oids, objects, "DROP SCHEMA")
+    told = (*cascaded_uses(used), *columns)
+    keys = without_keys(dependents(catalog, oids))
+    if {change.before.oid for change in keys} & {change.before.oid for change in lost.tables}:
+        raise not_supported("DROP SCHEMA of tables and types that one table of another schema uses")
+    changed = without_defaults(catalog, gone, (*keys, *lost.tables))
     changed = tuple(change for change in changed if change.before.oid not in oids)
-    return DropSchema(tuple(names), tuple(tables), tuple(missing), objects, changed, told)
+    found = (tuple(names), tuple(tables), tuple(missing), objects, changed, told)
+    return DropSchema(*found, of_columns=lost.dropped)
 
 
 def _not_empty(
@@ -390,8 +422,7 @@ def _not_empty(
 ) -> SqlError:
     visible = binding.context.search_path
     detail = [
-        f"{kind} {thing.name if thing.schema in visible else thing.qualified} "
-        f"depends on schema {thing.schema}"
+        f"{kind} {told_name(thing, visible)} depends on schema {thing.schema}"
         for kind, thing in sorted(inside, key=lambda entry: entry[1].oid)
     ]
     message = f"cannot drop schema {', '.join(names)} because other objects depend on it"

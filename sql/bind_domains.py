@@ -4,18 +4,19 @@ A domain's rules are part of every column of it (K5 of `coordinator/core/catalog
 them changes the tables; new rules are looked for in all rows first.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 from pglast.enums import ConstrType
 
+from sql.bind_comments import constraint_renamed
 from sql.bind_from import scan
 from sql.bind_types import type_named, user_type
 from sql.binding import Binding
 from sql.catalog import Column, Table
 from sql.catalog_objects import DomainDefinition
-from sql.column_expressions import bound_check, checked_default, text_of, unplaced
+from sql.column_expressions import bound_check, checked_default, placeless, text_of
 from sql.definition_statements import ChangeObjects, CreateObject, Redefinition, Validation
 from sql.domains import (
     bound_rule,
@@ -30,7 +31,7 @@ from sql.errors import SqlError, not_supported
 from sql.look_up import row_type_exists
 from sql.plan import ColumnRef, Const, Expr, Filter, IsTest, Plan, Test
 from sql.syntax import Node, at, strings
-from sql.type_users import creation_place, found_type, tables_with
+from sql.type_users import creation_place, found_domain, tables_with
 from sql.types import BOOL, REGISTERED
 from sql.validations import first_row
 
@@ -80,6 +81,9 @@ def _constrained(
             nulls.append(wanted)
             return _not_null(made, node.conname) if wanted else made
         case ConstrType.CONSTR_CHECK:
+            if node.is_no_inherit:
+                message = "check constraints for domains cannot be marked NO INHERIT"
+                raise SqlError("42P17", message, place)
             return _with_check(binding, made, node)
         case ConstrType.CONSTR_UNIQUE:
             raise SqlError("42601", "unique constraints not possible for domains", place)
@@ -112,14 +116,12 @@ def _not_null(made: DomainDefinition, name: str | None) -> DomainDefinition:
 
 
 def _with_check(binding: Binding, made: DomainDefinition, node: Node) -> DomainDefinition:
-    if node.is_no_inherit:
-        message = "check constraints for domains cannot be marked NO INHERIT"
-        raise SqlError("42P17", message, at(node.location))
+    # ALTER DOMAIN .. NO INHERIT means nothing in PostgreSQL either.
     if node.skip_validation:
         raise not_supported("NOT VALID", at(node.location))
     column = binding.new_column("value", made.type)
     scope = value_scope(ColumnRef(column.id, column.type))
-    unplaced(binding, lambda: bound_check(binding, scope, node.raw_expr))
+    placeless(lambda: bound_check(binding, scope, node.raw_expr))
     taken = made.rules
     name, number = node.conname or f"{made.name}_check", 0
     if node.conname in taken:
@@ -166,14 +168,6 @@ def _without_check(binding: Binding, found: DomainDefinition, node: Node) -> Cha
     return ChangeObjects(_TAG, notices=(("00000", f"{message}, skipping", None),))
 
 
-def found_domain(binding: Binding, names: Sequence[str]) -> DomainDefinition:
-    """The domain that a statement changes. Raises 42704, 42809."""
-    found = found_type(binding, names, "a domain")
-    if not isinstance(found, DomainDefinition):
-        raise SqlError("42809", f"{found.name} is not a domain")
-    return found
-
-
 def rename_constraint(binding: Binding, node: Node) -> ChangeObjects:
     """ALTER DOMAIN .. RENAME CONSTRAINT."""
     found = found_domain(binding, strings(node.object))
@@ -190,8 +184,8 @@ def rename_constraint(binding: Binding, node: Node) -> ChangeObjects:
     after = replace(found, checks=checks)
     if found.not_null and node.subname == found.not_null_name:
         after = replace(found, null_rule=node.newname)
-    changed = redefined(binding, found, after)
-    return replace(changed, tag=_TAG)
+    said = constraint_renamed(binding.context.catalog, found, node.subname, node.newname)
+    return replace(redefined(binding, found, after), comments=said)
 
 
 def redefined(binding: Binding, old: DomainDefinition, new: DomainDefinition) -> ChangeObjects:

@@ -69,7 +69,7 @@ def _check_label(label: str) -> None:
 
 def alter_enum(binding: Binding, node: Node) -> ChangeObjects:
     """ALTER TYPE .. ADD VALUE and RENAME VALUE."""
-    found = found_type(binding, strings(node.typeName))
+    found = found_type(binding, strings(node.typeName), "an enum")
     if not isinstance(found, EnumDefinition):
         raise SqlError("42809", f"{found.name} is not an enum")
     return _renamed_value(binding, found, node) if node.oldVal else _added(binding, found, node)

@@ -19,7 +19,7 @@ from sql.bind_arrays import array_constructor, cast_constructor, subscripted
 from sql.bind_calls import cannot_cast
 from sql.bind_functions import function_call
 from sql.bind_grouping_sets import grouping_call
-from sql.bind_operators import case_condition, joined, operator_expression
+from sql.bind_operators import case_condition, check_subject, joined, operator_expression
 from sql.bind_search_cycle import row_value
 from sql.bind_subqueries import negated_subquery, subquery
 from sql.bind_types import declared
@@ -38,6 +38,7 @@ from sql.coerce import (
 from sql.collations import check_collation
 from sql.errors import SqlError, not_supported
 from sql.functions import cast
+from sql.look_up import existing_schemas
 from sql.plan import (
     BoolOp,
     Call,
@@ -89,7 +90,7 @@ def _describe(node: Node) -> str:
 # --- leaves ------------------------------------------------------------------------------------
 
 
-def _constant(_binding: Binding, _scope: Scope, node: Node) -> Expr:
+def _constant(binding: Binding, _scope: Scope, node: Node) -> Expr:
     value: Node = node.val
     match node.val:
         case None:
@@ -97,7 +98,9 @@ def _constant(_binding: Binding, _scope: Scope, node: Node) -> Expr:
         case ast.Integer():
             return Const(value.ival or 0, INT4)
         case ast.String():
-            return Const(value.sval or "", UNKNOWN)
+            literal = Const(value.sval or "", UNKNOWN)
+            binding.literals[id(literal)] = literal, node
+            return literal
         case ast.Float():
             return _number(value.fval, node)
         case ast.Boolean():
@@ -186,7 +189,7 @@ def _current_value(binding: Binding, _scope: Scope, node: Node) -> Expr:
         case SQLValueFunctionOp.SVFOP_CURRENT_CATALOG:
             return Const(context.database, NAME)
         case SQLValueFunctionOp.SVFOP_CURRENT_SCHEMA:
-            return Const(context.catalog.creation_schema(context.creation_path), NAME)
+            return Const(next(existing_schemas(context, context.creation_path), None), NAME)
         case _:
             raise unsupported(value_function_name(node).upper(), node)
 
@@ -209,11 +212,14 @@ def _default(_binding: Binding, _scope: Scope, node: Node) -> Expr:
 
 def _cast(binding: Binding, scope: Scope, node: Node) -> Expr:
     target, domain = declared(binding, node.typeName)
+    done = _cast_to(binding, scope, node, target)
     if domain is not None:
         from sql.domains import checked_value
 
-        return checked_value(binding, _cast_to(binding, scope, node, target), domain)
-    return _cast_to(binding, scope, node, target)
+        done = checked_value(binding, done, domain)
+    # A cast that computes nothing leaves the expression what it was, but of another type.
+    binding.casts[id(done)] = done, domain
+    return done
 
 
 def _cast_to(binding: Binding, scope: Scope, node: Node, target: SqlType) -> Expr:
@@ -315,6 +321,7 @@ def _case(binding: Binding, scope: Scope, node: Node) -> Expr:
     subject: Expr | None = None
     if node.arg is not None:
         subject = expression(binding, scope, node.arg)
+        check_subject(subject, node.arg)
         if subject.type.name == "unknown" and isinstance(subject, Const):
             subject = Const(subject.value, TEXT)
         elif subject.type.name == "unknown":

@@ -1,8 +1,8 @@
 """FOREIGN KEY of CREATE and ALTER TABLE, and what depends on one.
 
 INVARIANTS
-  F1  a foreign key refers to all columns of a key of the other table, of types that compare as they
-      are stored.
+  F1  a foreign key refers to all columns of a key of the other table, of types whose values compare
+      as they are stored; either side's may be wider.
   F2  whoever adds one touches the other table, too: what was bound without it does not commit.
 """
 
@@ -11,15 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from sql.bind_calls import operator
-from sql.bind_checks import constraint_names
 from sql.bind_deferral import When
 from sql.bind_from import scan
-from sql.bind_keys import joined_name
 from sql.binding import Binding
 from sql.catalog import Catalog, ForeignKey, Key, Table
+from sql.constraint_names import constraint_names, joined_name
 from sql.definition_statements import Redefinition, Validation
 from sql.errors import SqlError, not_supported
-from sql.look_up import look_up, refuse_system_change
+from sql.look_up import look_up, refuse_system_change, undefined_relation
 from sql.plan import (
     BoolOp,
     ColumnRef,
@@ -40,9 +39,6 @@ from sql.syntax import Node, at, strings
 from sql.temporary import is_temporary
 from sql.traverse import pruned
 from sql.types import BOOL, INT8, SqlType, display
-
-ITSELF: Final = 0
-"""The oid of a table that is being made, which refers to itself."""
 
 _ACTIONS: Final = {
     "a": "no action",
@@ -88,8 +84,7 @@ def _parent(binding: Binding, table: Table, node: Node) -> Table:
     itself = schema in (None, table.schema) and name == table.name
     found = table if itself else look_up(binding, name, schema=schema)
     if found is None:
-        shown = name if schema is None else f"{schema}.{name}"
-        raise SqlError("42P01", f'relation "{shown}" does not exist')
+        raise undefined_relation(binding, relation)
     if not itself:
         refuse_system_change(found)
     if is_temporary(found.schema) != is_temporary(table.schema):
@@ -133,13 +128,14 @@ def _foreign_key(
     if node.conname in taken:
         message = f'constraint "{name}" for relation "{table.name}" already exists'
         raise SqlError("42710", message)
-    _check_types(table, parent, name, columns, references)
+    numbers = tuple(parent.number_of(at_) for at_ in references)
+    check_types(table, parent, name, columns, numbers)
     when = foreign.when or When(bool(node.deferrable), bool(node.initdeferred))
     return ForeignKey(
         name,
         columns,
         parent.oid,
-        tuple(parent.number_of(at_) for at_ in references),
+        numbers,
         _ACTIONS[node.fk_del_action],
         _ACTIONS[node.fk_upd_action],
         when.deferrable,
@@ -208,14 +204,13 @@ def _deferrable(what: str, parent: Table) -> SqlError:
     return SqlError("55000", message)
 
 
-def _check_types(
+def check_types(
     table: Table, parent: Table, name: str, columns: Sequence[int], references: Sequence[int]
 ) -> None:
-    for own, other in zip(columns, references, strict=True):
-        one, two = table.columns[own], parent.columns[other]
+    """42804 for a foreign key of other types than the columns of these numbers (F1)."""
+    for own, number in zip(columns, references, strict=True):
+        one, two = table.columns[own], parent.columns[parent.ordinal_of(number)]
         if _same_family(one.type, two.type):
-            if one.type.size > two.type.size:
-                raise not_supported("a foreign key of a wider type than the key it refers to")
             continue
         message = f'foreign key constraint "{name}" cannot be implemented'
         detail = (
@@ -318,17 +313,16 @@ def without_key(table: Table, foreign: ForeignKey) -> Table:
     return replace(table, foreign_keys=left)
 
 
-def lost_key(dropped: str, rest: str, lost: Sequence[tuple[Table, ForeignKey]]) -> SqlError:
-    """2BP01 for something that foreign keys rest on."""
-    told = [f"constraint {key.name} on table {child.name} depends on {rest}" for child, key in lost]
-    message = f"cannot drop {dropped} because other objects depend on it"
-    hint = "Use DROP ... CASCADE to drop the dependent objects too."
-    return SqlError("2BP01", message, detail="\n".join(told), hint=hint)
+def told_keys(rest: str, lost: Sequence[tuple[Table, ForeignKey]]) -> list[str]:
+    """What foreign keys rest on, for the detail of 2BP01."""
+    return [
+        f"constraint {key.name} on table {child.shown} depends on {rest}" for child, key in lost
+    ]
 
 
 def lost_notices(lost: Sequence[tuple[Table, ForeignKey]]) -> list[str]:
     """What CASCADE says of them."""
-    return [f"drop cascades to constraint {key.name} on table {child.name}" for child, key in lost]
+    return [f"drop cascades to constraint {key.name} on table {child.shown}" for child, key in lost]
 
 
 # --- validation --------------------------------------------------------------------------------
@@ -358,7 +352,7 @@ def foreign_validation(
         f'insert or update on table "{table.name}" violates foreign key constraint "{key.name}"'
     )
     return Validation(
-        pruned(plan), "23503", message, constraint=key.name, foreign=(key.columns, parent)
+        pruned(plan), "23503", message, constraint=key.name, foreign=(key.columns, parent), of=table
     )
 
 
@@ -386,7 +380,7 @@ def full_validation(binding: Binding, table: Table, key: ForeignKey) -> list[Val
     error = SqlError(
         "23503", message, detail=detail, schema=table.schema, table=table.name, constraint=key.name
     )
-    return [Validation(pruned(plan), "23503", message, constraint=key.name, error=error)]
+    return [Validation(pruned(plan), "23503", message, error=error, of=table)]
 
 
 def _refs(scanned: Scan, ordinals: Sequence[int]) -> list[Expr]:

@@ -17,8 +17,8 @@ from sql.binding import Binding
 from sql.catalog import LookUp, Table
 from sql.catalog_objects import SequenceDefinition, ViewDefinition
 from sql.coerce import implicit, select_common_type, to_boolean, to_common_type
-from sql.errors import SqlError, not_supported, undefined_table
-from sql.look_up import check_database, look_up
+from sql.errors import SqlError, not_supported, undefined_schema, undefined_table
+from sql.look_up import check_database, look_up, schema_exists
 from sql.plan import (
     BoolOp,
     Coalesce,
@@ -109,6 +109,8 @@ def find_table(
         where = PG_CATALOG if schema is None else schema
         if is_refused(where, node.relname):
             raise not_supported(f"{where}.{node.relname}", place)
+        if not_a_table is not None and schema is not None and not schema_exists(binding, schema):
+            raise undefined_schema(schema)
         shown = node.relname if schema is None else f"{schema}.{node.relname}"
         raise undefined_table(shown, place)
     return table
@@ -132,9 +134,9 @@ def scan(
 ) -> Scan:
     """All columns of a table; `relation` names the input if it is not the table's shard."""
     columns: list[PlanColumn] = []
-    for number, column in enumerate(table.columns, 1):
+    for ordinal, column in enumerate(table.columns):
         made = binding.new_column(column.name, column.type)
-        binding.origins[made.id] = (table.oid, number)
+        binding.origins[made.id] = (table.oid, table.number_of(ordinal))
         columns.append(made)
     who = None
     if identity:
@@ -285,10 +287,7 @@ def _cte(
     columns = cte.columns
     made = tuple([binding.new_column(column.name, column.type) for column in columns])
     for fresh, column in zip(made, columns, strict=True):
-        if column.id in binding.origins:
-            binding.origins[fresh.id] = binding.origins[column.id]
-        if column.id in binding.inexact:
-            binding.inexact.add(fresh.id)
+        binding.follow(fresh.id, column.id)
     if cte.shared is None and is_volatile_plan(cte.plan):
         cte.volatile_uses += 1
         if cte.volatile_uses > 1:
@@ -457,11 +456,11 @@ def _joined_items(
 ) -> list[Item]:
     if node.alias is not None:
         named = renamed(columns, node.alias, node.alias.aliasname)
-        return [Item(node.alias.aliasname, named)]
+        return [Item(node.alias.aliasname, named, again=True)]
     hidden = [replace(item, columns_visible=False) for item in parts]
     items = [*hidden, Item(None, columns, names_visible=False)]
     if node.join_using_alias is not None:
-        lent = Item(node.join_using_alias.aliasname, merged, columns_visible=False)
+        lent = Item(node.join_using_alias.aliasname, merged, columns_visible=False, again=True)
         check_conflicts(items, [lent])
         items.append(lent)
     return items

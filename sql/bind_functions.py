@@ -19,6 +19,8 @@ from sql.bind_calls import (
     function_signature,
     numeric_call,
     polymorphic_shapes,
+    refuse_aggregate_forms,
+    refuse_names,
 )
 from sql.bind_folding import folded
 from sql.bind_hypothetical import HYPOTHETICAL, hypothetical_set
@@ -49,6 +51,8 @@ from sql.coerce import implicit, to_boolean, zone_arguments
 from sql.comparability import check_equality
 from sql.errors import SqlError, grouping_error, not_supported, undefined_function, undefined_schema
 from sql.functions import FunctionKind, function_by_id, functions
+from sql.look_up import existing_schemas
+from sql.named_arguments import has_names
 from sql.overloads import Choice
 from sql.plan import Aggregate, Const, Expr, SortKey
 from sql.scope import Scope
@@ -78,28 +82,40 @@ _INTERNAL: Final = frozenset({"narrow", "assign", "array", "subscript", "slice"}
 
 def function_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     """A FuncCall: a plain function, an aggregate, or a constant of the session."""
-    node = rewritten(node)
+    node, given = rewritten(node), node
     names = strings(node.funcname)
-    name, place = names[-1], node.location
+    name = names[-1]
     _check_schema(binding, names, node)
+    refuse_names(binding, scope, node)
     if node.over is not None:
         return window_call(binding, scope, node)
     _check_forms(node, name)
-    if name in SEQUENCE_CALLS:
-        return sequence_call(binding, scope, node)
-    if not node.args and not node.agg_star and name in _SESSION:
-        binding.uses_now = binding.uses_now or name in _CLOCK
-        binding.uses_session = True
-        return _SESSION[name](binding.context)
-    if name in NUMBERS and not node.args and not node.agg_star:
-        return transaction_number(binding, name, scope, at(place))
-    if returns_set(name):
-        return set_call(binding, scope, node)
     if node.agg_within_group and name in HYPOTHETICAL:
         return _hypothetical(binding, scope, node)
     if _is_aggregate(name):
+        if has_names(given.args or ()):
+            raise SqlError("0A000", "aggregates cannot use named arguments", at(node.location))
         return _aggregate(binding, scope, node, name)
-    _refuse_aggregate_forms(node, name)
+    if not functions(name) and postgresql.is_aggregate(name):
+        raise not_supported(f"the aggregate {name}", at(node.location))
+    found = _plain_call(binding, scope, node, names)
+    # Whether there is such a function at all is asked first.
+    refuse_aggregate_forms(node, name)
+    return found
+
+
+def _plain_call(binding: Binding, scope: Scope, node: Node, names: Sequence[str]) -> Expr:
+    name, place = names[-1], node.location
+    if name in SEQUENCE_CALLS:
+        return sequence_call(binding, scope, node)
+    if not node.args and name in _SESSION:
+        binding.uses_now = binding.uses_now or name in _CLOCK
+        binding.uses_session = True
+        return _SESSION[name](binding.context)
+    if name in NUMBERS and not node.args:
+        return transaction_number(binding, name, scope, at(place))
+    if returns_set(name):
+        return set_call(binding, scope, node)
     row = json_of_row(binding, scope, node, name)
     if row is not None:
         return row
@@ -110,7 +126,8 @@ def function_call(binding: Binding, scope: Scope, node: Node) -> Expr:
         constant = system_call(binding, name, exprs, nodes)
     if constant is not None:
         return constant
-    if name in _INTERNAL:
+    # What is written with the table's own names stands in its rewritings only.
+    if name in _INTERNAL or (name.startswith("meridian_") and not binding.substitutes):
         raise undefined_function(function_signature(name, exprs), at(place))
     if not functions(name) or _no_exact(name, exprs):
         by_cast = cast_by_name(binding, name, exprs, nodes)
@@ -136,9 +153,6 @@ def _check_forms(node: Node, name: str) -> None:
     place = at(node.location)
     if not node.agg_star:
         check_within(node, name)
-    for arg in node.args or ():
-        if is_a(arg, ast.NamedArgExpr):
-            raise not_supported("a named argument", at(arg.location))
     if not node.agg_within_group and _is_window(name):
         message = f"window function {name} requires an OVER clause"
         raise SqlError("42809", message, place)
@@ -167,22 +181,6 @@ def _is_aggregate(name: str) -> bool:
     return bool(rows) and rows[0].kind is FunctionKind.AGGREGATE
 
 
-def _refuse_aggregate_forms(node: Node, name: str) -> None:
-    if not functions(name) and postgresql.is_aggregate(name):
-        raise not_supported(f"the aggregate {name}", at(node.location))
-    if node.agg_star and all(row.args for row in functions(name)):
-        raise undefined_function(f"{name}()", at(node.location))
-    forms = (
-        (node.agg_star, f"{name}(*) specified, but {name} is not an aggregate function"),
-        (node.agg_distinct, f"DISTINCT specified, but {name} is not an aggregate function"),
-        (node.agg_order, f"ORDER BY specified, but {name} is not an aggregate function"),
-        (node.agg_filter, f"FILTER specified, but {name} is not an aggregate function"),
-    )
-    for used, message in forms:
-        if used:
-            raise SqlError("42809", message, at(node.location))
-
-
 # --- session functions -------------------------------------------------------------------------
 
 
@@ -195,9 +193,7 @@ def _statement_now(context: BindContext) -> Const:
     return Const(context.now if now is None else now, TIMESTAMPTZ)
 
 
-_CLOCK: Final = frozenset(
-    {"now", "transaction_timestamp", "statement_timestamp", "clock_timestamp"}
-)
+_CLOCK: Final = frozenset({"now", "transaction_timestamp", "statement_timestamp"})
 
 
 def _exported(context: BindContext) -> Expr:
@@ -210,11 +206,10 @@ _SESSION: Final[dict[str, Callable[[BindContext], Expr]]] = {
     "now": _now,
     "transaction_timestamp": _now,
     "statement_timestamp": _statement_now,
-    "clock_timestamp": _statement_now,
     "version": lambda context: Const(context.version, TEXT),
     "current_database": lambda context: Const(context.database, NAME),
     "current_schema": lambda context: Const(
-        context.catalog.creation_schema(context.creation_path), NAME
+        next(existing_schemas(context, context.creation_path), None), NAME
     ),
     "pg_backend_pid": lambda context: Const(context.backend_pid, INT4),
     "meridian_now": lambda context: Const(context.logical_now, INT8),

@@ -133,9 +133,7 @@ def key_columns(binding: Binding, keys: Sequence[Expr]) -> dict[Expr, PlanColumn
             continue
         check_equality(key.type, binding.place(key))
         column = binding.new_column("key", key.type)
-        if isinstance(key, ColumnRef) and key.id in binding.origins:
-            binding.origins[column.id] = binding.origins[key.id]
-        if isinstance(key, ColumnRef) and key.id in binding.inexact:
-            binding.inexact.add(column.id)
+        if isinstance(key, ColumnRef):
+            binding.follow(column.id, key.id)
         columns[key] = column
     return columns

@@ -12,22 +12,33 @@ from typing import Final
 from pglast import ast
 from pglast.enums import ConstrType, DropBehavior, SortByDir, SortByNulls
 
-from sql.bind_foreign_keys import losing, lost_key, lost_notices, without_key
+from sql.bind_foreign_keys import losing, lost_notices, told_keys, without_key
 from sql.bind_from import find_table
 from sql.bind_generated import immutable
-from sql.bind_keys import KeyNode, bind_keys, joined_name, relation_names
+from sql.bind_keys import CLASSLESS, KeyNode, bind_keys, no_class, relation_names
 from sql.binding import Binding
 from sql.catalog import Table
 from sql.catalog_objects import TEXT_CLASSES, IndexDefinition
 from sql.coerce import to_boolean
-from sql.column_expressions import check_scope, refuse_subqueries, text_of
+from sql.column_expressions import check_scope, expression_of, refuse_subqueries, text_of
+from sql.constraint_names import NAME_BYTES_MAX, cut, joined_name
 from sql.definition_statements import ChangeObjects, CreateObject, Redefinition, cascades
-from sql.errors import SqlError, duplicate_table, not_supported
-from sql.look_up import refuse_system_change, relation_exists
+from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema
+from sql.look_up import (
+    SYSTEM_SCHEMAS,
+    dropped_name,
+    not_there,
+    refuse_system_change,
+    relation_exists,
+    schema_exists,
+    wrong_kind,
+)
+from sql.plan import Plan, Project
+from sql.sequence_users import still_used
 from sql.statements import AlterTable
 from sql.syntax import Node, at, column_name, strings
 from sql.table_changes import unqualified
-from sql.types import OIDS, SqlType, display
+from sql.types import OIDS, SqlType, display, quoted_name
 from sql.validations import validations
 
 _METHODS: Final = frozenset({"btree", "hash"})
@@ -47,38 +58,58 @@ def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
         (node.tableSpace, "TABLESPACE"),
         (node.options, "WITH in CREATE INDEX"),
         (node.accessMethod not in _METHODS, f"an index of method {node.accessMethod}"),
+        (node.nulls_not_distinct and not node.unique, "NULLS NOT DISTINCT without UNIQUE"),
+        (node.indexIncludingParams and node.unique, "INCLUDE in a unique index"),
     ):
         if used:
             raise not_supported(what, place)
+    if node.accessMethod == "hash":
+        _check_hash(node)
     name = node.idxname or index_name(
         table.name,
-        [element.name or element_name(element.expr) for element in node.indexParams],
+        [
+            element.name or element_name(element.expr)
+            for element in (*node.indexParams, *(node.indexIncludingParams or ()))
+        ],
         relation_names(binding.context.catalog, table.schema),
     )
     if relation_exists(binding, table.schema, name):
         if not node.if_not_exists:
             raise duplicate_table(name)
         return CreateObject(IndexDefinition(0, table.schema, name, table.oid), "CREATE INDEX", True)
-    texts, options = _elements(binding, table, node.indexParams)
+    method, computed = node.accessMethod, list[Plan]()
+    texts, options = _elements(binding, table, node.indexParams, method, computed)
     predicate = ""
     if node.whereClause is not None:
-        predicate, _ = _expression(binding, table, node.whereClause, "predicate")
-    included, _ = _elements(binding, table, node.indexIncludingParams or ())
+        predicate, plan = _expression(binding, table, node.whereClause, "predicate")
+        computed.append(plan)
+    included = _included(binding, table, node.indexIncludingParams or ())
     if node.unique:
-        return _unique(binding, table, node, name)
+        return _unique(binding, table, node, name, options if any(options) else ())
     made = IndexDefinition(
         0, table.schema, name, table.oid, texts, options, node.accessMethod, predicate, included
     )
-    return CreateObject(made, "CREATE INDEX")
+    return CreateObject(made, "CREATE INDEX", computed=tuple(computed))
 
 
 def index_name(table: str, elements: Sequence[str], taken: set[str], label: str = "idx") -> str:
     """As PostgreSQL's ChooseIndexName; the name is taken then."""
-    number = 0
-    while (name := joined_name(table, "_".join(elements), f"{label}{number or ''}")) in taken:
+    number, names = 0, list[str]()
+    for element in elements:
+        names.append(_other_than(names, element))
+    while (name := joined_name(table, "_".join(names), f"{label}{number or ''}")) in taken:
         number += 1
     taken.add(name)
     return name
+
+
+def _other_than(names: Sequence[str], name: str) -> str:
+    """As PostgreSQL's ChooseIndexColumnNames: the second of a name gets a 1."""
+    number, other = 0, name
+    while other in names:
+        number += 1
+        other = f"{cut(name, NAME_BYTES_MAX - len(str(number)))}{number}"
+    return other
 
 
 def element_name(node: Node) -> str:
@@ -88,8 +119,9 @@ def element_name(node: Node) -> str:
 
 
 def _elements(
-    binding: Binding, table: Table, elements: Sequence[Node]
+    binding: Binding, table: Table, elements: Sequence[Node], method: str, computed: list[Plan]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Texts and options; what is computed for each row is added to `computed`."""
     texts: list[str] = []
     options: list[str] = []
     for element in elements:
@@ -98,57 +130,136 @@ def _elements(
         if element.collation:
             raise not_supported("COLLATE in an index")
         if element.name is not None:
-            column = table.column(element.name)
-            if column is None:
-                message = f'column "{element.name}" does not exist'
-                raise SqlError("42703", message)
-            type_ = column.type
-            texts.append(text_of(binding, ast.ColumnRef(fields=(ast.String(sval=element.name),))))
-        else:
-            text, type_ = _expression(binding, table, element.expr)
+            text, type_ = _column(binding, table, element.name)
             texts.append(text)
-        words = [*_operator_class(element, type_)]
-        if element.ordering == SortByDir.SORTBY_DESC:
-            words.append("DESC")
-        if element.nulls_ordering == SortByNulls.SORTBY_NULLS_FIRST:
-            words.append("NULLS FIRST")
-        if element.nulls_ordering == SortByNulls.SORTBY_NULLS_LAST:
-            words.append("NULLS LAST")
-        options.append(" ".join(words))
+        else:
+            text, plan = _expression(binding, table, element.expr)
+            type_ = plan.columns[0].type
+            texts.append(text)
+            computed.append(plan)
+        options.append(
+            " ".join([*_operator_class(binding, element, type_, method), *_order(element)])
+        )
     return tuple(texts), tuple(options)
 
 
-def _operator_class(element: Node, type_: SqlType) -> Iterator[str]:
+def _column(binding: Binding, table: Table, name: str) -> tuple[str, SqlType]:
+    column = table.column(name)
+    if column is None:
+        raise SqlError("42703", f'column "{name}" does not exist')
+    return text_of(binding, ast.ColumnRef(fields=(ast.String(sval=name),))), column.type
+
+
+def _included(binding: Binding, table: Table, elements: Sequence[Node]) -> tuple[str, ...]:
+    """The texts of columns that are only kept along: nothing else may be said of them."""
+    texts: list[str] = []
+    for element in elements:
+        if element.expr is not None:
+            raise SqlError("0A000", "expressions are not supported in included columns")
+        text, _ = _column(binding, table, element.name)
+        for said, what in (
+            (element.collation, "a collation"),
+            (element.opclass, "an operator class"),
+            (element.ordering, "ASC/DESC options"),
+            (element.nulls_ordering, "NULLS FIRST/LAST options"),
+        ):
+            if said:
+                raise SqlError("42P17", f"including column does not support {what}")
+        texts.append(text)
+    return tuple(texts)
+
+
+def _order(element: Node) -> Iterator[str]:
+    """What is not the default: NULLs are the largest values."""
+    descends = element.ordering == SortByDir.SORTBY_DESC
+    if descends:
+        yield "DESC"
+        if element.nulls_ordering == SortByNulls.SORTBY_NULLS_LAST:
+            yield "NULLS LAST"
+    elif element.nulls_ordering == SortByNulls.SORTBY_NULLS_FIRST:
+        yield "NULLS FIRST"
+
+
+def _check_hash(node: Node) -> None:
+    """0A000 for what PostgreSQL's hash indexes do not do either."""
+    orders = (SortByDir.SORTBY_DEFAULT, SortByNulls.SORTBY_NULLS_DEFAULT)
+    ordered = [e for e in node.indexParams if (e.ordering, e.nulls_ordering) != orders]
+    descends = any(e.ordering != SortByDir.SORTBY_DEFAULT for e in ordered)
+    for found, what in (
+        (node.unique, "unique indexes"),
+        (node.indexIncludingParams, "included columns"),
+        (len(node.indexParams) > 1, "multicolumn indexes"),
+        (ordered, "ASC/DESC options" if descends else "NULLS FIRST/LAST options"),
+    ):
+        if found:
+            raise SqlError("0A000", f'access method "hash" does not support {what}')
+
+
+def _operator_class(binding: Binding, element: Node, type_: SqlType, method: str) -> Iterator[str]:
     """The operator class, if it is not the type's own. Strings are ordered by bytes anyway."""
-    if not element.opclass:
+    names = strings(element.opclass)
+    _check_class(binding, names, type_, method)
+    if type_.name in ("text", "varchar") and names and names[-1] in TEXT_CLASSES:
+        yield names[-1]
+
+
+def _check_class(binding: Binding, names: Sequence[str], type_: SqlType, method: str) -> None:
+    """42704, 42804 for an operator class that there is not, or not of this type. `names`: empty for
+    the type's own.
+    """
+    if not names:
+        if type_.name in CLASSLESS:
+            raise no_class(type_, method)
         return
-    name = strings(element.opclass)[-1]
-    is_text = type_.name in ("text", "varchar")
-    if is_text and name in TEXT_CLASSES:
-        yield name
-    elif name != ("text_ops" if is_text else f"{type_.name}_ops"):
-        if name in TEXT_CLASSES or any(name == f"{other}_ops" for other in OIDS):
-            shown = display(type_)
-            message = f'operator class "{name}" does not accept data type {shown}'
-            raise SqlError("42804", message)
-        message = f'operator class "{name}" does not exist for access method "btree"'
+    own = is_own_class(binding, names, type_)
+    if not own and (type_.name not in ("text", "varchar") or names[-1] not in TEXT_CLASSES):
+        message = f'operator class "{names[-1]}" does not accept data type {display(type_)}'
+        raise SqlError("42804", message)
+
+
+def recheck_index(binding: Binding, table: Table, index: IndexDefinition) -> None:
+    """What an index says must have a meaning for a table whose columns have other types now."""
+    for place, text in enumerate(index.elements):
+        _, plan = _expression(binding, table, expression_of(text))
+        said = index.options[place].split() if index.options else []
+        names = [word for word in said if word in TEXT_CLASSES]
+        _check_class(binding, names, plan.columns[0].type, index.method)
+    if index.predicate:
+        _expression(binding, table, expression_of(index.predicate), "predicate")
+
+
+def is_own_class(binding: Binding, names: Sequence[str], type_: SqlType) -> bool:
+    """Whether an operator class that is named is the type's own. Raises 42704, 3F000."""
+    *schemas, name = names
+    known = name in TEXT_CLASSES or any(name == f"{other}_ops" for other in OIDS)
+    if schemas and schemas[-1] not in SYSTEM_SCHEMAS and not schema_exists(binding, schemas[-1]):
+        raise undefined_schema(schemas[-1])
+    if not known or schemas not in ([], ["pg_catalog"]):
+        shown = ".".join([*schemas, name])
+        message = f'operator class "{shown}" does not exist for access method "btree"'
         raise SqlError("42704", message)
+    if type_.name in ("text", "varchar"):
+        return name in ("text_ops", "varchar_ops")
+    return type_.name not in CLASSLESS and name == f"{type_.name}_ops"
 
 
 def _expression(
     binding: Binding, table: Table, node: Node, what: str = "expression"
-) -> tuple[str, SqlType]:
+) -> tuple[str, Project]:
     refuse_subqueries(node, f"index {what}")
-    _, scope = check_scope(binding, table)
+    scanned, scope = check_scope(binding, table)
     scope.clause = f"index {what}s"
     message = f"functions in index {what} must be marked IMMUTABLE"
     bound = immutable(binding, partial(binding.expression, scope, node), message)
     if what == "predicate":
-        to_boolean(binding, bound, node, "WHERE")
-    return unqualified(text_of(binding, node)), bound.type
+        bound = to_boolean(binding, bound, node, "WHERE")
+    made = binding.new_column(what, bound.type)
+    return unqualified(text_of(binding, node)), Project(scanned, (made,), (bound,))
 
 
-def _unique(binding: Binding, table: Table, node: Node, name: str) -> AlterTable:
+def _unique(
+    binding: Binding, table: Table, node: Node, name: str, orders: tuple[str, ...]
+) -> AlterTable:
     """A key, validated as ADD CONSTRAINT .. UNIQUE is."""
     if node.whereClause is not None or any(e.name is None for e in node.indexParams):
         raise not_supported("a unique index that is partial or over expressions")
@@ -163,7 +274,7 @@ def _unique(binding: Binding, table: Table, node: Node, name: str) -> AlterTable
     columns, (key,) = bind_keys(
         binding.context.catalog, table.schema, table.name, table.columns, [KeyNode(constraint)]
     )
-    key = replace(key, index=True)
+    key = replace(key, index=True, orders=orders)
     after = replace(table, columns=columns, keys=(*table.keys, key), version=table.version + 1)
     checked = validations(binding, after, (), (), (key,))
     return AlterTable(
@@ -176,6 +287,7 @@ def _unique(binding: Binding, table: Table, node: Node, name: str) -> AlterTable
 
 def drop_indexes(binding: Binding, node: Node) -> ChangeObjects:
     """DROP INDEX [CONCURRENTLY] [IF EXISTS]."""
+    _check_concurrent(node)
     catalog = binding.context.catalog
     dropped: list[IndexDefinition] = []
     changed: dict[int, Table] = {}
@@ -183,8 +295,8 @@ def drop_indexes(binding: Binding, node: Node) -> ChangeObjects:
     told: list[str] = []
     cascade = node.behavior == DropBehavior.DROP_CASCADE
     for names in node.objects:
-        *qualifier, name = strings(names)
-        path = [qualifier[-1]] if qualifier else binding.context.search_path
+        schema, name = dropped_name(binding, strings(names))
+        path = binding.context.search_path if schema is None else (schema,)
         found = next((o for s in path if (o := catalog.relation(s, name)) is not None), None)
         if isinstance(found, IndexDefinition):
             dropped.append(found)
@@ -195,22 +307,19 @@ def drop_indexes(binding: Binding, node: Node) -> ChangeObjects:
             key = next(key for key in table.keys if key.name == name)
             if not key.index:
                 message = (
-                    f"cannot drop index {name} because constraint {name} on table "
-                    f"{table.name} requires it"
+                    f"cannot drop index {quoted_name(name)} because constraint {name} on table "
+                    f"{table.shown} requires it"
                 )
-                hint = f"You can drop constraint {name} on table {table.name} instead."
+                hint = f"You can drop constraint {name} on table {table.shown} instead."
                 raise SqlError("2BP01", message, hint=hint)
             left = tuple(other for other in table.keys if other is not key)
             changed[owner.oid] = replace(table, keys=left)
             told += _let_go(binding, changed, owner.oid, name, cascade=cascade)
             continue
-        if any((schema, name) in catalog.tables for schema in path) or found is not None:
-            kind = "table" if found is None else found.kind
-            hint = f"Use DROP {kind.upper()} to remove a {kind}."
-            raise SqlError("42809", f'"{name}" is not an index', hint=hint)
-        if not node.missing_ok:
-            raise SqlError("42704", f'index "{name}" does not exist')
-        notices.append(("00000", f'index "{name}" does not exist, skipping', None))
+        if any((place, name) in catalog.tables for place in path) or found is not None:
+            raise wrong_kind(name, "index", "table" if found is None else found.kind)
+        missing = not_there(binding, "index", schema, name, missing_ok=node.missing_ok)
+        notices.append(("00000", missing, None))
     by_oid = {table.oid: table for table in catalog.tables.values()}
     return ChangeObjects(
         "DROP INDEX",
@@ -223,13 +332,23 @@ def drop_indexes(binding: Binding, node: Node) -> ChangeObjects:
     )
 
 
+def _check_concurrent(node: Node) -> None:
+    for used, what in (
+        (len(node.objects) > 1, "dropping multiple objects"),
+        (node.behavior == DropBehavior.DROP_CASCADE, "CASCADE"),
+    ):
+        if node.concurrent and used:
+            raise SqlError("0A000", f"DROP INDEX CONCURRENTLY does not support {what}")
+
+
 def _let_go(
     binding: Binding, changed: dict[int, Table], oid: int, name: str, *, cascade: bool
 ) -> list[str]:
     """Foreign keys that rest on a unique index go along, or forbid that it goes."""
     lost = losing(binding.context.catalog, changed[oid], changed)
     if lost and not cascade:
-        raise lost_key(f"index {name}", f"index {name}", lost)
+        index = f"index {quoted_name(name)}"
+        raise still_used([index], told_keys(index, lost))
     for child, key in lost:
         changed[child.oid] = without_key(changed.get(child.oid, child), key)
     return lost_notices(lost)

@@ -51,6 +51,7 @@ def insert(binding: Binding, node: Node, known: Mapping[str, SelectResult] | Non
         source = _values(binding, scope, written, targets, select.valuesLists, node)
     else:
         binding.makes_rows = False
+        binding.acts_in = select
         source = _select(binding, scope, written, targets, select, node)
         if node.returningClause is None and node.onConflictClause is None:
             source = in_order(table, source)

@@ -13,7 +13,7 @@ from typing import Final
 from pglast import ast
 
 from sql.binding import Binding
-from sql.coerce import EXPLICIT, coerce, implicit, zone_arguments
+from sql.coerce import EXPLICIT, coerce, settled, zone_arguments
 from sql.functions import function_by_id
 from sql.plan import Call, Const, Expr
 from sql.scope import Scope, find_column
@@ -41,7 +41,7 @@ def json_of_row(binding: Binding, scope: Scope, node: Node, name: str) -> Expr |
 def row_argument(binding: Binding, scope: Scope, node: Node) -> Expr | None:
     """A row as json; None for any other expression (J1)."""
     if is_a(node, ast.RowExpr):
-        exprs = [_value(binding, scope, part) for part in node.args or ()]
+        exprs = [settled(binding, scope, part) for part in node.args or ()]
         return _row(binding, [f"f{place}" for place in range(1, len(exprs) + 1)], exprs)
     if not is_a(node, ast.ColumnRef) or len(node.fields) != 1:
         return None
@@ -59,11 +59,6 @@ def row_argument(binding: Binding, scope: Scope, node: Node) -> Expr | None:
 def is_row(expr: Expr) -> bool:
     """Whether an expression is the json of a row."""
     return isinstance(expr, Call) and expr.function.id == _ROW
-
-
-def _value(binding: Binding, scope: Scope, node: Node) -> Expr:
-    expr = binding.expression(scope, node)
-    return implicit(binding, expr, node, TEXT) if expr.type.name == "unknown" else expr
 
 
 def _row(binding: Binding, names: list[str], exprs: list[Expr]) -> Expr:

@@ -1,4 +1,5 @@
-"""PRIMARY KEY and UNIQUE of CREATE TABLE: which columns, and the name that PostgreSQL would give.
+"""PRIMARY KEY and UNIQUE of CREATE and ALTER TABLE: which columns, and the name that PostgreSQL
+would give.
 
 INVARIANTS
   E1  a table has at most one primary key, and it comes first; its columns are NOT NULL.
@@ -13,6 +14,7 @@ from pglast.enums import ConstrType
 
 from sql.bind_deferral import When
 from sql.catalog import Catalog, Column, Key
+from sql.constraint_names import NAME_BYTES_MAX, cut, joined_name
 from sql.errors import SqlError, not_supported
 from sql.syntax import Node, at, strings
 from sql.types import SqlType, display
@@ -23,7 +25,8 @@ KEY_KINDS: Final = frozenset({ConstrType.CONSTR_PRIMARY, ConstrType.CONSTR_UNIQU
 COLUMNS_MAX: Final = 32
 """PostgreSQL's INDEX_MAX_KEYS."""
 
-_NAME_BYTES_MAX: Final = 63
+CLASSLESS: Final = frozenset({"json", "jsonpath", "unknown"})
+"""Types that no index is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,7 @@ def _key(columns: Sequence[Column], key: KeyNode) -> Key:
             kind = "primary key" if key.primary else "unique"
             message = f'column "{name}" appears twice in {kind} constraint'
             raise SqlError("42701", message, place)
-        _check_type(columns[ordinal].type, place)
+        check_key_type(columns[ordinal].type, place)
         ordinals.append(ordinal)
     if len(ordinals) > COLUMNS_MAX:
         raise SqlError("54011", f"cannot use more than {COLUMNS_MAX} columns in an index")
@@ -125,15 +128,21 @@ def _key(columns: Sequence[Column], key: KeyNode) -> Key:
     )
 
 
-def _check_type(type_: SqlType, place: int | None) -> None:
+def no_class(type_: SqlType, method: str) -> SqlError:
+    """42704 for an index over what has no order."""
+    shown = display(type_)
+    message = f'data type {shown} has no default operator class for access method "{method}"'
+    hint = (
+        "You must specify an operator class for the index or define a default operator class"
+        " for the data type."
+    )
+    return SqlError("42704", message, hint=hint)
+
+
+def check_key_type(type_: SqlType, place: int | None) -> None:
     """Keys are looked up by equal values: refused where equal values may look otherwise."""
-    if type_.name == "json":
-        message = 'data type json has no default operator class for access method "btree"'
-        hint = (
-            "You must specify an operator class for the index or define a default operator class"
-            " for the data type."
-        )
-        raise SqlError("42704", message, hint=hint)
+    if type_.name in CLASSLESS:
+        raise no_class(type_, "btree")
     if type_.element is not None or type_.name in ("interval", "jsonb"):
         raise not_supported(f"a key of type {display(type_)}", place)
 
@@ -148,26 +157,10 @@ def _made_name(table: str, columns: Sequence[Column], key: Key, taken: Collectio
         middle, label = "", "pkey"
     else:
         middle, label = "_".join(columns[ordinal].name for ordinal in key.columns), "key"
-        middle = _cut(middle, _NAME_BYTES_MAX)
+        middle = cut(middle, NAME_BYTES_MAX)
     number = 0
     while True:
         name = joined_name(table, middle, f"{label}{number or ''}")
         if name not in taken:
             return name
         number += 1
-
-
-def joined_name(first: str, second: str, label: str) -> str:
-    """`first_second_label`; the longer of the two names is cut until it fits."""
-    parts = [part for part in (first, second) if part]
-    room = _NAME_BYTES_MAX - len(label.encode()) - len(parts)
-    sizes = [len(part.encode()) for part in parts]
-    while sum(sizes) > room:
-        # PostgreSQL's makeObjectName: the second name gives way when both are equally long.
-        longer = 0 if len(sizes) == 1 or sizes[0] > sizes[1] else 1
-        sizes[longer] -= 1
-    return "_".join([*(_cut(part, size) for part, size in zip(parts, sizes, strict=True)), label])
-
-
-def _cut(text: str, size: int) -> str:
-    return text.encode()[:size].decode(errors="ignore")

@@ -4,8 +4,9 @@
                          └▶ Copied: checks, keys, indexes and comments, once the table has its own
 
 A column's type and NOT NULL are always copied, nothing else is unasked. STORAGE, COMPRESSION and
-STATISTICS are accepted: no table has any of its own. Names of checks are copied; keys, indexes and
-the sequences of identity columns get the names that they would have if they were written out.
+STATISTICS are accepted: no table has any of its own. Names of checks and NOT NULLs are copied;
+keys, indexes and the sequences of identity columns get the names that they would have if they were
+written out.
 
 INVARIANTS
   L1  what is copied is a new object: only a default that calls nextval() shares its sequence.
@@ -27,6 +28,7 @@ from sql.binding import Binding
 from sql.catalog import Check, Column, Key, Table
 from sql.catalog_objects import Comment, IndexDefinition, Subject, ViewDefinition
 from sql.column_expressions import expression_of
+from sql.constraint_names import not_null_name
 from sql.domains import with_default
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.look_up import SYSTEM_SCHEMAS, kind_of, named_relation, schema_exists
@@ -50,7 +52,8 @@ class Copied:
     )
     columns: dict[str, str] = field(default_factory=dict[str, str])
     """Comments of columns, by name."""
-    of_checks: dict[str, str] = field(default_factory=dict[str, str])
+    of_constraints: dict[str, str] = field(default_factory=dict[str, str])
+    """Comments of checks and NOT NULLs, by name."""
 
     def comments(self, table: Table, names: Sequence[str]) -> tuple[Comment, ...]:
         """The comments of a table whose oid is not known yet: 0. `names`: those of `keys`. An
@@ -59,7 +62,7 @@ class Copied:
         places = {column.name: place for place, column in enumerate(table.columns, 1)}
         said = [
             *((Subject("column", 0, places[name]), text) for name, text in self.columns.items()),
-            *((Subject("constraint", 0, name), text) for name, text in self.of_checks.items()),
+            *((Subject("constraint", 0, name), text) for name, text in self.of_constraints.items()),
         ]
         for name, (*_, text) in zip(names, self.keys, strict=True):
             if text is not None:
@@ -78,7 +81,7 @@ def like(binding: Binding, node: Node, parts: Parts, copied: Copied) -> list[Col
         oid = source.oid
         numbers = dict(zip([c.name for c in columns], range(1, len(columns) + 1), strict=True))
     else:
-        columns = [_column(binding, column, node.options, parts) for column in source.columns]
+        columns = [_column(binding, source, own, node.options, parts) for own in source.columns]
         oid = source.oid
         numbers = {c.name: source.number_of(place) for place, c in enumerate(source.columns)}
         _copy_rules(binding, source, node.options, copied)
@@ -118,11 +121,13 @@ def _view_columns(binding: Binding, view: ViewDefinition) -> list[Column]:
 
     _, columns = view_rows(binding, view)
     named = zip(view.columns, columns, strict=True)
-    return [Column(name, column.type) for name, column in named]
+    return [Column(name, column.type, domain=binding.domain(column.id)) for name, column in named]
 
 
-def _column(binding: Binding, column: Column, options: int, parts: Parts) -> Column:
-    made = Column(column.name, column.type, column.not_null, domain=column.domain)
+def _column(binding: Binding, source: Table, column: Column, options: int, parts: Parts) -> Column:
+    made = Column(column.name, column.type, domain=column.domain)
+    if column.not_null:
+        made = replace(made, not_null=True, not_null_name=not_null_name(source, column))
     if column.default_of_domain:
         return with_default(binding, made)
     if column.generated is not None:
@@ -158,16 +163,18 @@ def _copy_rules(binding: Binding, source: Table, options: int, copied: Copied) -
     def comment(kind: str, of: int, part: int | str = 0) -> str | None:
         return said.get(Subject(kind, of, part)) if commented else None
 
+    names = [not_null_name(source, column) for column in source.columns if column.not_null]
     if _has(options, TableLikeOption.CREATE_TABLE_LIKE_CONSTRAINTS):
         copied.checks += source.checks
-        for check in source.checks:
-            text = comment("constraint", source.oid, check.name)
-            if text is not None:
-                copied.of_checks[check.name] = text
+        names += [check.name for check in source.checks]
+    for name in names:
+        text = comment("constraint", source.oid, name)
+        if text is not None:
+            copied.of_constraints[name] = text
     if _has(options, TableLikeOption.CREATE_TABLE_LIKE_INDEXES):
         for key in source.keys:
-            names = tuple(source.columns[ordinal].name for ordinal in key.columns)
-            copied.keys.append((key, names, comment("index", source.oid, key.name)))
+            of_key = tuple(source.columns[ordinal].name for ordinal in key.columns)
+            copied.keys.append((key, of_key, comment("index", source.oid, key.name)))
         indexes = sorted(binding.context.catalog.indexes(source.oid), key=lambda index: index.oid)
         copied.indexes += ((index, comment("relation", index.oid)) for index in indexes)
 
@@ -188,7 +195,7 @@ def with_copied(
         raise SqlError("42P16", message)
     indexes: list[IndexDefinition] = []
     for index, _ in copied.indexes:
-        elements = [element_name(expression_of(text)) for text in index.elements]
+        elements = [element_name(expression_of(text)) for text in (*index.elements, *index.include)]
         name = index_name(table.name, elements, taken)
         indexes.append(replace(index, oid=0, schema=table.schema, name=name, table=0, version=0))
     ordered = sorted([*table.keys, *keys], key=lambda key: not key.primary)

@@ -4,21 +4,23 @@ Nobody is locked out: what is read under such a clause is validated when the tra
 every isolation level. NOWAIT and SKIP LOCKED find no lock, so they change nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from pglast import ast
 from pglast.enums import LockClauseStrength
 
-from sql.bind_from import sequence_named
+from sql.bind_from import relation_of, sequence_named
 from sql.binding import Binding
 from sql.catalog import Table
 from sql.errors import SqlError, not_supported
-from sql.look_up import look_up
 from sql.scope import Scope
 from sql.statements import Bound, Compound, Modify, Query
 from sql.syntax import Node, at, is_a, strings
+from sql.system_relations import is_system
+from sql.view_updates import special_calls
 
+_SETS: Final = "set-returning functions"
 _WORDS: Final = {
     LockClauseStrength.LCS_FORKEYSHARE: "FOR KEY SHARE",
     LockClauseStrength.LCS_FORSHARE: "FOR SHARE",
@@ -33,63 +35,95 @@ def check_locking(clauses: Sequence[Node] | None, what: str) -> None:
         raise SqlError("0A000", f"{_words(clauses[0])} {what}")
 
 
+def lock_words(clauses: Sequence[Node]) -> str:
+    """What is said of rows that several clauses name: the strongest."""
+    return _WORDS[max(clause.strength for clause in clauses)]
+
+
 def lock(binding: Binding, scope: Scope, node: Node) -> None:
     """Note the tables of a SELECT whose rows are to be validated."""
     clauses = node.lockingClause or ()
-    not_allowed = (
-        (node.distinctClause, "DISTINCT clause"),
-        (node.groupClause, "GROUP BY clause"),
-        (node.havingClause, "HAVING clause"),
-        (scope.aggregates, "aggregate functions"),
-        (scope.windows, "window functions"),
-        (scope.set_calls, "set-returning functions in the target list"),
-    )
-    for found, what in not_allowed:
-        if found:
-            check_locking(clauses, f"is not allowed with {what}")
+    if not clauses:
+        return
+    calls = {
+        "aggregate functions": scope.aggregates,
+        "window functions": scope.windows,
+        _SETS: scope.set_calls,
+    }
+    _check_rows(node, _words(clauses[0]), [what for what, found in calls.items() if found])
+    ctes = frozenset(name for level in scope.levels() for name in level.ctes)
     for clause in clauses:
         if not clause.lockedRels:
             tables = [
-                table for item in node.fromClause or () for table in _tables(binding, scope, item)
+                table
+                for item in node.fromClause or ()
+                for table in _tables(binding, ctes, item, _words(clause))
             ]
         else:
             tables = [
                 table
                 for name in clause.lockedRels
-                for table in _named(binding, scope, node, clause, name)
+                for table in _named(binding, ctes, node, clause, name)
             ]
         binding.locked.update(table.oid for table in tables)
+
+
+def _check_rows(node: Node, words: str, calls: Iterable[str]) -> None:
+    """0A000 for a SELECT whose rows are not rows of tables (CheckSelectLocking)."""
+    clauses = {
+        "DISTINCT clause": node.distinctClause,
+        "GROUP BY clause": node.groupClause,
+        "HAVING clause": node.havingClause,
+    }
+    for what in (*(what for what, found in clauses.items() if found), *calls):
+        shown = f"{what} in the target list" if what == _SETS else what
+        raise SqlError("0A000", f"{words} is not allowed with {shown}")
 
 
 def _words(clause: Node) -> str:
     return _WORDS[clause.strength]
 
 
-def _tables(binding: Binding, scope: Scope, item: Node) -> Iterator[Table]:
+def _tables(binding: Binding, ctes: Collection[str], item: Node, words: str) -> Iterator[Table]:
     """All tables below an entry of FROM; WITH queries and functions are passed over."""
     if is_a(item, ast.RangeVar):
-        table = None if _is_cte(scope, item) else _table(binding, item)
-        if table is not None:
-            yield table
+        if not _is_cte(ctes, item):
+            yield from _tables_of(binding, item, words)
     elif is_a(item, ast.RangeSubselect):
         for below in item.subquery.fromClause or ():
-            yield from _tables(binding, scope, below)
+            yield from _tables(binding, ctes, below, words)
     elif is_a(item, ast.JoinExpr):
-        yield from _tables(binding, scope, item.larg)
-        yield from _tables(binding, scope, item.rarg)
+        yield from _tables(binding, ctes, item.larg, words)
+        yield from _tables(binding, ctes, item.rarg, words)
 
 
-def _table(binding: Binding, item: Node) -> Table | None:
+def _tables_of(binding: Binding, item: Node, words: str) -> Iterator[Table]:
+    """The table of this name, or those that a view of this name selects from."""
+    from sql.bind_views import inside, view_tree
+
     if sequence_named(binding, item) is not None:
         raise SqlError("42809", f'cannot lock rows in sequence "{item.relname}"')
-    return look_up(binding, item.relname, schema=item.schemaname)
+    found = relation_of(binding, item)
+    if isinstance(found, Table):
+        if not is_system(found):
+            yield found
+        return
+    tree = view_tree(found.text)
+    _check_rows(tree, words, special_calls(tree))
+    with inside(binding, found):
+        own = () if tree.withClause is None else tree.withClause.ctes
+        ctes = {cte.ctename for cte in own}
+        for below in tree.fromClause or ():
+            yield from _tables(binding, ctes, below, words)
 
 
-def _is_cte(scope: Scope, item: Node) -> bool:
-    return item.schemaname is None and any(item.relname in s.ctes for s in scope.levels())
+def _is_cte(ctes: Collection[str], item: Node) -> bool:
+    return item.schemaname is None and item.relname in ctes
 
 
-def _named(binding: Binding, scope: Scope, node: Node, clause: Node, name: Node) -> Iterator[Table]:
+def _named(
+    binding: Binding, ctes: Collection[str], node: Node, clause: Node, name: Node
+) -> Iterator[Table]:
     words = _words(clause)
     place = at(name.location)
     if name.schemaname is not None:
@@ -98,10 +132,10 @@ def _named(binding: Binding, scope: Scope, node: Node, clause: Node, name: Node)
     for item in _items(node.fromClause or ()):
         if _shown_name(item) != name.relname:
             continue
-        refused = _not_lockable(scope, item)
+        refused = _not_lockable(ctes, item)
         if refused is not None:
             raise SqlError("0A000", f"{words} cannot be applied to {refused}", place)
-        yield from _tables(binding, scope, item)
+        yield from _tables(binding, ctes, item, words)
         return
     message = f'relation "{name.relname}" in {words} clause not found in FROM clause'
     raise SqlError("42P01", message, place)
@@ -126,14 +160,14 @@ def _shown_name(item: Node) -> str | None:
     return None
 
 
-def _not_lockable(scope: Scope, item: Node) -> str | None:
+def _not_lockable(ctes: Collection[str], item: Node) -> str | None:
     if is_a(item, ast.JoinExpr):
         return "a join"
     if is_a(item, ast.RangeFunction):
         return "a function"
     if is_a(item, ast.RangeSubselect) and item.subquery.valuesLists:
         return "VALUES"
-    return "a WITH query" if is_a(item, ast.RangeVar) and _is_cte(scope, item) else None
+    return "a WITH query" if is_a(item, ast.RangeVar) and _is_cte(ctes, item) else None
 
 
 def check_locked(binding: Binding, bound: Bound) -> None:

@@ -12,7 +12,7 @@ from sql.errors import SqlError
 from sql.privileges import OWNER
 from sql.role_names import current_role, role_named, role_of, roles_of
 from sql.roles import Membership, Role, Roles
-from sql.syntax import Node
+from sql.syntax import Node, at
 
 _OPTIONS: Final = ("admin", "inherit", "set")
 
@@ -20,7 +20,7 @@ _OPTIONS: Final = ("admin", "inherit", "set")
 def grant_role(binding: Binding, node: Node) -> ChangeRights:
     """GRANT role TO role, REVOKE role FROM role."""
     roles = roles_of(binding.context)
-    options = {option.defname: bool(option.arg.boolval) for option in node.opt or ()}
+    options = _options(node.opt or ())
     grantor = None if node.grantor is None else role_of(binding, roles, node.grantor)
     notices: list[SqlError] = []
     changed: dict[int, Role] = {}
@@ -48,6 +48,14 @@ def grant_role(binding: Binding, node: Node) -> ChangeRights:
     news = [replace(r, version=r.version + 1) for oid, r in changed.items() if r != known[oid]]
     tag = "GRANT ROLE" if node.is_grant else "REVOKE ROLE"
     return ChangeRights(tag, tuple(news), notices=tuple(notices))
+
+
+def _options(nodes: Sequence[Node]) -> dict[str, bool]:
+    for option in nodes:
+        if option.defname not in _OPTIONS:
+            message = f'unrecognized role option "{option.defname}"'
+            raise SqlError("42601", message, at(option.location))
+    return {option.defname: bool(option.arg.boolval) for option in nodes}
 
 
 def _grantor(binding: Binding, roles: Roles, role: Role, given: Role | None) -> int:

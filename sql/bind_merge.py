@@ -67,7 +67,6 @@ from sql.written import Written, relation_written
 
 _BY_TARGET: Final = MergeMatchKind.MERGE_WHEN_NOT_MATCHED_BY_TARGET
 _BY_SOURCE: Final = MergeMatchKind.MERGE_WHEN_NOT_MATCHED_BY_SOURCE
-_MATCHED: Final = MergeMatchKind.MERGE_WHEN_MATCHED
 _ACTIONS: Final = {
     CmdType.CMD_INSERT: MergeAction.INSERT,
     CmdType.CMD_UPDATE: MergeAction.UPDATE,
@@ -123,11 +122,14 @@ class _Sides:
 
     def seen_by(self, kind: MergeMatchKind) -> list[Item]:
         """What a clause of this kind may name; the rest is known and hidden."""
-        hidden = [replace(self.item, lateral_only=True)]
+        hidden = [replace(self.item, lateral_only=True, lateral_ok=False)]
         if kind == _BY_TARGET:
             return [*hidden, *self.items]
         if kind == _BY_SOURCE:
-            return [self.item, *[replace(item, lateral_only=True) for item in self.items]]
+            return [
+                self.item,
+                *[replace(item, lateral_only=True, lateral_ok=False) for item in self.items],
+            ]
         return [self.item, *self.items]
 
 

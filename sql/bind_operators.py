@@ -20,6 +20,7 @@ from sql.overloads import Ambiguous, choose_operator
 from sql.plan import BoolOp, Call, Case, Const, Distinct, Expr, InList, IsTest, Logical, Test
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a, position
+from sql.traverse import is_volatile_anywhere, is_volatile_expression
 from sql.types import BOOL, SqlType, display
 
 
@@ -270,8 +271,15 @@ def _operands(expr: Expr) -> tuple[Expr, Expr]:
     return expr.args[0], expr.args[1]
 
 
+def check_subject(subject: Expr, node: Node) -> None:
+    """0A000 for what PostgreSQL evaluates once and we cannot (`volatile_calls.py`)."""
+    if is_volatile_anywhere(subject) and not is_volatile_expression(subject):
+        raise not_supported("comparing a subquery that has a volatile function", position(node))
+
+
 def _nullif(binding: Binding, scope: Scope, node: Node) -> Expr:
     exprs = [binding.expression(scope, node.lexpr), binding.expression(scope, node.rexpr)]
+    check_subject(exprs[0], node.lexpr)
     equal = compared(binding, "=", exprs, [node.lexpr, node.rexpr], node.location)
     # The result is the left side as the operator takes it, so that nullif('a', 1) is an integer.
     first = exprs[0]
@@ -288,21 +296,26 @@ def _between(binding: Binding, scope: Scope, node: Node) -> Expr:
     subject = binding.expression(scope, node.lexpr)
     bounds = (binding.expression(scope, low), low), (binding.expression(scope, high), high)
     sides = [bounds, bounds[::-1]] if symmetric else [bounds]
-    parts = [_one_between(binding, (subject, node.lexpr), side, negated, node) for side in sides]
+
+    def again() -> Expr:
+        # PostgreSQL evaluates it for each of the comparisons.
+        return binding.expression(scope, node.lexpr) if is_volatile_expression(subject) else subject
+
+    parts = [_one_between(binding, again, side, negated, node) for side in sides]
     return joined(BoolOp.AND if negated else BoolOp.OR, parts)
 
 
 def _one_between(
     binding: Binding,
-    subject: tuple[Expr, Node],
+    subject: Callable[[], Expr],
     bounds: Sequence[tuple[Expr, Node]],
     negated: bool,
     node: Node,
 ) -> Expr:
     parts: list[Expr] = []
     for name, (bound, bound_node) in zip("<>" if negated else (">=", "<="), bounds, strict=True):
-        exprs = [subject[0], bound]
-        parts.append(compared(binding, name, exprs, [subject[1], bound_node], node.location))
+        exprs = [subject(), bound]
+        parts.append(compared(binding, name, exprs, [node.lexpr, bound_node], node.location))
     return joined(BoolOp.OR if negated else BoolOp.AND, parts)
 
 

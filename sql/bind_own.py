@@ -1,5 +1,6 @@
 """Meridian's own statements: timelines, read holds, EXPLAIN TIMESTAMP, maintenance."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from pglast import ast
@@ -10,7 +11,8 @@ from sql.bind_time import counted_expression, time_expression
 from sql.binding import Binding
 from sql.catalog import SYSTEM_TIMELINE, Table, Timeline
 from sql.errors import SqlError, not_supported
-from sql.look_up import refuse_system_change
+from sql.look_up import refuse_system_change, undefined_relation
+from sql.option_values import option_boolean
 from sql.own_statements import (
     AdvanceTimelineNode,
     CreateReadHoldNode,
@@ -31,7 +33,7 @@ from sql.statements import (
     Maintenance,
     MaintenanceKind,
 )
-from sql.syntax import Node, at, is_a
+from sql.syntax import Node, at, is_a, strings
 
 _CLOCKS: Final = frozenset({"system"})
 
@@ -157,18 +159,61 @@ def vacuum(binding: Binding, node: Node) -> Maintenance:
     option of VACUUM, because scripts end with it.
     """
     kind = MaintenanceKind.VACUUM if node.is_vacuumcmd else MaintenanceKind.ANALYZE
-    for option in node.options or ():
-        if option.defname not in ("verbose", "analyze", "skip_locked"):
-            hint = "Use OPTIMIZE to rewrite a table." if option.defname == "full" else None
-            what = f"{kind.value} ({option.defname.upper()})"
-            raise not_supported(what, at(option.location), hint=hint)
+    analyzes = _analyzes(kind, node.options or ())
+    if any(item.va_cols for item in node.rels or ()) and not analyzes:
+        message = "ANALYZE option must be specified when a column list is provided"
+        raise SqlError("0A000", message)
     if not node.rels:
         return Maintenance(kind, None)
-    tables = (_maintained(binding, item.relation) for item in node.rels)
+    try:
+        tables = [_maintained(binding, item.relation, item.va_cols) for item in node.rels]
+    except SqlError as problem:
+        # Inside of a transaction block something else is wrong with it.
+        return Maintenance(kind, (), problem)
     return Maintenance(kind, tuple(dict.fromkeys(tables)))
 
 
-def _maintained(binding: Binding, relation: Node) -> Table:
-    table = find_table(binding, relation)
+_SWITCHES: Final = frozenset({"freeze", "full", "disable_page_skipping", "only_database_stats"})
+"""Options of VACUUM that are off if nobody asks for them, and are not there."""
+_REFUSED: Final = _SWITCHES | {
+    "index_cleanup", "process_main", "process_toast", "truncate", "parallel", "skip_database_stats",
+    "buffer_usage_limit",
+}  # fmt: skip
+
+
+def _analyzes(kind: MaintenanceKind, options: Sequence[Node]) -> bool:
+    """Whether it is ANALYZE or VACUUM with it. Raises 42601, 0A000."""
+    found = kind is MaintenanceKind.ANALYZE
+    for option in options:
+        name = option.defname
+        if name == "buffer_usage_limit" or (name in _REFUSED and kind is MaintenanceKind.VACUUM):
+            if name not in _SWITCHES or option_boolean(option):
+                hint = "Use OPTIMIZE to rewrite a table." if name == "full" else None
+                what = f"{kind.value} ({name.upper()})"
+                raise not_supported(what, at(option.location), hint=hint)
+        elif name in ("verbose", "skip_locked"):
+            option_boolean(option)
+        elif name == "analyze" and kind is MaintenanceKind.VACUUM:
+            found = option_boolean(option)
+        else:
+            message = f'unrecognized {kind.value} option "{name}"'
+            raise SqlError("42601", message, at(option.location))
+    return found
+
+
+def _maintained(binding: Binding, relation: Node, columns: Sequence[Node] | None = None) -> Table:
+    try:
+        table = find_table(binding, relation)
+    except SqlError as error:
+        if error.sqlstate != "42P01":
+            raise
+        raise undefined_relation(binding, relation) from None
     refuse_system_change(table)
+    names = strings(columns)
+    for place, name in enumerate(names):
+        shown = f'column "{name}" of relation "{table.name}"'
+        if table.column(name) is None:
+            raise SqlError("42703", f"{shown} does not exist")
+        if name in names[:place]:
+            raise SqlError("42701", f"{shown} appears more than once")
     return table

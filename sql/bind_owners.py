@@ -9,7 +9,7 @@ from pglast.enums import AlterTableType, ObjectType
 from sql.bind_comments import found_relation
 from sql.binding import Binding
 from sql.catalog import Catalog, Table
-from sql.catalog_objects import CatalogObject, DomainDefinition, SequenceDefinition, Subject
+from sql.catalog_objects import CatalogObject, SequenceDefinition, Subject
 from sql.definition_statements import ChangeRights
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.grant_targets import type_to_grant
@@ -18,7 +18,7 @@ from sql.privileges import OWNER, Rights, mentioned, with_owner, without_role
 from sql.rights import Thing, all_things, rights_of, schema_thing, thing_of
 from sql.role_names import DATABASE, role_of, roles_of
 from sql.syntax import Node, strings
-from sql.type_users import found_type
+from sql.type_users import found_domain
 
 _WORDS: Final = {
     ObjectType.OBJECT_TABLE: "TABLE",
@@ -85,9 +85,9 @@ def alter_owner(binding: Binding, node: Node) -> ChangeRights:
         case ObjectType.OBJECT_TYPE | ObjectType.OBJECT_DOMAIN:
             is_domain = kind == ObjectType.OBJECT_DOMAIN
             names = strings(node.object)
+            if is_domain:
+                found_domain(binding, names)
             thing = type_to_grant(binding, names)
-            if is_domain and not isinstance(found_type(binding, names), DomainDefinition):
-                raise SqlError("42809", f"{names[-1]} is not a domain")
             if thing.schema == "pg_catalog":
                 raise not_supported("another owner of a built-in type")
         case _:

@@ -15,7 +15,7 @@ from pglast import ast
 
 from sql.bind_operators import row_comparison
 from sql.binding import Binding
-from sql.errors import SqlError
+from sql.errors import SqlError, not_supported
 from sql.functions import function_by_id
 from sql.plan import (
     Aggregate,
@@ -34,6 +34,7 @@ from sql.plan import (
 )
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a
+from sql.traverse import is_volatile_anywhere
 from sql.types import BOOL
 
 if TYPE_CHECKING:
@@ -81,6 +82,9 @@ def _compared(
     """The subquery with the comparison of each of its rows as the only column."""
     nodes: Sequence[Node] = test.args or () if is_a(test, ast.RowExpr) else (test,)
     lefts = [binding.expression(scope, part) for part in nodes]
+    if any(map(is_volatile_anywhere, lefts)):
+        # It belongs to the row outside, and would be evaluated inside.
+        raise not_supported("comparing a volatile function with a subquery", at(place))
     result = binding.bind_query(binding, query, scope)
     result.settle(binding)
     check_width(result, len(lefts), place)

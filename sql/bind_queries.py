@@ -42,6 +42,7 @@ from sql.coerce import (
     to_common_type,
 )
 from sql.comparability import check_equality, check_ordering
+from sql.domain_of import note_domain
 from sql.errors import SqlError, not_supported
 from sql.plan import (
     ColumnRef,
@@ -196,7 +197,9 @@ def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     _refuse_clauses(node)
     plan = from_clause(binding, scope, node.fromClause) if node.fromClause else ONE_ROW
     named_windows(binding, scope, node.windowClause or ())
+    scope.acts = node is binding.acts_in
     targets = target_list(binding, scope, node.targetList or ())
+    scope.acts = False
     if node.whereClause is not None:
         scope.clause = "WHERE"
         plan = Filter(plan, condition(binding, scope, node.whereClause, "WHERE"))
@@ -244,7 +247,8 @@ def _refuse_aggregates(binding: Binding, scope: Scope) -> None:
 
 def _refuse_clauses(node: Node) -> None:
     if node.intoClause is not None:
-        raise not_supported("SELECT INTO", at(node.intoClause.rel.location))
+        place = at(node.intoClause.rel.location)
+        raise SqlError("42601", "SELECT ... INTO is not allowed here", place)
 
 
 def _sort_keys(
@@ -345,10 +349,7 @@ def _ref(column: PlanColumn) -> ColumnRef:
 def _target_column(binding: Binding, target: Target) -> PlanColumn:
     expr = target.expr
     column = binding.new_column(target.name, expr.type)
-    if isinstance(expr, ColumnRef):
-        origin = binding.origins.get(expr.id)
-        if origin is not None:
-            binding.origins[column.id] = origin
+    note_domain(binding, column, expr)
     if expr.type.name == "numeric" and not is_exact(binding, expr):
         binding.inexact.add(column.id)
     return column
@@ -356,10 +357,7 @@ def _target_column(binding: Binding, target: Target) -> PlanColumn:
 
 def _renewed(binding: Binding, column: PlanColumn) -> PlanColumn:
     made = binding.new_column(column.name, column.type)
-    if column.id in binding.origins:
-        binding.origins[made.id] = binding.origins[column.id]
-    if column.id in binding.inexact:
-        binding.inexact.add(made.id)
+    binding.follow(made.id, column.id)
     return made
 
 
@@ -412,9 +410,10 @@ def _ordered(
 
 
 def _set_operation(binding: Binding, scope: Scope, node: Node) -> SelectResult:
-    for part in (node.larg, node.rarg):
-        if part.intoClause is not None:
-            raise not_supported("SELECT INTO", at(part.intoClause.rel.location))
+    _refuse_clauses(node.larg)
+    if node.rarg.intoClause is not None:
+        message = "INTO is only allowed on first SELECT of UNION/INTERSECT/EXCEPT"
+        raise SqlError("42601", message, at(node.rarg.intoClause.rel.location))
     result = _combined(binding, scope, node)
     return _ordered(binding, scope, node, result, computed=False)
 
@@ -455,6 +454,9 @@ def _combined(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     for made, one, other in zip(columns, left.columns, right.columns, strict=True):
         if one.id in binding.inexact or other.id in binding.inexact:
             binding.inexact.add(made.id)
+        domain = binding.domain(one.id)
+        if domain is not None and domain == binding.domain(other.id):
+            binding.domains[made.id] = domain
     plans = [_as_types(binding, side, types, word) for side in (left, right)]
     plan = SetOp(kind, bool(node.all), plans[0], plans[1], columns)
     # In messages a column of a set operation stands where the left side's does.

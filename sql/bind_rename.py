@@ -10,19 +10,20 @@ from typing import Final
 from pglast.enums import ObjectType
 
 from sql.bind_alter_columns import check_column_name
-from sql.bind_checks import constraint_names, with_not_null_names
 from sql.bind_comments import constraint_renamed
-from sql.bind_set_schema import altered_table, missing, named, redefined
+from sql.bind_set_schema import altered_table, missing, redefined
 from sql.binding import Binding
 from sql.catalog import Table
 from sql.catalog_objects import IndexDefinition, SequenceDefinition, ViewDefinition
+from sql.constraint_names import constraint_names, with_not_null_names
 from sql.definition_statements import ChangeObjects, Redefinition
-from sql.errors import SqlError, duplicate_table, not_supported
+from sql.delta_invariants import with_invariants
+from sql.errors import SqlError, not_supported
 from sql.look_up import (
     check_database,
-    named_relation,
+    named,
     refuse_renamed,
-    relation_exists,
+    refuse_taken,
 )
 from sql.statements import AlterTable
 from sql.syntax import Node
@@ -60,13 +61,6 @@ def rename_relation(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     return ChangeObjects(tag, objects=(replace(found, name=new, version=found.version + 1),))
 
 
-def refuse_taken(binding: Binding, schema: str, name: str) -> None:
-    """42P07 for a name that a relation has, the index of a key included."""
-    taken = named_relation(binding.context.catalog, schema, name) is not None
-    if relation_exists(binding, schema, name) or taken:
-        raise duplicate_table(name)
-
-
 def rename_column(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     """ALTER TABLE and ALTER VIEW .. RENAME COLUMN, of either."""
     tag = f"ALTER {node.relationType.name.removeprefix('OBJECT_')}"
@@ -91,6 +85,7 @@ def rename_column(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     if new in places:
         raise SqlError("42701", f'column "{new}" of relation "{table.name}" already exists')
     after = with_name(with_not_null_names(table), places[old], new)
+    after = with_invariants(binding, after)
     indexes = [*binding.context.catalog.indexes(table.oid)]
     renamed = [(index, index_with_name(index, old, new)) for index in indexes]
     return AlterTable(

@@ -112,8 +112,8 @@ def tables_read(binding: Binding, *plans: Plan) -> tuple[Table, ...]:
 
 def _columns(binding: Binding, table: Table) -> tuple[PlanColumn, ...]:
     made = [binding.new_column(column.name, column.type) for column in table.columns]
-    for number, column in enumerate(made, 1):
-        binding.origins[column.id] = (table.oid, number)
+    for ordinal, column in enumerate(made):
+        binding.origins[column.id] = (table.oid, table.number_of(ordinal))
     return tuple(made)
 
 
@@ -172,7 +172,7 @@ def _versions(
         name = given[word][0] if word in given else word.lower()
         if word not in given and name in visible:
             continue
-        item = Item(name, columns, columns_visible=False)
+        item = Item(name, columns, columns_visible=False, again=True)
         if word in given:
             _check_name([*scope.items, *items], item, given[word][1])
         items.append(item)

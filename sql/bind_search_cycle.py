@@ -48,6 +48,8 @@ from sql.types import BOOL, INT8, TEXT, SqlType, array_of
 
 _PATH = array_of(RECORD)
 _ROW = "row(any)"
+_STYLED_ROW = "styled_row(any)"
+"""With the session's styles behind the values."""
 
 
 @dataclass(slots=True)
@@ -244,8 +246,13 @@ def record(binding: Binding, values: Sequence[Expr]) -> Call:
     """`ROW(..)` as a value."""
     for value in values:
         check_field(value.type)
+    styles = binding.context.styles
     row = function_by_id(_ROW)
-    return Call(row, (*values, *zone_arguments(binding, row)), RECORD)
+    if not any(styles.writes(value.type.name) for value in values):
+        return Call(row, (*values, *zone_arguments(binding, row)), RECORD)
+    row = function_by_id(_STYLED_ROW)
+    how = Const(styles.packed(), TEXT)
+    return Call(row, (*values, how, *zone_arguments(binding, row)), RECORD)
 
 
 def row_value(binding: Binding, scope: Scope, node: Node) -> Expr:

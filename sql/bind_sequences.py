@@ -1,130 +1,156 @@
 """Sequences: their definitions, and nextval() and its kin in expressions.
 
-A call of nextval(), currval() or lastval() is bound to a parameter of its own, after those of the
-client: the session finds its value before the statement runs (`Prepared.supplied`). That is what
-PostgreSQL does where the call is evaluated once; in a query over rows it would be evaluated for
-every row, and is refused. A column whose default is nextval() gets its values when rows are
-written, one for each (`Prepared.filled`).
+A call of nextval() and its kin in a target list of the statement itself, or in SET of UPDATE, is
+made for each row (`row_calls.py`). Elsewhere it is bound to a parameter of its own, after those of
+the client: the session finds its value before the statement runs (`Prepared.supplied`). That is
+what PostgreSQL does where the call is evaluated once, as in VALUES; in a query over rows it is
+refused. A column whose default is nextval() gets its values when rows are written, one for each
+(`Prepared.filled`).
+
+The relation is an oid where a constant names it, and is found by its text where that is computed.
 """
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from pglast import ast
 
+from sql.bind_calls import find_function, type_called
 from sql.binding import SUPPLIED_BASE, Binding, Supplied
-from sql.catalog import LookUp
-from sql.catalog_objects import INT_BOUNDS, SequenceDefinition
-from sql.errors import SqlError, not_supported
-from sql.look_up import look_up, look_up_sequence
+from sql.catalog import Catalog, LookUp
+from sql.catalog_objects import INT_BOUNDS, SequenceDefinition, Subject, UserType, ViewDefinition
+from sql.catalog_oids import index_oid
+from sql.coerce import implicit
+from sql.errors import SqlError, not_supported, undefined_schema
+from sql.kept_names import is_regclass
+from sql.look_up import kind_of, look_up, named_relation, schema_exists
 from sql.names import type_of
-from sql.plan import Expr, Param
+from sql.plan import Call, Const, Expr, Param
+from sql.registered import registered
+from sql.renumbering import has_subquery
+from sql.role_names import current_role, owner_of
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a, position, strings
-from sql.types import INT8
+from sql.text_input import parse_text
+from sql.traverse import column_ids
+from sql.types import INT8, TEXT, SqlType
 
 CALLS: Final = frozenset({"nextval", "currval", "lastval", "setval"})
-
-_PART: Final = re.compile(
-    r'\s*(?:"((?:[^"]|"")+)"|([A-Za-z_\x80-\U0010ffff][\w$\x80-\U0010ffff]*))\s*'
-)
+REGCLASS: Final = SqlType("regclass")
 
 
 # --- calls -------------------------------------------------------------------------------------
 
 
 def sequence_call(binding: Binding, scope: Scope, node: Node) -> Expr:
-    """nextval('s'), currval('s'), lastval()."""
+    """nextval(), currval(), lastval(), setval()."""
     name = strings(node.funcname)[-1]
-    if name == "setval":
-        raise not_supported("setval() beside anything else", at(node.location))
-    if scope.items:
-        raise not_supported(f"{name}() for each row of a query", at(node.location))
-    args: Sequence[Node] = node.args or ()
-    wanted = 0 if name == "lastval" else 1
-    if len(args) != wanted:
-        raise not_supported(f"{name}() with {len(args)} arguments", at(node.location))
-    found = named_sequence(binding, args[0], name) if args else None
+    nodes: Sequence[Node] = [
+        _uncast(arg) if not n else arg for n, arg in enumerate(node.args or ())
+    ]
+    exprs = [
+        binding.parameter(arg.number, arg.location)
+        if not place and is_a(arg, ast.ParamRef)
+        else binding.expression(scope, arg)
+        for place, arg in enumerate(nodes)
+    ]
+    choice = find_function(name, exprs, name, node.location)
+    args = tuple(
+        [
+            implicit(binding, expr, arg, type_called(wanted))
+            for expr, arg, wanted in zip(exprs[1:], nodes[1:], choice.args[1:], strict=True)
+        ]
+    )
+    sequence: SequenceDefinition | None = None
+    if exprs:
+        args = (_relation(binding, exprs[0], nodes[0]), *args)
+        sequence = constant_sequence(binding, args[0])
     if name == "nextval" and binding.taken:
         return binding.taken.pop(0)
-    return supplied(binding, name, found)
+    if scope.acts and not (scope.in_aggregate or scope.window_part):
+        binding.acts = True
+        return Call(choice.function, args, INT8, binding.new_id())
+    if name == "setval":
+        raise not_supported("setval() anywhere but in the list of a SELECT", at(node.location))
+    if scope.items:
+        raise not_supported(f"{name}() for each row of a query", at(node.location))
+    if any(next(column_ids(arg), None) is not None or has_subquery(arg) for arg in args):
+        raise not_supported(f"{name}() of a computed argument here", at(node.location))
+    return supplied(binding, name, sequence, args)
 
 
-def supplied(binding: Binding, name: str, sequence: SequenceDefinition | None) -> Param:
+def supplied(
+    binding: Binding, name: str, sequence: SequenceDefinition | None, args: tuple[Expr, ...] = ()
+) -> Param:
     """A value that the session finds before the statement runs."""
-    binding.supplied.append(Supplied(name, sequence))
+    binding.supplied.append(Supplied(name, sequence, args))
     return Param(SUPPLIED_BASE + len(binding.supplied), INT8)
 
 
-def named_sequence(binding: Binding, node: Node, function: str) -> SequenceDefinition:
-    """The sequence that a constant names, as a cast to regclass would find it, or
-    pg_get_serial_sequence() of constants.
-    """
-    while is_a(node, ast.TypeCast):
+def _uncast(node: Node) -> Node:
+    while is_a(node, ast.TypeCast) and is_regclass(node.typeName):
         node = node.arg
-    if is_a(node, ast.FuncCall) and strings(node.funcname)[-1] == "pg_get_serial_sequence":
-        return _serial_sequence(binding, node, function)
-    if not is_a(node, ast.A_Const) or not is_a(node.val, ast.String):
-        raise not_supported(f"{function}() of anything but a name", position(node))
-    text = node.val.sval
-    if text.isdecimal() and text.isascii():
-        return _numbered_sequence(binding, int(text), position(node))
-    names = _identifiers(text)
-    schema = names[-2] if len(names) > 1 else None
-    found = look_up_sequence(binding, names[-1], schema=schema)
-    if found is None:
-        shown = ".".join(names)
-        raise SqlError("42P01", f'relation "{shown}" does not exist', position(node))
-    return found
+    return node
 
 
-def _numbered_sequence(binding: Binding, oid: int, place: int | None) -> SequenceDefinition:
-    """The sequence of this oid, as regclass has it."""
-    found = binding.context.catalog.sequence_by_oid(oid)
-    if found is None:
-        raise SqlError("42P01", f"could not open relation with OID {oid}", place)
+def _relation(binding: Binding, expr: Expr, node: Node) -> Expr:
+    """The argument that names a sequence: its oid if that is known now, else what makes one, or a
+    text, which is looked up when the call is made.
+    """
+    if isinstance(expr, Param) and expr.type.name in ("unknown", "regclass"):
+        return Param(binding.resolve_parameter(expr, REGCLASS).index, TEXT)
+    if expr.type.name == "unknown":
+        return implicit(binding, expr, node, REGCLASS)
+    if expr.type.name in ("text", "varchar"):
+        return expr
+    if isinstance(expr, Const) and isinstance(expr.value, int):
+        return Const(expr.value, REGCLASS)
+    return implicit(binding, expr, node, REGCLASS)
+
+
+def constant_sequence(binding: Binding, named: Expr) -> SequenceDefinition | None:
+    """The sequence that a constant names by its oid. Raises what opening anything else does."""
+    if not isinstance(named, Const) or not isinstance(named.value, int):
+        return None
+    found = sequence_of_oid(binding.context.catalog, named.value)
     binding.look_ups.add(LookUp(found.schema, found.name, found.oid))
     return found
 
 
-def _serial_sequence(binding: Binding, node: Node, function: str) -> SequenceDefinition:
-    """The sequence that belongs to a column."""
-    args: Sequence[Node] = node.args or ()
-    if len(args) != 2 or not all(is_a(a, ast.A_Const) and is_a(a.val, ast.String) for a in args):
-        raise not_supported(f"{function}() of anything but a name", position(node))
-    names = _identifiers(args[0].val.sval)
-    table = look_up(binding, names[-1], schema=names[-2] if len(names) > 1 else None)
-    if table is None:
-        raise SqlError("42P01", f'relation "{".".join(names)}" does not exist')
-    wanted = args[1].val.sval
-    column = table.column(wanted)
-    if column is None:
-        message = f'column "{wanted}" of relation "{table.name}" does not exist'
-        raise SqlError("42703", message)
-    for owned in binding.context.catalog.sequences():
-        if owned.owner == table.oid and owned.owner_field == column.field:
-            found = look_up_sequence(binding, owned.name, schema=owned.schema)
-            assert found is not None, "a sequence of the catalog is found by its name"
-            return found
-    raise not_supported(f"{function}() of a column without a sequence", position(node))
+def sequence_now(binding: Binding, named: Expr) -> SequenceDefinition:
+    """The sequence that a constant text names while this statement is bound."""
+    if not isinstance(named, Const) or not isinstance(named.value, str):
+        raise not_supported("a default of a computed sequence here")
+    oid = registered(binding, named.value, REGCLASS, None)
+    found = constant_sequence(binding, oid)
+    assert found is not None, "a name is found as an oid"
+    return found
 
 
-def _identifiers(text: str) -> list[str]:
-    """The parts of a qualified name in text, folded as the parser would."""
-    names: list[str] = []
-    place = 0
-    while match := _PART.match(text, place):
-        quoted, plain = match.groups()
-        names.append(quoted.replace('""', '"') if quoted is not None else plain.lower())
-        place = match.end()
-        if place == len(text):
-            return names
-        if text[place] != ".":
-            break
-        place += 1
-    raise SqlError("42602", "invalid name syntax")
+def sequence_of_oid(catalog: Catalog, oid: int) -> SequenceDefinition:
+    """The sequence of this oid; 42809 for any other relation."""
+    found = catalog.sequence_by_oid(oid)
+    if found is not None:
+        return found
+    for thing in (*catalog.tables.values(), *catalog.objects.values()):
+        if thing.oid == oid and not isinstance(thing, UserType):
+            raise not_opened(thing.name, kind_of(thing))
+    for table in catalog.tables.values():
+        for key in table.keys:
+            if index_oid(table, key) == oid:
+                raise not_opened(key.name, "index")
+    raise SqlError("XX000", f"could not open relation with OID {oid}")
+
+
+def not_opened(name: str, kind: str) -> SqlError:
+    """42809 for another relation in the place of a sequence."""
+    return SqlError("42809", f'cannot open relation "{name}"', detail=_unsupported(kind))
+
+
+def _unsupported(kind: str) -> str:
+    kinds = "indexes" if kind == "index" else f"{kind}s"
+    return f"This operation is not supported for {kinds}."
 
 
 def plain_nextval(binding: Binding, node: Node) -> SequenceDefinition | None:
@@ -133,7 +159,12 @@ def plain_nextval(binding: Binding, node: Node) -> SequenceDefinition | None:
         return None
     if len(node.args or ()) != 1:
         return None
-    return named_sequence(binding, node.args[0], "nextval")
+    named = _uncast(node.args[0])
+    if not is_a(named, ast.A_Const) or not is_a(named.val, ast.String):
+        return None
+    return constant_sequence(
+        binding, registered(binding, named.val.sval, REGCLASS, position(named))
+    )
 
 
 # --- definitions -------------------------------------------------------------------------------
@@ -148,11 +179,7 @@ def sequence_of(
         if option.defname in given:
             raise SqlError("42601", "conflicting or redundant options", at(option.location))
         given[option.defname] = option
-    known = {"as", "start", "increment", "minvalue", "maxvalue", "cache", "cycle", "owned_by",
-             "restart", "sequence_name"}  # fmt: skip
-    for name, option in given.items():
-        if name not in known:
-            raise not_supported(f"the sequence option {name.upper()}", at(option.location))
+    _check_options(options, of_identity=created and bare.identity)
     type_ = bare.type
     if "as" in given:
         type_ = type_of(given["as"].arg).name
@@ -196,7 +223,46 @@ def sequence_of(
         bare, type=type_, start=start, increment=increment, least=least, greatest=greatest,
         cache=cache, cycle=cycle,
     )  # fmt: skip
+    restart = restart_of(made, options) if created else None
+    if restart not in (None, made.start):
+        made = replace(made, first=restart)
     return _owned(binding, made, given["owned_by"]) if "owned_by" in given else made
+
+
+_OPTIONS: Final = frozenset(
+    {"as", "start", "increment", "minvalue", "maxvalue", "cache", "cycle", "owned_by", "restart"}
+)
+
+
+def _check_options(options: Iterable[Node], *, of_identity: bool) -> None:
+    """What a sequence may have. One that is made for an identity column gets its name elsewhere,
+    and its type from the column.
+    """
+    for option in options:
+        name, place = option.defname, at(option.location)
+        if name == "sequence_name":
+            if not of_identity:
+                raise SqlError("42601", "invalid sequence option SEQUENCE NAME", place)
+        elif name not in _OPTIONS:
+            raise not_supported(f"the sequence option {name.upper()}", place)
+        elif name == "as" and of_identity:
+            raise SqlError("42601", "conflicting or redundant options", place)
+
+
+def restart_of(made: SequenceDefinition, options: Iterable[Node]) -> int | None:
+    """The value that RESTART names, if it is said. Raises 22023."""
+    for option in options:
+        if option.defname != "restart":
+            continue
+        value = made.start if option.arg is None else integer_of(option)
+        for wrong, bound in (
+            (value < made.least, f"less than MINVALUE ({made.least})"),
+            (value > made.greatest, f"greater than MAXVALUE ({made.greatest})"),
+        ):
+            if wrong:
+                raise SqlError("22023", f"RESTART value ({value}) cannot be {bound}")
+        return value
+    return None
 
 
 def _number(given: Mapping[str, Node], name: str, default: int) -> int:
@@ -207,11 +273,14 @@ def _number(given: Mapping[str, Node], name: str, default: int) -> int:
 
 
 def integer_of(option: Node) -> int:
-    """The integer of an option."""
+    """The bigint of an option (defGetInt64)."""
     value = option.arg
     if is_a(value, ast.Integer):
         return int(value.ival or 0)
-    return int(value.fval)
+    # A fraction, or an integer of more than 32 bits.
+    read = parse_text("int8", value.fval)
+    assert isinstance(read, int), "the text of a bigint is read as one"
+    return read
 
 
 def _bound(given: Mapping[str, Node], name: str, default: int, none: int) -> int:
@@ -229,6 +298,7 @@ def _flag(option: Node) -> bool:
 def _owned(binding: Binding, sequence: SequenceDefinition, option: Node) -> SequenceDefinition:
     names = strings(option.arg)
     if names == ("none",):
+        _check_not_identity(binding, sequence)
         return replace(sequence, owner=0, owner_field="")
     if len(names) < 2:
         hint = "Specify OWNED BY table.column or OWNED BY NONE."
@@ -236,11 +306,41 @@ def _owned(binding: Binding, sequence: SequenceDefinition, option: Node) -> Sequ
     schema = names[-3] if len(names) > 2 else None
     table = look_up(binding, names[-2], schema=schema)
     if table is None:
-        raise SqlError("42P01", f'relation "{names[-2]}" does not exist')
+        raise _no_owner(binding, names[-2], schema)
+    binding.uses_session = True
+    catalog, owner = binding.context.catalog, current_role(binding.context).oid
+    if sequence.oid:
+        owner = owner_of(catalog, Subject("relation", sequence.oid))
+    if owner_of(catalog, Subject("relation", table.oid)) != owner:
+        raise SqlError("55000", "sequence must have same owner as table it is linked to")
+    if table.schema != sequence.schema:
+        raise SqlError("55000", "sequence must be in same schema as table it is linked to")
     column = table.column(names[-1])
     if column is None:
         message = f'column "{names[-1]}" of relation "{table.name}" does not exist'
         raise SqlError("42703", message)
-    if table.schema != sequence.schema:
-        raise SqlError("55000", "sequence must be in same schema as table it is linked to")
+    _check_not_identity(binding, sequence)
     return replace(sequence, owner=table.oid, owner_field=column.field)
+
+
+def _check_not_identity(binding: Binding, sequence: SequenceDefinition) -> None:
+    table = binding.context.catalog.by_oid(sequence.owner) if sequence.identity else None
+    if table is not None:
+        detail = f'Sequence "{sequence.name}" is linked to table "{table.name}".'
+        message = "cannot change ownership of identity sequence"
+        raise SqlError("0A000", message, detail=detail)
+
+
+def _no_owner(binding: Binding, name: str, schema: str | None) -> SqlError:
+    """Nothing is called so, or what is has no columns to own anything."""
+    if schema is not None and not schema_exists(binding, schema):
+        return undefined_schema(schema)
+    for candidate in binding.context.search_path if schema is None else (schema,):
+        found = named_relation(binding.context.catalog, candidate, name)
+        if isinstance(found, ViewDefinition):
+            return not_supported("a sequence that belongs to a column of a view")
+        if found is not None:
+            message = f'sequence cannot be owned by relation "{name}"'
+            return SqlError("42809", message, detail=_unsupported(kind_of(found)))
+    shown = name if schema is None else f"{schema}.{name}"
+    return SqlError("42P01", f'relation "{shown}" does not exist')

@@ -5,7 +5,6 @@ from typing import Final
 
 from pglast.enums import ObjectType
 
-from sql.bind_checks import with_not_null_names
 from sql.bind_user_types import move_type
 from sql.binding import Binding
 from sql.catalog import Table
@@ -15,18 +14,19 @@ from sql.catalog_objects import (
     SequenceDefinition,
     ViewDefinition,
 )
+from sql.constraint_names import with_not_null_names
 from sql.definition_statements import ChangeObjects, Redefinition
-from sql.errors import SqlError, not_supported, undefined_schema, undefined_table
+from sql.errors import SqlError, not_supported, undefined_schema
 from sql.look_up import (
     SYSTEM_SCHEMAS,
-    Relation,
     check_database,
     look_up,
-    named_relation,
+    named,
     refuse_renamed,
     refuse_system_change,
     relation_exists,
     schema_exists,
+    undefined_relation,
 )
 from sql.statements import AlterTable
 from sql.syntax import Node, strings
@@ -42,8 +42,7 @@ def set_schema(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     """ALTER TABLE, VIEW, SEQUENCE, TYPE and DOMAIN .. SET SCHEMA."""
     if node.objectType in (ObjectType.OBJECT_TYPE, ObjectType.OBJECT_DOMAIN):
         is_domain = node.objectType == ObjectType.OBJECT_DOMAIN
-        changed = move_type(binding, strings(node.object), node.newschema)
-        return replace(changed, tag="ALTER DOMAIN") if is_domain else changed
+        return move_type(binding, strings(node.object), node.newschema, domain=is_domain)
     what = node.objectType.name.removeprefix("OBJECT_").replace("_", " ")
     if node.objectType != ObjectType.OBJECT_TABLE and node.objectType not in _KINDS:
         raise not_supported(f"SET SCHEMA of {what}", None)
@@ -102,8 +101,10 @@ def _set_schema_of_table(binding: Binding, table: Table, schema: str) -> AlterTa
     _check_target(binding, table.schema, schema)
     if schema == table.schema:
         return AlterTable()
-    refuse_renamed(binding, schema, table.name, where=f' in schema "{schema}"')
     _refuse_taken(binding, schema, table.name)
+    refuse_renamed(binding, schema, table.name, where=f' in schema "{schema}"')
+    for key in table.keys:
+        _refuse_taken(binding, schema, key.name)
     catalog = binding.context.catalog
     own: list[CatalogObject] = [*catalog.indexes(table.oid)]
     own += (sequence for sequence in catalog.sequences() if sequence.owner == table.oid)
@@ -116,20 +117,8 @@ def _set_schema_of_table(binding: Binding, table: Table, schema: str) -> AlterTa
 # --- what is altered ---------------------------------------------------------------------------
 
 
-def named(binding: Binding, relation: Node) -> Relation | None:
-    """What a name stands for, of whatever kind."""
-    schema, catalog = relation.schemaname, binding.context.catalog
-    path = binding.context.search_path if schema is None else (schema,)
-    found = (named_relation(catalog, schema, relation.relname) for schema in path)
-    return next((thing for thing in found if thing is not None), None)
-
-
 def missing(binding: Binding, node: Node, tag: str) -> AlterTable:
     """What IF EXISTS does not find. Raises 42P01, 3F000, and 42501 for a system relation."""
-    schema: str = node.relation.schemaname or ""
-    known = not schema or schema in SYSTEM_SCHEMAS or schema_exists(binding, schema)
-    if not known and not node.missing_ok:
-        raise undefined_schema(schema)
     table = altered_table(binding, node)
     assert table is None, "what is named is found"
     return AlterTable(missing=node.relation.relname, tag=tag)
@@ -150,8 +139,7 @@ def altered_table(binding: Binding, node: Node) -> Table | None:
         return table
     if node.missing_ok:
         return None
-    schema = relation.schemaname
-    raise undefined_table(relation.relname if schema is None else f"{schema}.{relation.relname}")
+    raise undefined_relation(binding, relation)
 
 
 def redefined(table: Table, *, name: str | None = None, schema: str | None = None) -> Redefinition:

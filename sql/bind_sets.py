@@ -8,6 +8,7 @@ INVARIANTS
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from pglast import ast
@@ -18,6 +19,8 @@ from sql.bind_calls import (
     find_function,
     numeric_call,
     polymorphic_shapes,
+    refuse_aggregate_forms,
+    refuse_names,
     type_called,
 )
 from sql.bind_records import (
@@ -28,6 +31,7 @@ from sql.bind_records import (
     field,
     rows_of_record,
 )
+from sql.bind_rewrites import rewritten
 from sql.binding import Binding
 from sql.coerce import EXPLICIT, coerce, implicit, zone_arguments
 from sql.errors import SqlError, not_supported
@@ -136,9 +140,6 @@ def _bound(binding: Binding, scope: Scope, node: Node) -> SetCall:
 
 def _bound_over(binding: Binding, scope: Scope, node: Node, nodes: list[Node]) -> SetCall:
     name, place = node.funcname[-1].sval, node.location
-    for arg in nodes:
-        if is_a(arg, ast.NamedArgExpr):
-            raise not_supported("a named argument", at(arg.location))
     exprs = [binding.expression(scope, arg) for arg in nodes]
     if name in _SPLIT:
         return _elements(binding, name, exprs, nodes, place)
@@ -160,7 +161,11 @@ def _elements(
     choice = find_function(_SPLIT[name], exprs, name, place)
     args = converted(binding, choice, exprs, nodes)
     if choice.function.rewrite is not None:
-        return unnested(stand_in(binding, choice.function.rewrite, args))
+        found = unnested(stand_in(binding, choice.function.rewrite, args))
+        if name == "pg_partition_ancestors":
+            # The array is one of oids: there are none of what they are shown as.
+            return replace(found, type=SqlType("regclass"))
+        return found
     zone = zone_arguments(binding, choice.function)
     return unnested(Call(choice.function, (*args, *zone), type_called(choice.result)))
 
@@ -188,7 +193,7 @@ def _pairs(binding: Binding, scope: Scope, node: Node) -> tuple[SetCall, SetCall
 
 def from_function(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]:
     """A function in FROM, or several side by side."""
-    calls = [function[0] for function in node.functions]
+    calls = [_in_order(binding, scope, function[0]) for function in node.functions]
     definitions = definitions_of(node)
     active, clause = scope.lateral_active, scope.clause
     scope.lateral_active, scope.clause = True, "FROM"
@@ -198,6 +203,15 @@ def from_function(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, lis
         scope.lateral_active, scope.clause = active, clause
     scope.ids.update([column.id for column in columns])
     return plan, [_item(node, calls, columns, defined=any(definitions))]
+
+
+def _in_order(binding: Binding, scope: Scope, node: Node) -> Node:
+    """A call with its arguments in order; 42883 for names that no function has."""
+    if not is_a(node, ast.FuncCall):
+        return node
+    call = rewritten(node)
+    refuse_names(binding, scope, call)
+    return call
 
 
 def _rows(
@@ -237,6 +251,8 @@ def _rows(
             message = 'a column definition list is required for functions returning "record"'
             raise SqlError("42601", message, position(node))
         check_allowed(node.funcname[-1].sval, defined)
+    for node in nodes:
+        refuse_aggregate_forms(node, strings(node.funcname)[-1])
     columns = [binding.new_column(name, call.type) for name, call in zip(names, calls, strict=True)]
     number = binding.new_column("ordinality", INT8) if ordinality else None
     scan = SetScan(tuple(calls), tuple(columns), number)

@@ -26,7 +26,7 @@ from pglast.enums import (
 
 from sql.bind_types import type_named
 from sql.binding import Binding
-from sql.coerce import ASSIGNMENT, EXPLICIT, coerce, implicit, zone_arguments
+from sql.coerce import ASSIGNMENT, EXPLICIT, coerce, implicit, settled, zone_arguments
 from sql.errors import SqlError, mismatch, not_supported
 from sql.functions import function_by_id
 from sql.plan import Call, Const, Expr
@@ -59,7 +59,7 @@ def json_object(binding: Binding, scope: Scope, node: Node) -> Expr:
     values: list[Expr] = []
     for pair in node.exprs or ():
         values.append(_value(binding, scope, pair.value))
-        parts += [_plain(binding, scope, pair.key), values[-1]]
+        parts += [settled(binding, scope, pair.key), values[-1]]
     flags = [Const(bool(node.absent_on_null), BOOL), Const(bool(node.unique), BOOL)]
     return _constructed(binding, scope, node, "object", flags, parts, values)
 
@@ -118,7 +118,7 @@ def json_array_of_query(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 def json_parsed(binding: Binding, scope: Scope, node: Node) -> Expr:
     """`JSON(text)`."""
-    expr = _plain(binding, scope, node.expr.raw_expr)
+    expr = _settled(binding, scope, node.expr)
     if not node.unique_keys:
         return _cast(binding, expr, node.expr.raw_expr, JSON)
     if expr.type.name not in _TEXTS:
@@ -129,7 +129,7 @@ def json_parsed(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 def json_scalar(binding: Binding, scope: Scope, node: Node) -> Expr:
     """`JSON_SCALAR(value)`."""
-    expr = _plain(binding, scope, node.expr)
+    expr = settled(binding, scope, node.expr)
     if expr.type.name in _JSONS:
         return _cast(binding, expr, node.expr, JSON)
     row = function_by_id("to_json(anyelement)")
@@ -138,42 +138,43 @@ def json_scalar(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 def json_serialized(binding: Binding, scope: Scope, node: Node) -> Expr:
     """`JSON_SERIALIZE(json)`."""
-    expr = _plain(binding, scope, node.expr.raw_expr)
+    expr = _settled(binding, scope, node.expr)
     if expr.type.name == "jsonb":
         raise not_supported("JSON_SERIALIZE of a jsonb", at(node.location))
     found = _cast(binding, expr, node.expr.raw_expr, JSON)
-    target = TEXT if node.output is None else type_named(binding, node.output.typeName)
+    target = TEXT if node.output is None else _type(binding, node.output)
     return _returned(binding, found, target, node)
 
 
 def json_array_aggregate(binding: Binding, scope: Scope, node: Node) -> Expr:
     """`JSON_ARRAYAGG(value)`."""
-    value = _argument(node.arg)
     ending = "_agg_strict" if node.absent_on_null else "_agg"
-    return _aggregate(binding, scope, node, ending, [value])
+    return _aggregate(binding, scope, node, ending, (), node.arg)
 
 
 def json_object_aggregate(binding: Binding, scope: Scope, node: Node) -> Expr:
     """`JSON_OBJECTAGG(key: value)`."""
     ending = "_object_agg" + ("_unique" if node.unique else "")
     ending += "_strict" if node.absent_on_null else ""
-    return _aggregate(binding, scope, node, ending, [node.arg.key, _argument(node.arg.value)])
+    return _aggregate(binding, scope, node, ending, (node.arg.key,), node.arg.value)
 
 
 def _aggregate(
-    binding: Binding, scope: Scope, node: Node, ending: str, args: Sequence[Node]
+    binding: Binding, scope: Scope, node: Node, ending: str, keys: tuple[Node, ...], value: Node
 ) -> Expr:
-    made = node.constructor
+    made, argument = node.constructor, _argument(value)
     inside, scope.in_aggregate = scope.in_aggregate, True
     try:
-        values = [binding.expression(scope, args[-1])]
+        if value.format is not None and value.format.encoding:
+            _settled(binding, scope, value)
+        values = [binding.expression(scope, argument)]
     finally:
         scope.in_aggregate = inside
     target = _target(binding, made.output, values)
     base = "jsonb" if target.name == "jsonb" else "json"
     call = ast.FuncCall(
         funcname=(ast.String(sval=base + ending),),
-        args=tuple(args),
+        args=(*keys, argument),
         agg_order=made.agg_order,
         agg_filter=made.agg_filter,
         over=made.over,
@@ -195,23 +196,37 @@ def _is_json(value: Node) -> bool:
     return value.format is not None and value.format.format_type == JsonFormatType.JS_FORMAT_JSON
 
 
-def _value(binding: Binding, scope: Scope, value: Node) -> Expr:
-    expr = _plain(binding, scope, value.raw_expr)
-    if _is_json(value) and expr.type.name not in _JSONS:
-        return _cast(binding, expr, value.raw_expr, JSON)
+def _settled(binding: Binding, scope: Scope, value: Node) -> Expr:
+    """The value, whose bytes have no encoding unless they are bytes."""
+    expr = settled(binding, scope, value.raw_expr)
+    if value.format is not None and value.format.encoding and expr.type.name != "bytea":
+        message = "JSON ENCODING clause is only allowed for bytea input type"
+        raise SqlError("42804", message, at(value.format.location))
     return expr
 
 
-def _plain(binding: Binding, scope: Scope, node: Node) -> Expr:
-    expr = binding.expression(scope, node)
-    return implicit(binding, expr, node, TEXT) if expr.type.name == "unknown" else expr
+def _type(binding: Binding, output: Node) -> SqlType:
+    """What RETURNING names."""
+    made = type_named(binding, output.typeName)
+    said = None if output.returning is None else output.returning.format
+    if said is not None and said.encoding and made.name != "bytea":
+        message = "cannot set JSON encoding for non-bytea output types"
+        raise SqlError("0A000", message, at(said.location))
+    return made
+
+
+def _value(binding: Binding, scope: Scope, value: Node) -> Expr:
+    expr = _settled(binding, scope, value)
+    if _is_json(value) and expr.type.name not in _JSONS:
+        return _cast(binding, expr, value.raw_expr, JSON)
+    return expr
 
 
 def _target(binding: Binding, output: Node | None, values: Sequence[Expr]) -> SqlType:
     """What RETURNING says; without it jsonb if a value is one."""
     if output is None:
         return JSONB if any(value.type.name == "jsonb" for value in values) else JSON
-    return type_named(binding, output.typeName)
+    return _type(binding, output)
 
 
 def _returned(binding: Binding, expr: Expr, target: SqlType, node: Node) -> Expr:
@@ -245,7 +260,7 @@ _KINDS: Final = {
 
 def is_json(binding: Binding, scope: Scope, node: Node) -> Expr:
     """`value IS JSON ..`; NOT stands around it."""
-    expr = _plain(binding, scope, node.expr)
+    expr = settled(binding, scope, node.expr)
     if expr.type.name == "bytea":
         raise not_supported("IS JSON of bytea", at(node.location))
     if expr.type.name not in _TEXTS and expr.type.name not in _JSONS:
@@ -314,7 +329,7 @@ def _called(id_: str, given: Sequence[Expr], words: Sequence[str], type_: SqlTyp
 
 def document_of(binding: Binding, scope: Scope, value: Node) -> Expr:
     """A context item as jsonb."""
-    expr = _plain(binding, scope, value.raw_expr)
+    expr = _settled(binding, scope, value)
     if expr.type.name in _TEXTS or expr.type.name in _JSONS:
         return _cast(binding, expr, value.raw_expr, JSONB)
     shown = display(expr.type.bare())
@@ -343,13 +358,13 @@ def variables_of(binding: Binding, scope: Scope, passing: Sequence[Node]) -> Exp
 
 
 def _exists_type(binding: Binding, node: Node) -> SqlType:
-    if node.output is not None and type_named(binding, node.output.typeName).name != "bool":
+    if node.output is not None and _type(binding, node.output).name != "bool":
         raise not_supported("RETURNING of JSON_EXISTS", at(node.location))
     return BOOL
 
 
 def _value_type(binding: Binding, node: Node) -> SqlType:
-    target = TEXT if node.output is None else type_named(binding, node.output.typeName)
+    target = TEXT if node.output is None else _type(binding, node.output)
     refused = target.element is not None or target.name in ("record", "void", *REGISTERED)
     if refused:
         raise not_supported(f"RETURNING {display(target)}", at(node.location))
@@ -361,7 +376,7 @@ def _query_type(binding: Binding, node: Node) -> SqlType:
     if wraps and node.quotes == JsonQuotes.JS_QUOTES_OMIT:
         message = "SQL/JSON QUOTES behavior must not be specified when WITH WRAPPER is used"
         raise SqlError("42601", message, at(node.location))
-    target = JSONB if node.output is None else type_named(binding, node.output.typeName)
+    target = JSONB if node.output is None else _type(binding, node.output)
     if target.name not in ("json", "jsonb", "text") or target.typmod != -1:
         raise not_supported(f"JSON_QUERY RETURNING {display(target)}", at(node.location))
     return target

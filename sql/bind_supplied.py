@@ -1,11 +1,21 @@
-"""Parameters that the session supplies: numbered behind the client's, once these are known."""
+"""Parameters that the session supplies: numbered behind the client's, once these are known.
+
+INVARIANTS
+  N1  a parameter has one value in a statement, so nextval() stands only where PostgreSQL evaluates
+      it once: not in what refers to the rows of a query around it. A subquery that refers to none
+      is evaluated once, wherever it stands.
+"""
 
 import dataclasses
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from sql.binding import SUPPLIED_BASE
+from sql.binding import SUPPLIED_BASE, Supplied
+from sql.errors import not_supported
 from sql.functions import Function
-from sql.plan import Param
+from sql.plan import Join, Param, Subquery
+from sql.renumbering import free_columns, parts_of
+from sql.statements import Bound
 
 T = TypeVar("T")
 
@@ -33,3 +43,27 @@ def _numbered(value: object, own: int) -> object:
             if new is not old:
                 changed[field.name] = new
     return dataclasses.replace(value, **changed) if changed else value
+
+
+def check_once(bound: Bound, supplied: Sequence[Supplied]) -> None:
+    """0A000 for nextval() in a subquery that is evaluated for each row around it (N1)."""
+    wanted = {
+        SUPPLIED_BASE + number for number, call in enumerate(supplied, 1) if call.kind == "nextval"
+    }
+    if wanted and any(param.index in wanted for param in _each_time(bound, within=False)):
+        raise not_supported("nextval() in a subquery that refers to rows of the query around it")
+
+
+def _each_time(value: object, *, within: bool) -> Iterator[Param]:
+    """The parameters in what is evaluated for each row. `within`: all of the value is."""
+    if isinstance(value, Param) and within:
+        yield value
+    if isinstance(value, Subquery):
+        yield from _each_time(value.args, within=within)
+        yield from _each_time(value.plan, within=bool(free_columns(value.plan)))
+    elif isinstance(value, Join) and value.lateral and not within:
+        yield from _each_time((value.left, value.condition), within=False)
+        yield from _each_time(value.right, within=bool(free_columns(value.right)))
+    else:
+        for part in parts_of(value):
+            yield from _each_time(part, within=within)

@@ -8,9 +8,13 @@ from pglast import ast, parser
 from sql.bind_types import type_named
 from sql.binding import Binding
 from sql.coerce import implicit, zone_arguments
+from sql.domain_of import domain_of
 from sql.errors import SqlError, not_supported
 from sql.functions import function_by_id
-from sql.plan import Call, ColumnRef, Const, Expr
+from sql.look_up import existing_schemas
+from sql.plan import Call, Case, Const, Expr, IsTest, Test
+from sql.serial_sequences import NAME as SERIAL
+from sql.serial_sequences import serial_call
 from sql.styles import PLAIN
 from sql.syntax import Node, is_a, position
 from sql.types import BOOL, OIDS, TEXT, SqlType
@@ -27,37 +31,28 @@ def system_call(
 
 
 def _typeof(binding: Binding, exprs: Sequence[Expr], _nodes: Sequence[Node]) -> Expr:
-    oid = _domain_of(binding, exprs[0])
-    return Const(exprs[0].type.oid if oid is None else oid, SqlType("regtype"))
-
-
-def _domain_of(binding: Binding, expr: Expr) -> int | None:
-    """The oid of the domain of a plain column, or of what was just cast to one with rules."""
-    if isinstance(expr, ColumnRef):
-        column = binding.origin(expr.id)
-        return None if column is None or column.domain is None else column.domain.oid
-    if isinstance(expr, Call) and expr.function.name == "checked":
-        schema, name = (str(arg.value) for arg in expr.args[4:6] if isinstance(arg, Const))
-        found = binding.context.catalog.type_named(schema, name)
-        return None if found is None else found.oid
-    return None
+    domain = domain_of(binding, exprs[0])
+    oid = exprs[0].type.oid if domain is None else domain.oid
+    return Const(oid, SqlType("regtype"))
 
 
 def _schemas(binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node]) -> Expr:
     """The schemas of the search path that exist; `true`: with pg_catalog, which is always there."""
-    first = exprs[0]
-    if not isinstance(first, Const) or not isinstance(first.value, bool | None):
-        raise not_supported("current_schemas() of an expression", position(nodes[0]))
+    implicit_too = implicit(binding, exprs[0], nodes[0], BOOL)
     assert "_name" in OIDS, "there are arrays of names"
     binding.uses_session = True
-    if first.value is None:
-        return Const(None, _NAMES)
     context = binding.context
-    path = context.search_path if first.value else context.creation_path
-    schemas = [name for name in path if name in context.catalog.schemas]
-    if first.value and "pg_catalog" not in schemas:
-        schemas.insert(int(context.temporary_first), "pg_catalog")
-    return Const(tuple(dict.fromkeys(schemas)), _NAMES)
+    named = list(dict.fromkeys(existing_schemas(context, context.creation_path)))
+    whole = list(dict.fromkeys(existing_schemas(context, context.search_path)))
+    if "pg_catalog" not in whole:
+        whole.insert(int(context.temporary_first), "pg_catalog")
+    answers = [Const(tuple(names), _NAMES) for names in (whole, named)]
+    if isinstance(implicit_too, Const):
+        missing = implicit_too.value is None
+        return Const(None, _NAMES) if missing else answers[0 if implicit_too.value else 1]
+    without = IsTest(Test.IS_FALSE, implicit_too, BOOL)
+    cases = ((implicit_too, answers[0]), (without, answers[1]))
+    return Case(cases, Const(None, _NAMES), _NAMES)
 
 
 def _valid_input(binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node]) -> Expr:
@@ -105,7 +100,10 @@ _CLAUSES: Final = (
 )
 
 
-_CALLS: Final[dict[tuple[str, int], Callable[[Binding, Sequence[Expr], Sequence[Node]], Expr]]] = {
+_CALLS: Final[
+    dict[tuple[str, int], Callable[[Binding, Sequence[Expr], Sequence[Node]], Expr | None]]
+] = {
+    (SERIAL, 2): serial_call,
     ("pg_typeof", 1): _typeof,
     ("current_schemas", 1): _schemas,
     ("pg_input_is_valid", 2): _valid_input,

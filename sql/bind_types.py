@@ -18,7 +18,7 @@ from sql.errors import SqlError, not_supported, undefined_schema
 from sql.look_up import look_up_type, row_type_exists
 from sql.names import is_builtin, type_of
 from sql.syntax import Node, at, strings
-from sql.types import SqlType, array_of, plain_type
+from sql.types import SqlType, array_of, display, plain_type
 
 
 def declared(binding: Binding, node: Node) -> tuple[SqlType, Domain | None]:
@@ -141,3 +141,9 @@ def _with_oid(catalog: Catalog, oid: int) -> SqlType:
         if oid == domain.oid:
             return domain.type
     raise SqlError("42704", f"type with OID {oid} does not exist")
+
+
+def refuse_pseudo_type(name: str, type_: SqlType) -> None:
+    """42P16 for the type of a column that no relation can have."""
+    if type_.name in ("void", "record", "_record"):
+        raise SqlError("42P16", f'column "{name}" has pseudo-type {display(type_)}')

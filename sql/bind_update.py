@@ -58,7 +58,9 @@ def update(binding: Binding, node: Node, known: Mapping[str, SelectResult] | Non
     scope, table = target.scope, target.table
     old = {column.name: ColumnRef(column.id, column.type) for column in target.scan.columns}
     scope.clause = "UPDATE"
+    scope.acts = True
     changes = assignments(binding, scope, target.written, node.targetList, Event.UPDATE)
+    scope.acts = False
     _filter(binding, target, node)
     exprs = [changes.get(index, old[column.name]) for index, column in enumerate(table.columns)]
     returned = _returned(binding, target, node, ModifyKind.UPDATE)

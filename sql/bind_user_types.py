@@ -1,7 +1,7 @@
 """What is said of every type that users have made alike: RENAME TO, SET SCHEMA, DROP."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pglast import ast
@@ -11,14 +11,22 @@ from sql import bind_domains, bind_enums
 from sql.bind_alter_columns import alter_columns
 from sql.binding import Binding
 from sql.catalog import Catalog, Column, Table
-from sql.catalog_objects import CatalogObject, DomainDefinition, UserType
+from sql.catalog_objects import CatalogObject, DomainDefinition, UserType, ViewDefinition
 from sql.definition_statements import ChangeObjects, Redefinition, cascades
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.kept_texts import naming
-from sql.look_up import SYSTEM_SCHEMAS, look_up_type, row_type_exists, schema_exists
+from sql.look_up import (
+    SYSTEM_SCHEMAS,
+    kind_of,
+    look_up_type,
+    row_type,
+    row_type_exists,
+    schema_exists,
+)
 from sql.names import is_builtin
+from sql.sequence_users import told_name
 from sql.syntax import Node, strings
-from sql.type_users import found_type, is_of, tables_with
+from sql.type_users import columns_of, found_domain, found_type
 from sql.types import SqlType, display, is_type, user_type_name
 
 _HINT: Final = "Use DROP ... CASCADE to drop the dependent objects too."
@@ -37,28 +45,44 @@ def _redefined(binding: Binding, old: UserType, new: UserType) -> ChangeObjects:
     return bind_enums.redefined(binding, old, new)
 
 
-def rename_type(binding: Binding, names: Sequence[str], new: str) -> ChangeObjects:
-    """ALTER TYPE .. RENAME TO."""
-    found = found_type(binding, names)
+def _altered(binding: Binding, names: Sequence[str], *, domain: bool) -> tuple[UserType, str]:
+    """What ALTER TYPE or ALTER DOMAIN alters, and its tag."""
+    if domain:
+        return found_domain(binding, names), "ALTER DOMAIN"
+    return found_type(binding, names), _TAG
+
+
+def rename_type(
+    binding: Binding, names: Sequence[str], new: str, *, domain: bool = False
+) -> ChangeObjects:
+    """ALTER TYPE and ALTER DOMAIN .. RENAME TO."""
+    found, tag = _altered(binding, names, domain=domain)
     if row_type_exists(binding, found.schema, new):
         raise SqlError("42710", f'type "{new}" already exists')
     _refuse_named(binding, found, "RENAME")
-    return _redefined(binding, found, replace(found, name=new))
+    named = replace(found, name=new)
+    if isinstance(found, DomainDefinition) and isinstance(named, DomainDefinition):
+        # A NOT NULL keeps its name.
+        rule = found.not_null_name if found.not_null else found.null_rule
+        named = replace(named, null_rule=rule)
+    return replace(_redefined(binding, found, named), tag=tag)
 
 
-def move_type(binding: Binding, names: Sequence[str], schema: str) -> ChangeObjects:
-    """ALTER TYPE .. SET SCHEMA."""
-    found = found_type(binding, names)
+def move_type(
+    binding: Binding, names: Sequence[str], schema: str, *, domain: bool = False
+) -> ChangeObjects:
+    """ALTER TYPE and ALTER DOMAIN .. SET SCHEMA."""
+    found, tag = _altered(binding, names, domain=domain)
     if schema in SYSTEM_SCHEMAS:
         raise SqlError("42501", f"permission denied for schema {schema}")
     if not schema_exists(binding, schema):
         raise undefined_schema(schema)
     if schema == found.schema:
-        return ChangeObjects(_TAG)
+        return ChangeObjects(tag)
     if row_type_exists(binding, schema, found.name):
         raise SqlError("42710", f'type "{found.name}" already exists in schema "{schema}"')
     _refuse_named(binding, found, "SET SCHEMA")
-    return _redefined(binding, found, replace(found, schema=schema))
+    return replace(_redefined(binding, found, replace(found, schema=schema)), tag=tag)
 
 
 def _refuse_named(binding: Binding, found: UserType, what: str) -> None:
@@ -76,34 +100,92 @@ def drop_types(binding: Binding, node: Node) -> ChangeObjects:
     domains = node.removeType == ObjectType.OBJECT_DOMAIN
     dropped: dict[int, UserType] = {}
     for item in node.objects:
-        found = _to_drop(binding, strings(item.names), node, notices)
+        found = _to_drop(binding, strings(item.names), node, notices, bool(item.arrayBounds))
         if found is not None and domains and not isinstance(found, DomainDefinition):
             raise SqlError("42809", f'"{found.name}" is not a domain')
         if found is not None:
             dropped[found.oid] = found
     catalog, types = binding.context.catalog, [*dropped.values()]
-    using = [(table, column, of) for of in types for table, column in _columns(catalog, of)]
+    using = [(table, column, of) for of in types for table, column in columns_of(catalog, of)]
     named = [(where, of) for of in types for where in naming(catalog, of)]
     if (using or named) and node.behavior != DropBehavior.DROP_CASCADE:
-        told = [
-            f"column {c.name} of table {t.name} depends on type {_named_of(c, of)}"
-            for t, c, of in using
-        ]
+        told = told_columns(catalog, types, ())
         told += [f"{where} depends on type {shown(of)}" for where, of in named]
         raise _needed(types, told)
-    changed, objects = _without_columns(binding, using)
-    left = _left(catalog, changed, objects)
-    others = [where for of in types for where in naming(left, of)]
+    lost = _without_columns(binding, using)
+    others = [where for of in types for where in naming(lost.left, of)]
     if others:
         raise not_supported(f'DROP TYPE .. CASCADE while the definition of "{others[0]}" names it')
-    told = [f"drop cascades to column {c.name} of table {t.name}" for t, c, _ in using]
+    told = [f"drop cascades to column {c.name} of table {t.shown}" for t, c, _ in using]
+    told += _told_views(lost.dropped)
     notices += cascades(told)
     return ChangeObjects(
         "DROP DOMAIN" if domains else "DROP TYPE",
-        dropped=(*types, *objects),
-        tables=changed,
+        dropped=(*types, *lost.dropped),
+        objects=lost.objects,
+        tables=lost.tables,
         notices=tuple(notices),
     )
+
+
+def _told_views(dropped: Sequence[CatalogObject]) -> list[str]:
+    return [f"drop cascades to view {o.shown}" for o in dropped if isinstance(o, ViewDefinition)]
+
+
+def told_columns(catalog: Catalog, types: Sequence[UserType], tables: Collection[int]) -> list[str]:
+    """What a refusal says of columns of these types, but for those of `tables`."""
+    return [
+        f"column {c.name} of table {t.shown} depends on type {_named_of(c, of)}"
+        for of in types
+        for t, c in columns_of(catalog, of)
+        if t.oid not in tables
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What tables lose with types: the tables after, what goes with their columns, what is
+    redefined without them, and the catalog that is left.
+    """
+
+    tables: tuple[Redefinition, ...]
+    dropped: tuple[CatalogObject, ...]
+    objects: tuple[CatalogObject, ...]
+    left: Catalog
+
+
+def columns_of_dropped(
+    binding: Binding,
+    types: Sequence[UserType],
+    tables: Collection[int],
+    objects: Sequence[CatalogObject],
+    what: str,
+) -> tuple[Lost, list[str]]:
+    """What tables that stay lose with types which go with `tables` and `objects`, and what is told
+    of it. `what`: the statement.
+    """
+    catalog = binding.context.catalog
+    using = [
+        (table, column, of)
+        for of in types
+        for table, column in columns_of(catalog, of)
+        if table.oid not in tables
+    ]
+    lost = _without_columns(binding, using)
+    known = {thing.oid for thing in objects}
+    gone = tuple(thing for thing in lost.dropped if thing.oid not in known)
+    left = _left(lost.left, (), (*types, *objects))
+    there = {key: table for key, table in left.tables.items() if table.oid not in tables}
+    left = replace(left, tables=there)
+    others = [where for of in types for where in naming(left, of)]
+    if others:
+        told = f'{what} .. CASCADE while the definition of "{others[0]}" names a type that goes'
+        raise not_supported(told)
+    path = binding.context.search_path
+    columns = [
+        f"drop cascades to column {c.name} of table {told_name(t, path)}" for t, c, _ in using
+    ]
+    return replace(lost, dropped=gone), [*columns, *_told_views(gone)]
 
 
 def _left(
@@ -111,7 +193,8 @@ def _left(
 ) -> Catalog:
     """The catalog when columns have gone, and what goes with them."""
     tables = {**catalog.tables} | {(c.after.schema, c.after.name): c.after for c in changed}
-    objects = {key: thing for key, thing in catalog.objects.items() if thing not in gone}
+    oids = {thing.oid for thing in gone}
+    objects = {key: thing for key, thing in catalog.objects.items() if thing.oid not in oids}
     return replace(catalog, tables=tables, objects=objects)
 
 
@@ -120,16 +203,29 @@ def _to_drop(
     names: Sequence[str],
     node: Node,
     notices: list[tuple[str, str, str | None]],
+    array: bool,
 ) -> UserType | None:
     *qualifier, name = names
     schema = qualifier[-1] if qualifier else None
     found = look_up_type(binding, name, schema=schema)
+    if found is not None and array:
+        raise _required(f"{shown(found)}[]", f"type {shown(found)}")
     if found is not None:
         return found
-    if schema == "pg_catalog" or (schema is None and is_builtin(name)):
-        shown = display(SqlType(name)) if is_type(name) else name
-        message = f"cannot drop type {shown} because it is required by the database system"
+    relation = row_type(binding, name, schema=schema)
+    domains = node.removeType == ObjectType.OBJECT_DOMAIN
+    is_own = schema == "pg_catalog" or (schema is None and is_builtin(name))
+    if domains and (relation is not None or is_own):
+        raise SqlError("42809", f'"{name}" is not a domain')
+    if is_own:
+        known = display(SqlType(name)) if is_type(name) else name
+        known += "[]" if array else ""
+        message = f"cannot drop type {known} because it is required by the database system"
         raise SqlError("2BP01", message)
+    if relation is not None:
+        name = told_name(relation, binding.context.search_path)
+        kind = kind_of(relation)
+        raise _required(f"{name}[]", f"type {name}") if array else _required(name, f"{kind} {name}")
     gone = schema is not None and schema not in binding.context.catalog.schemas
     what = f'schema "{schema}"' if gone else f'type "{".".join(names)}"'
     if not node.missing_ok:
@@ -138,15 +234,10 @@ def _to_drop(
     return None
 
 
-def _columns(catalog: Catalog, found: UserType) -> list[tuple[Table, Column]]:
-    """The columns of a type; arrays come first, as PostgreSQL finds them."""
-    columns = [
-        (table, column)
-        for table in tables_with(catalog, found)
-        for column in table.columns
-        if is_of(column, found)
-    ]
-    return sorted(columns, key=lambda entry: entry[1].type.element is None)
+def _required(name: str, by: str) -> SqlError:
+    """2BP01 for a type that goes with something else, and not alone."""
+    message = f"cannot drop type {name} because {by} requires it"
+    return SqlError("2BP01", message, hint=f"You can drop {by} instead.")
 
 
 def _needed(types: Sequence[UserType], told: Sequence[str]) -> SqlError:
@@ -156,23 +247,48 @@ def _needed(types: Sequence[UserType], told: Sequence[str]) -> SqlError:
     return SqlError("2BP01", message, detail="\n".join(told), hint=_HINT)
 
 
-def _without_columns(
-    binding: Binding, using: Sequence[tuple[Table, Column, UserType]]
-) -> tuple[tuple[Redefinition, ...], tuple[CatalogObject, ...]]:
-    """The tables without these columns, and what goes with them."""
-    commands: dict[int, tuple[Table, list[Node]]] = {}
+def _without_columns(binding: Binding, using: Sequence[tuple[Table, Column, UserType]]) -> Lost:
+    """The tables without these columns, one after the other: a foreign key may be lost with the
+    column of either side.
+    """
+    commands: dict[int, list[Node]] = {}
     for table, column, _ in using:
         drop = ast.AlterTableCmd(
             subtype=AlterTableType.AT_DropColumn,
             name=column.name,
             behavior=DropBehavior.DROP_CASCADE,
         )
-        commands.setdefault(table.oid, (table, []))[1].append(drop)
-    altered = [alter_columns(binding, table, drops) for table, drops in commands.values()]
-    return (
-        tuple(change for one in altered for change in one.tables),
-        tuple(thing for one in altered for thing in one.dropped),
-    )
+        commands.setdefault(table.oid, []).append(drop)
+    before = left = binding.context.catalog
+    changed: dict[int, Table] = {}
+    objects: dict[int, CatalogObject] = {}
+    dropped: dict[int, CatalogObject] = {}
+    for oid, drops in commands.items():
+        context = replace(binding.context, catalog=left)
+        fresh = Binding(context, binding.bind_expression, binding.bind_query, [])
+        altered = alter_columns(fresh, _table(left, oid), drops)
+        binding.look_ups |= fresh.look_ups
+        left = _left(left, altered.tables, altered.dropped)
+        left = replace(
+            left,
+            objects={**left.objects} | {(o.space, o.schema, o.name): o for o in altered.objects},
+        )
+        changed |= {change.after.oid: change.after for change in altered.tables}
+        objects |= {thing.oid: thing for thing in altered.objects}
+        dropped |= {thing.oid: thing for thing in altered.dropped}
+    tables = [
+        Redefinition(old, replace(after, version=old.version + 1))
+        for after in changed.values()
+        for old in (_table(before, after.oid),)
+    ]
+    kept = tuple(thing for thing in objects.values() if thing.oid not in dropped)
+    return Lost(tuple(tables), tuple(dropped.values()), kept, left)
+
+
+def _table(catalog: Catalog, oid: int) -> Table:
+    found = catalog.by_oid(oid)
+    assert found is not None, "a table that has columns of a type is there"
+    return found
 
 
 def shown(found: UserType) -> str:

@@ -11,7 +11,7 @@ INVARIANTS
 
 from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from pglast import ast, parser
@@ -19,32 +19,25 @@ from pglast.enums import DropBehavior
 from pglast.stream import RawStream
 
 from sql.bind_definitions import creation_schema, temporary_schema
+from sql.bind_types import refuse_pseudo_type
 from sql.binding import Binding
 from sql.catalog import Catalog, LookUp, Table
 from sql.catalog_objects import ViewDefinition, relations_below
+from sql.column_expressions import placeless
 from sql.definition_statements import ChangeObjects, CreateObject, cascades
 from sql.errors import SqlError, duplicate_table, not_supported
-from sql.kept_names import named_relations, with_own_names
-from sql.look_up import refuse_type_name, relation_exists
+from sql.kept_names import for_everybody, named_relations
+from sql.look_up import dropped_name, not_there, refuse_type_name, relation_exists, wrong_kind
 from sql.plan import ColumnRef, Expr, Plan, PlanColumn, RelationId
 from sql.scope import Item
 from sql.sequence_users import cascaded_uses, still_used, told_uses, uses_of, without_defaults
-from sql.syntax import Node, at, column_name, is_a, refuse_parameters, strings
+from sql.syntax import Node, column_name, is_a, refuse_parameters, strings
 from sql.temporary import is_temporary
 from sql.traverse import pruned, scans
 from sql.types import display
 from sql.view_updates import check_option
 
 # --- in queries --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Used:
-    """What a name in the text of a view means."""
-
-    oid: int
-    names: tuple[str, ...]
-    numbers: tuple[int, ...]
 
 
 def view_rows(binding: Binding, view: ViewDefinition) -> tuple[Plan, Sequence[PlanColumn]]:
@@ -55,6 +48,15 @@ def view_rows(binding: Binding, view: ViewDefinition) -> tuple[Plan, Sequence[Pl
     for number, column in enumerate(result.columns, 1):
         binding.origins[column.id] = (view.oid, number)
     return result.plan, result.columns
+
+
+def can_be_bound(binding: Binding, view: ViewDefinition) -> bool:
+    """Whether a view finds all that it rests on in this binding's catalog."""
+    try:
+        view_rows(binding, view)
+    except SqlError:
+        return False
+    return True
 
 
 @contextmanager
@@ -118,16 +120,19 @@ def _is_star(target: Node) -> bool:
 def create_view(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
     """CREATE [OR REPLACE] VIEW."""
     relation = node.view
-    place = at(relation.location)
-    if relation.relpersistence == "u":
-        raise not_supported("UNLOGGED", place)
+    _refuse_forms(node)
     refuse_parameters(node.query)
     binding.recorded = {}
     result = binding.bind_query(binding, node.query, None)
     result.settle(binding)
     recorded, binding.recorded = binding.recorded, None
-    schema, notices = _schema(binding, relation, {oid for oid, _, _ in recorded.values()})
+    # It is defined, and locks nothing.
+    binding.locked.clear()
+    used = {oid for oid, _, _ in recorded.values()}
+    schema, notices = placeless(lambda: _schema(binding, relation, used))
     names = _names(node, [column.name for column in result.columns])
+    for name, column in zip(names, result.columns, strict=True):
+        refuse_pseudo_type(name, column.type)
     text = _text(binding, node.query)
     # It is defined, and takes no values of sequences.
     binding.supplied.clear()
@@ -164,6 +169,22 @@ def create_view(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
     return ChangeObjects("CREATE VIEW", objects=(made,), notices=told)
 
 
+def _refuse_forms(node: Node) -> None:
+    """What is no query of a view, as PostgreSQL says it: without a place."""
+    first = node.query
+    while first.larg is not None:
+        first = first.larg
+    ctes = () if node.query.withClause is None else node.query.withClause.ctes
+    if first.intoClause is not None:
+        raise SqlError("0A000", "views must not contain SELECT INTO")
+    if not all(is_a(cte.ctequery, ast.SelectStmt) for cte in ctes):
+        message = "views must not contain data-modifying statements in WITH"
+        raise SqlError("0A000", message)
+    if node.view.relpersistence == "u":
+        message = "views cannot be unlogged because they do not have storage"
+        raise SqlError("42601", message)
+
+
 def _schema(binding: Binding, relation: Node, used: set[int]) -> tuple[str, tuple[str, ...]]:
     """Where the view comes to be: what shows something temporary is so itself, with a notice."""
     context = binding.context
@@ -185,7 +206,7 @@ def _text(binding: Binding, query: Node) -> str:
         same = False
     if not same:
         raise not_supported("keeping this query in a view")
-    return with_own_names(binding, text, view_tree)
+    return for_everybody(binding, text, query, view_tree)
 
 
 def _names(node: Node, found: list[str]) -> tuple[str, ...]:
@@ -224,15 +245,29 @@ def _check_replaced(
             hint = "Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead."
             message = f'cannot change name of view column "{was}" to "{name}"'
             raise SqlError("42P16", message, hint=hint)
-        if display(column.type) != display(known.type):
+        types = [_shown_type(binding, shown) for shown in (known, column)]
+        if types[0] != types[1]:
             message = (
-                f'cannot change data type of view column "{was}" from {display(known.type)} '
-                f"to {display(column.type)}"
+                f'cannot change data type of view column "{was}" from {types[0]} to {types[1]}'
             )
             raise SqlError("42P16", message)
 
 
+def _shown_type(binding: Binding, column: PlanColumn) -> str:
+    domain = binding.domain(column.id)
+    return display(column.type) if domain is None else domain.shown
+
+
 # --- DROP, and what depends on what ------------------------------------------------------------
+
+
+def views_reading(catalog: Catalog, oid: int, number: int) -> list[ViewDefinition]:
+    """The views that read a column of a table themselves, not through others."""
+    return [
+        view
+        for view in catalog.views()
+        if (oid, number) in view.uses and any(relation[2] == oid for relation in view.relations)
+    ]
 
 
 def views_over(catalog: Catalog, oids: Collection[int]) -> list[ViewDefinition]:
@@ -254,11 +289,11 @@ def told_views(
     catalog: Catalog, views: Sequence[ViewDefinition], oids: Collection[int]
 ) -> list[str]:
     """`view v depends on table t`, for the detail of 2BP01."""
-    shown: dict[int, str] = {table.oid: f"table {table.name}" for table in catalog.tables.values()}
-    shown |= {thing.oid: f"{thing.kind} {thing.name}" for thing in catalog.objects.values()}
+    shown: dict[int, str] = {table.oid: f"table {table.shown}" for table in catalog.tables.values()}
+    shown |= {thing.oid: f"{thing.kind} {thing.shown}" for thing in catalog.objects.values()}
     inside = {*oids, *(view.oid for view in views)}
     return [
-        f"view {view.name} depends on {shown[oid]}"
+        f"view {view.shown} depends on {shown[oid]}"
         for view in views
         for oid in relations_below(view)
         if oid in inside
@@ -271,29 +306,26 @@ def drop_views(binding: Binding, node: Node) -> ChangeObjects:
     dropped: dict[int, ViewDefinition] = {}
     notices: list[tuple[str, str, str | None]] = []
     for names in node.objects:
-        *qualifier, name = strings(names)
-        path = [qualifier[-1]] if qualifier else binding.context.search_path
+        schema, name = dropped_name(binding, strings(names))
+        path = binding.context.search_path if schema is None else (schema,)
         found = _found(binding, path, name)
         if isinstance(found, ViewDefinition):
             dropped[found.oid] = found
         elif found is not None:
-            kind = "table" if isinstance(found, Table) else found
-            hint = f"Use DROP {str(kind).upper()} to remove a {kind}."
-            raise SqlError("42809", f'"{name}" is not a view', hint=hint)
-        elif node.missing_ok:
-            notices.append(("00000", f'view "{name}" does not exist, skipping', None))
+            raise wrong_kind(name, "view", "table" if isinstance(found, Table) else found)
         else:
-            raise SqlError("42P01", f'view "{".".join([*qualifier, name])}" does not exist')
+            told = not_there(binding, "view", schema, name, missing_ok=node.missing_ok)
+            notices.append(("00000", told, None))
     others = [view for view in views_over(catalog, dropped) if view.oid not in dropped]
     gone = {*dropped, *(view.oid for view in others)}
     used = uses_of(catalog, gone)
     if (others or used) and node.behavior != DropBehavior.DROP_CASCADE:
         raise still_used(
-            [f"view {view.name}" for view in dropped.values()],
+            [f"view {view.shown}" for view in dropped.values()],
             [*told_uses(used), *told_views(catalog, others, dropped)],
         )
-    told = [*cascaded_uses(used), *(f"drop cascades to view {view.name}" for view in others)]
-    notices += cascades(told)
+    along = [*cascaded_uses(used), *(f"drop cascades to view {view.shown}" for view in others)]
+    notices += cascades(along)
     return ChangeObjects(
         "DROP VIEW",
         dropped=(*dropped.values(), *others),

@@ -16,7 +16,7 @@ from pglast import ast
 
 from sql.bind_calls import TYPES, converted, find_function, numeric_call, polymorphic_shapes
 from sql.binding import Binding
-from sql.coerce import ASSIGNMENT, IMPLICIT, can_coerce, coerce, to_boolean, zone_arguments
+from sql.coerce import ASSIGNMENT, IMPLICIT, can_coerce, coerce, settled, to_boolean, zone_arguments
 from sql.comparability import check_equality
 from sql.errors import SqlError, grouping_error, mismatch, not_supported
 from sql.frames import BoundKind, Exclusion, Frame, FrameBound, FrameMode
@@ -28,7 +28,7 @@ from sql.plan import (
     WindowCall,
 )
 from sql.scope import Scope
-from sql.sort_keys import known_key, sort_key
+from sql.sort_keys import sort_key
 from sql.syntax import Node, at, is_a, position, strings
 from sql.traverse import column_ids
 from sql.types import INT8, SqlType, display
@@ -225,7 +225,7 @@ def _written(binding: Binding, scope: Scope, node: Node) -> WindowDefinition:
     with _inside(scope, "definition"):
         order = tuple([sort_key(binding, scope, item) for item in node.orderClause or ()])
         items = _flat(node.partitionClause or ())
-        partition = tuple([known_key(binding, scope, item) for item in items])
+        partition = tuple([settled(binding, scope, item) for item in items])
     for key, item in zip(partition, items, strict=True):
         check_equality(key.type, position(item))
     options = node.frameOptions

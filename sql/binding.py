@@ -8,14 +8,16 @@ INVARIANTS
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import tzinfo
 from typing import TYPE_CHECKING, Any, Final
 
 from sql.catalog import Catalog, Column, LookUp, Table
-from sql.catalog_objects import SequenceDefinition
+from sql.catalog_objects import Domain, SequenceDefinition
 from sql.errors import SqlError
-from sql.plan import ColumnId, ColumnRef, CteId, Expr, Param, PlanColumn
+from sql.plan import ColumnId, ColumnRef, Const, CteId, Expr, Param, PlanColumn
 from sql.styles import PLAIN, Styles
 from sql.syntax import at
+from sql.timezones import find_zone
 from sql.types import UNKNOWN, SqlType, display
 
 if TYPE_CHECKING:
@@ -75,8 +77,9 @@ class BindContext:
 
 @dataclass(frozen=True, slots=True)
 class Supplied:
-    """A value that the session finds before the statement runs: of a sequence (`nextval`,
-    `currval`, `lastval`), or of a function that it answers (`bind_session_calls.py`).
+    """A value that the session finds before the statement runs: of a sequence (`nextval`
+    and its kin), or of a function that it answers (`bind_session_calls.py`). `sequence`: what the
+    first argument names, if that is known. Arguments may be what was supplied before.
     """
 
     kind: str
@@ -108,6 +111,12 @@ class Binding:
         default_factory=dict[ColumnId, tuple[int, int]]
     )
     """Columns that are a plain column of a table: its oid and number."""
+    domains: dict[ColumnId, Domain] = field(default_factory=dict[ColumnId, Domain])
+    """Columns of a domain that are no plain column of a table (`domain_of.py`)."""
+    casts: dict[int, tuple[Expr, Domain | None]] = field(
+        default_factory=dict[int, tuple[Expr, Domain | None]]
+    )
+    """The domain of what a cast has made, by its identity; the expression is kept alive."""
     inexact: set[ColumnId] = field(default_factory=set[ColumnId])
     """Numeric columns that were rounded already (N2)."""
     places: dict[int, tuple[Expr, int]] = field(default_factory=dict[int, tuple[Expr, int]])
@@ -139,12 +148,32 @@ class Binding:
     """For CREATE VIEW: the same, as it is found."""
     kept: bool = False
     """What is bound is a table's kept text, in the default styles."""
-    styled: bool = False
-    """A literal means what it does by the session's DateStyle."""
+    literals: "dict[int, tuple[Const, Node]]" = field(default_factory=dict[int, Any])
+    """The node of each unknown literal, by its identity; the literal is kept alive."""
+    read: "list[tuple[Node, Const]]" = field(default_factory=list[Any])
+    """Literals that settings or the clock have decided about (`read_literals.py`)."""
+    read_clock: bool = False
+    """The clock has decided about a literal."""
     makes_rows: bool = False
     """Rows are being bound one by one: a default is of one row."""
+    acts_in: "Node | None" = None
+    """The SELECT whose target list may call what acts for each row (`row_calls.py`)."""
+    acts: bool = False
+    """Something is called so."""
     undetermined: dict[int, int] = field(default_factory=dict[int, int])
     """Where a parameter stands whose type was not known and not asked for (B2)."""
+
+    @property
+    def of_kept_text(self) -> bool:
+        """What is being bound is no text of the client's, but a table's or a view's."""
+        return self.kept or self.pinned is not None
+
+    def clock(self) -> tuple[int, tzinfo]:
+        """The transaction's start, for a literal that asks for it, and the session's zone."""
+        self.read_clock = True
+        zone = find_zone(self.context.timezone)
+        assert zone is not None, "SET has looked the zone up"
+        return self.context.now, zone
 
     def expression(self, scope: "Scope", node: "Node") -> Expr:
         """`bind_expressions.expression`, reached from the modules that it calls."""
@@ -170,7 +199,23 @@ class Binding:
         """The column of a table that this is, if it is one as it stands."""
         oid, number = self.origins.get(id_, (0, 0))
         table = self.context.catalog.by_oid(oid) if oid else None
-        return None if table is None else table.columns[table.ordinal_of(number)]
+        # A table that is just being altered has columns that the catalog's does not have.
+        return None if table is None else table.column_numbered(number)
+
+    def domain(self, id_: ColumnId) -> Domain | None:
+        """The domain of a column."""
+        known = self.domains.get(id_)
+        origin = self.origin(id_) if known is None else None
+        return known if origin is None else origin.domain
+
+    def follow(self, made: ColumnId, column: ColumnId) -> None:
+        """A column that is another one by a name of its own."""
+        if column in self.origins:
+            self.origins[made] = self.origins[column]
+        if column in self.domains:
+            self.domains[made] = self.domains[column]
+        if column in self.inexact:
+            self.inexact.add(made)
 
     def place(self, expr: Expr) -> int | None:
         """Where the expression was written, as a position."""

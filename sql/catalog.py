@@ -23,7 +23,7 @@ from sql.catalog_objects import (
 )
 from sql.privileges import Rights
 from sql.roles import Role
-from sql.types import SqlType, Value
+from sql.types import SqlType, Value, quoted_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,15 @@ class Column:
     generated: str | None = None
     """The text of GENERATED ALWAYS AS (..) STORED."""
     not_null_name: str = ""
-    """Of its NOT NULL, if that is not what table and column are called (`bind_checks.py`)."""
+    """Of its NOT NULL, if that is not what table and column are called (`constraint_names.py`)."""
 
     domain: Domain | None = None
     """The domain that it is of; `type` is that of its values."""
     default_of_domain: bool = False
     """Its default is its domain's: it has none of its own."""
+
+    invariant: str = ""
+    """What its table's checks say of it, as Delta has it (`delta_invariants.py`)."""
 
     @property
     def field(self) -> str:
@@ -84,6 +87,8 @@ class Key:
     deferrable: bool = False
     deferred: bool = False
     """INITIALLY DEFERRED; nothing without `deferrable`."""
+    orders: tuple[str, ...] = ()
+    """Of an index, its columns' `DESC` and `NULLS ..`, if any has one: they are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +185,20 @@ class Table:
         """Where the column with this number stands."""
         return next(at for at in range(len(self.columns)) if self.number_of(at) == number)
 
+    def column_numbered(self, number: int) -> Column | None:
+        """The column with this number, if there is one."""
+        numbered = enumerate(self.columns)
+        return next((found for at, found in numbered if self.number_of(at) == number), None)
+
     @property
     def qualified(self) -> str:
         """Schema and name, for messages."""
-        return f"{self.schema}.{self.name}"
+        return f"{quoted_name(self.schema)}.{self.shown}"
+
+    @property
+    def shown(self) -> str:
+        """Its name, for messages that do not quote it."""
+        return quoted_name(self.name)
 
     def is_elsewhere(self, other: "Table") -> bool:
         """Whether another definition has another name, schema, history or order of files."""
@@ -278,10 +293,6 @@ class Catalog:
     def by_oid(self, oid: int) -> Table | None:
         """The table with this oid."""
         return next((table for table in self.tables.values() if table.oid == oid), None)
-
-    def creation_schema(self, search_path: Sequence[str]) -> str | None:
-        """Where an unqualified CREATE puts its table: the first existing schema of the path."""
-        return next((schema for schema in search_path if schema in self.schemas), None)
 
 
 @dataclass(frozen=True, slots=True)

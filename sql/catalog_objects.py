@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final, TypeAlias
 
 from sql.enum_types import EnumType
-from sql.types import SqlType, user_type_name
+from sql.types import SqlType, quoted_name, user_type_name
 
 RELATION: Final = "relation"
 TYPE: Final = "type"
@@ -36,7 +36,12 @@ class Definition:
     @property
     def qualified(self) -> str:
         """Schema and name, for messages."""
-        return f"{self.schema}.{self.name}"
+        return f"{quoted_name(self.schema)}.{self.shown}"
+
+    @property
+    def shown(self) -> str:
+        """Its name, for messages that do not quote it."""
+        return quoted_name(self.name)
 
 
 @dataclass(frozen=True, slots=True)

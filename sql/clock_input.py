@@ -6,7 +6,8 @@
 INVARIANTS
   C1  a clock is in 0 .. 86,400,000,000; PostgreSQL's other clocks are its errors.
   C2  a time with time zone has a fixed offset. Which one a zone with daylight saving has depends on
-      the date; without one it would be today's, and input has no clock: that is refused (0A000).
+      the date; without one it is today's, by the caller's clock; without that, too, it is refused
+      (0A000).
 
 The order of decisions is PostgreSQL's DecodeTimeOnly: a number is a clock unless it stands where
 only a date can, and a date needs a zone that it is there for.
@@ -17,7 +18,8 @@ from collections.abc import Sequence
 from datetime import UTC, tzinfo
 from typing import Final
 
-from sql.dates import MICROS_PER_DAY, MICROS_PER_SECOND
+from sql.dates import MICROS_PER_DAY, MICROS_PER_SECOND, civil_from_days
+from sql.datetime_decoder import Clock, Decoder
 from sql.datetime_fields import (
     DATETIME_CHARACTERS_MAX,
     KEYWORDS,
@@ -30,7 +32,6 @@ from sql.datetime_fields import (
     decode_zone,
     split_fields,
 )
-from sql.datetime_input import Decoder
 from sql.errors import SqlError, not_supported
 from sql.timetz import packed
 from sql.timezones import find_zone, fixed_offset
@@ -41,7 +42,7 @@ _PREFIXES: Final = frozenset({"j", "jd", "julian", "t"})
 _ZONELESS, _WITH_ZONE = "time", "time with time zone"
 
 
-def parse_time(text: str) -> int:
+def parse_time(text: str, clock: Clock | None = None) -> int:
     """Microseconds since midnight (C1)."""
     usual = _USUAL.fullmatch(text)
     if usual is not None:
@@ -49,23 +50,23 @@ def parse_time(text: str) -> int:
         micros = int((usual[4] or "").ljust(6, "0"))
         return ((hour * 60 + minute) * 60 + second) * MICROS_PER_SECOND + micros
     try:
-        return _decoded(text, UTC).clock()
+        return _decoded(text, UTC, clock).clock()
     except FieldError as error:
         raise error.report(_ZONELESS, text) from None
 
 
-def parse_timetz(text: str, *, timezone: str) -> int:
+def parse_timetz(text: str, *, timezone: str, clock: Clock | None = None) -> int:
     """See `sql/timetz.py`; a text without a zone is in `timezone` (C1, C2)."""
     try:
-        decoder = _decoded(text, _zone(timezone))
+        decoder = _decoded(text, _zone(timezone), clock)
         return packed(decoder.clock(), decoder.offset(timezone))
     except FieldError as error:
         raise error.report(_WITH_ZONE, text) from None
 
 
-def _decoded(text: str, session_zone: tzinfo) -> "_TimeDecoder":
+def _decoded(text: str, session_zone: tzinfo, clock: Clock | None) -> "_TimeDecoder":
     words = split_fields(text, characters_max=DATETIME_CHARACTERS_MAX)
-    decoder = _TimeDecoder(text, words, session_zone)
+    decoder = _TimeDecoder(text, words, session_zone, clock)
     for word in words:
         decoder.add(word)
     return decoder
@@ -74,8 +75,10 @@ def _decoded(text: str, session_zone: tzinfo) -> "_TimeDecoder":
 class _TimeDecoder(Decoder):
     """The parts of one text, in the order they come."""
 
-    def __init__(self, text: str, words: Sequence[Word], session_zone: tzinfo) -> None:
-        super().__init__(text, "MDY", session_zone)
+    def __init__(
+        self, text: str, words: Sequence[Word], session_zone: tzinfo, clock: Clock | None
+    ) -> None:
+        super().__init__(text, "MDY", session_zone, clock)
         self._is_first = True
         ends_in_date = len(words) > 1 and words[-1].kind is Kind.DATE
         self._number_may_be_date = ends_in_date
@@ -116,8 +119,12 @@ class _TimeDecoder(Decoder):
         if Part.DATE in self._seen:
             return self._offset_of_moment()
         fixed = None if self._uses else fixed_offset(self._zone or self._session_zone)
-        if fixed is None:
+        if fixed is None and self._clock is None:
             raise not_supported(f'a time with time zone without its offset in "{timezone}"')
+        if fixed is None:
+            today, _, _ = self._now("now")
+            self._year, self._month, self._day = civil_from_days(today)
+            return self._offset_of_moment()
         return fixed
 
     # ------------------------------------------------------------ words
@@ -155,7 +162,9 @@ class _TimeDecoder(Decoder):
         if token in _PREFIXES:
             return self._add_prefix(token)
         if token == "now":
-            raise not_supported('input "now" of a time')
+            _, micros, _ = self._now(token)
+            self._set_time(micros)
+            return Part.TIME
         if token in _WORDS:
             return super()._add_plain_word(text, token)
         if token in KEYWORDS or not token[0].isalpha():

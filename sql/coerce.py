@@ -31,19 +31,23 @@ from sql.enum_types import is_enum, kept_as
 from sql.errors import SqlError, mismatch, not_supported
 from sql.functions import CastContext, Function, cast, function_by_id
 from sql.plan import Call, Case, Coalesce, ColumnRef, Const, Expr, Extreme, Param
-from sql.registered import registered, shown_type
+from sql.read_literals import remember
+from sql.registered import registered, resolved, shown_type
+from sql.scope import Scope
 from sql.stand_ins import stand_in
 from sql.styles import PLAIN, check_style
 from sql.syntax import Node, at, is_a, location, position
 from sql.text_input import apply_typmod, parse_text
 from sql.time_modifiers import fitted_time
 from sql.types import (
+    NUMERIC,
     PREFERRED,
     REGISTERED,
     TEXT,
     TIMED,
     SqlType,
     Value,
+    array_of,
     category,
     display,
     plain_type,
@@ -101,6 +105,12 @@ def implicit(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
     return done
 
 
+def settled(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """An expression whose type is not unknown: a literal that nothing gives a type is text."""
+    expr = binding.expression(scope, node)
+    return implicit(binding, expr, node, TEXT) if expr.type.name == "unknown" else expr
+
+
 def _typed(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
     bare = plain_type(target.name)
     if isinstance(expr, Param):
@@ -113,7 +123,9 @@ def _typed(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
     if bare.name in REGISTERED:
         return registered(binding, expr.value, bare, at(location(node)))
     typmod = target.typmod if target.name == "interval" else -1
-    return literal(binding, expr.value, bare.name, at(location(node)), typmod)
+    made = literal(binding, expr.value, bare.name, at(location(node)), typmod)
+    remember(binding, expr, made)
+    return made
 
 
 def named_parameter(binding: Binding, param: Param, node: Node) -> Expr:
@@ -123,7 +135,8 @@ def named_parameter(binding: Binding, param: Param, node: Node) -> Expr:
     type_ = param.type
     if type_.name not in REGISTERED:
         return param
-    row = cast("text", type_.name)
+    # The cast of a name takes numbers, as input does; that of a text to regclass does not.
+    row = cast("name", type_.name)
     if row is None:
         raise not_supported(f"a parameter of type {type_.name}", position(node))
     return _converted(binding, Param(param.index, TEXT), row, type_)
@@ -133,12 +146,12 @@ def literal(
     binding: Binding, text: str, type_name: str, place: int | None, typmod: int = -1
 ) -> Const:
     """A text constant as a constant of a type, by the type's input function (sql/text_input T2)."""
-    kept = binding.kept or binding.pinned is not None
-    styles = PLAIN if kept else binding.context.styles
-    binding.styled = binding.styled or styles.reads(type_name)
+    styles = PLAIN if binding.of_kept_text else binding.context.styles
+    zone, clock = binding.context.timezone, binding.clock
     try:
-        timezone = binding.context.timezone
-        value = parse_text(type_name, text, timezone=timezone, styles=styles, typmod=typmod)
+        value = parse_text(
+            type_name, text, timezone=zone, styles=styles, typmod=typmod, clock=clock
+        )
     except SqlError as error:
         raise error.at(place) from None
     if isinstance(value, Decimal):
@@ -194,10 +207,21 @@ def _converted(binding: Binding, expr: Expr, row: Function, target: SqlType) -> 
         if known is not None:
             return Const(known, SqlType(target.name))
     if row.rewrite is not None:
-        return stand_in(binding, row.rewrite, (expr,))
+        found = resolved(binding, row, (expr,)) or stand_in(binding, row.rewrite, (expr,))
+        further = cast(found.type.name, target.name)
+        # A rewriting gives text where the row is of several types of texts.
+        if found.type.name == target.name or further is None:
+            return found
+        return _converted(binding, found, further, target)
+    if row.id == "bpchar::enum" and expr.type.length is not None:
+        # The blanks that fill it up are no part of a label.
+        padded = stand_in(binding, f"rpad($1::text, {expr.type.length})", (expr,))
+        return _converted(binding, padded, function_by_id("text::enum"), target)
     type_ = SqlType(target.name)
     if target.name in ("numeric", "_numeric"):
-        type_ = numeric.of_cast(expr.type)
+        # A text holds the array; what its elements are, nothing tells.
+        made_of_text = target.element is not None and expr.type.element is None
+        type_ = array_of(NUMERIC) if made_of_text else numeric.of_cast(expr.type)
     if isinstance(expr, Const):
         folded = _folded(expr.value, expr.type.name, type_)
         if folded is not None:

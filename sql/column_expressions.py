@@ -4,34 +4,39 @@
     INSERT, UPDATE, COPY ──────▶ text ─parse─▶ bound as if it stood in the statement
 
 INVARIANTS
-  X1  the text of an expression parses to the very tree that the user wrote; what our printer
-      cannot write so is refused.
+  X1  the text of an expression parses to the very tree that the user wrote, but for what X3 and X4
+      say; what our printer cannot write so is refused.
   X2  errors of a kept expression carry no position: it stands in no text that the client has sent.
   X3  a name in an expression is a column of its table, PostgreSQL's own, that of a type with its
       schema, or a relation's oid (`kept_names.py`): nothing of it depends on the search path of who
       writes a row.
+  X4  a literal of a time means what it did to him who wrote it, and then (`read_literals.py`).
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache, partial
+from typing import TypeVar
 
 from pglast import ast, parser
 from pglast.stream import RawStream
 
 from sql.bind_from import scan, table_item
-from sql.binding import SUPPLIED_BASE, Binding, Filled, Supplied
+from sql.bind_sequences import sequence_now, supplied
+from sql.binding import Binding, Filled
 from sql.catalog import Check, Column, LookUp, Table
 from sql.catalog_objects import SequenceDefinition
 from sql.coerce import ASSIGNMENT, coerce, stored, to_boolean
 from sql.errors import SqlError, mismatch, not_supported
 from sql.functions import cast
-from sql.kept_names import with_own_names
-from sql.plan import Call, ColumnRef, Const, Expr, Param, Plan, Project, Scan
+from sql.kept_names import for_everybody
+from sql.plan import Call, ColumnRef, Const, Expr, Plan, Project, Scan
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a, parts, refuse_parameters, unsupported
 from sql.types import BOOL, INT8, SqlType, Value, display
+
+T = TypeVar("T")
 
 NEW_ROWS = "new"
 """The relation of rows that a statement makes."""
@@ -41,7 +46,9 @@ NEW_ROWS = "new"
 
 
 def text_of(binding: Binding, node: Node) -> str:
-    """An expression as SQL text (X1, X3). 42P02 for a parameter: no later statement has it."""
+    """An expression that was bound as SQL text (X1, X3). 42P02 for a parameter: no later statement
+    has it.
+    """
     refuse_parameters(node)
     text = str(RawStream()(node))
     try:
@@ -50,7 +57,7 @@ def text_of(binding: Binding, node: Node) -> str:
         same = False
     if not same:
         raise unsupported("keeping this expression", node)
-    return with_own_names(binding, text, _tree)
+    return for_everybody(binding, text, node, _tree)
 
 
 @lru_cache(maxsize=2_000)
@@ -132,8 +139,8 @@ def _kept_default(binding: Binding, column: Column, text: str) -> Expr:
 
 def _taken(binding: Binding, before: int) -> tuple[SequenceDefinition, ...]:
     """The sequences whose next values were asked for since."""
-    calls = (call for call in binding.supplied[before:] if call.kind == "nextval")
-    return tuple(call.sequence for call in calls if call.sequence is not None)
+    calls = [call for call in binding.supplied[before:] if call.kind == "nextval"]
+    return tuple([call.sequence or sequence_now(binding, call.args[0]) for call in calls])
 
 
 def _moves_on(column: Column) -> bool:
@@ -159,8 +166,7 @@ def _next_value(binding: Binding, column: Column) -> Expr:
     assert sequence is not None, "an identity column has a sequence"
     if not binding.makes_rows:
         raise _refused_here(column)
-    binding.supplied.append(Supplied("nextval", sequence))
-    value = Param(SUPPLIED_BASE + len(binding.supplied), INT8)
+    value = supplied(binding, "nextval", sequence)
     if column.type.name == "int8":
         return value
     narrowed = cast("int8", column.type.name)
@@ -192,13 +198,12 @@ def checked_default(binding: Binding, column: Column, node: Node) -> Expr:
 
 def defined_default(binding: Binding, column: Column, node: Node) -> Column:
     """The column with this DEFAULT: a constant if it is one, else its text."""
-    moved, styled = (binding.uses_now, binding.uses_session), binding.styled
+    moved = binding.uses_now, binding.uses_session
     binding.uses_now = binding.uses_session = False
     expr = checked_default(binding, column, node)
     moving = binding.uses_now or binding.uses_session
     binding.uses_now, binding.uses_session = moved
     if isinstance(expr, Const) and not moving:
-        binding.styled = styled  # a value has no style
         value = _as_written(node, expr.value)
         return replace(column, has_default=True, default=value, expression=None)
     return replace(column, has_default=True, default=None, expression=text_of(binding, node))
@@ -253,13 +258,19 @@ def refuse_subqueries(node: Node, where: str) -> None:
         raise SqlError("0A000", f"cannot use subquery in {where}", at(place))
 
 
-def unplaced(binding: Binding, bind: Callable[[], Expr]) -> Expr:
+def unplaced(binding: Binding, bind: Callable[[], T]) -> T:
     """What is bound from kept text: its errors have no place (X2)."""
     before, binding.kept = binding.kept, True
+    try:
+        return placeless(bind)
+    finally:
+        binding.kept = before
+
+
+def placeless(bind: Callable[[], T]) -> T:
+    """What is bound, with errors that have no place."""
     try:
         return bind()
     except SqlError as error:
         error.position = None
         raise
-    finally:
-        binding.kept = before

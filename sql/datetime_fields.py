@@ -84,7 +84,7 @@ class Word:
 
 
 class Part(Flag):
-    """What has been given so far (`datetime_input.py`, I2)."""
+    """What has been given so far (I2 of `datetime_decoder.py`)."""
 
     NONE = 0
     YEAR = auto()

@@ -37,12 +37,15 @@ class CreateSequence:
 
 @dataclass(frozen=True, slots=True)
 class CreateObject:
-    """The session gives it its oid. `exists`: IF NOT EXISTS found one; notice only."""
+    """The session gives it its oid. `exists`: IF NOT EXISTS found one; notice only. `computed`:
+    what an index computes for each row; the statement fails if a constant in it does.
+    """
 
     object: CatalogObject
     tag: str
     exists: bool = False
     notices: tuple[str, ...] = ()
+    computed: tuple[Plan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,8 @@ class Validation:
     """What it raises, if that is not of the table."""
     foreign: tuple[tuple[int, ...], Table] | None = None
     """Of a foreign key: its columns, and the table that they refer to."""
+    of: Table | None = None
+    """The table whose rows they are, if that need not be the altered one."""
 
 
 def cascades(told: Sequence[str]) -> list[tuple[str, str, str | None]]:

@@ -84,7 +84,8 @@ def with_default(binding: Binding, column: Column) -> Column:
     taken = column.has_default or column.sequence or column.identity or column.generated
     if domain is None or not domain.default or taken:
         return column
-    made = defined_default(binding, column, expression_of(domain.default))
+    node = expression_of(domain.default)
+    made = unplaced(binding, partial(defined_default, binding, column, node))
     return replace(made, default_of_domain=True)
 
 

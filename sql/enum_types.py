@@ -9,7 +9,7 @@ users see the type its plain name is shown (`sql/types.py` `display`).
 
 INVARIANTS
   E1  a value of an enum is the text of its label, in plans, in engines and in files; equal labels
-      are equal values. Only its order is not that of the text: `sql/enum_order.py`.
+      are equal values. Only its order is not that of the text: `sql/emit/enums.py`.
   E2  a column's type is the definition that its catalog has (K5 of `coordinator/core/catalog.py`):
       whoever changes an enum gives every table that has it another version.
 """
@@ -42,11 +42,6 @@ class EnumType:
 def is_enum(name: str) -> bool:
     """Whether a type's name is that of an enum."""
     return name.startswith(_PREFIX)
-
-
-def is_enum_array(name: str) -> bool:
-    """Whether a type's name is that of an array of enums."""
-    return name.startswith("_") and is_enum(name[1:])
 
 
 @lru_cache(maxsize=2_000)

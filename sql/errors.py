@@ -60,10 +60,15 @@ def undefined_table(name: str, position: int | None = None) -> SqlError:
 
 
 def undefined_column(
-    name: str, position: int | None = None, *, hint: str | None = None
+    name: str,
+    position: int | None = None,
+    *,
+    detail: str | None = None,
+    hint: str | None = None,
 ) -> SqlError:
     """42703; `name` already carries its quotes or its qualifier as PostgreSQL writes it."""
-    return SqlError("42703", f"column {name} does not exist", position, hint=hint)
+    message = f"column {name} does not exist"
+    return SqlError("42703", message, position, detail=detail, hint=hint)
 
 
 def undefined_function(
@@ -126,11 +131,9 @@ def undefined_schema(name: str, position: int | None = None) -> SqlError:
     return SqlError("3F000", f'schema "{name}" does not exist', position)
 
 
-def stack_depth() -> SqlError:
+def stack_depth(hint: str = "Write the statement with less nesting.") -> SqlError:
     """54001: nested too deeply."""
-    return SqlError(
-        "54001", "stack depth limit exceeded", hint="Write the statement with less nesting."
-    )
+    return SqlError("54001", "stack depth limit exceeded", hint=hint)
 
 
 def invalid_text(type_name: str, text: str, position: int | None = None) -> SqlError:

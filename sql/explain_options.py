@@ -8,9 +8,8 @@ INVARIANTS
 from dataclasses import dataclass
 from typing import Final
 
-from pglast import ast
-
 from sql.errors import SqlError, not_supported
+from sql.option_values import option_boolean, option_text
 from sql.syntax import Node, at
 
 _BOOLEANS: Final = frozenset(
@@ -25,8 +24,6 @@ _VALUES: Final = {
 }
 _FORMATS: Final = frozenset({"text", "json"})
 """Those that there are here."""
-_ON: Final = frozenset({"true", "on", "1"})
-_OFF: Final = frozenset({"false", "off", "0"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,37 +69,16 @@ def _checked(option: Node) -> str:
     """The value of one option; of a Boolean `true` or `false`."""
     name: str = option.defname
     if name in _BOOLEANS:
-        return _boolean(name, option.arg)
+        return "true" if option_boolean(option) else "false"
     if name not in _VALUES:
         message = f'unrecognized EXPLAIN option "{name}"'
         raise SqlError("42601", message, at(option.location))
-    if option.arg is None:
-        if name == "serialize":
-            return "text"
-        raise SqlError("42601", f"{name} requires a parameter")
-    value = _word(option.arg)
+    if option.arg is None and name == "serialize":
+        return "text"
+    value = option_text(option)
     if value not in _VALUES[name]:
         message = f'unrecognized value for EXPLAIN option "{name}": "{value}"'
         raise SqlError("22023", message, at(option.location))
     if name == "format" and value not in _FORMATS:
         raise not_supported(f"EXPLAIN (FORMAT {value.upper()})", at(option.location))
     return value
-
-
-def _boolean(name: str, arg: Node) -> str:
-    word = "true" if arg is None else _word(arg).lower()
-    if word not in _ON | _OFF:
-        raise SqlError("42601", f"{name} requires a Boolean value")
-    return "true" if word in _ON else "false"
-
-
-def _word(arg: Node) -> str:
-    match arg:
-        case ast.Boolean():
-            return "true" if arg.boolval else "false"
-        case ast.Integer():
-            return str(arg.ival or 0)
-        case ast.Float():
-            return str(arg.fval)
-        case _:
-            return str(arg.sval)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
+from sql.bind_sequences import CALLS
 from sql.bind_session_calls import ACTING
 from sql.functions import FILES, Function, FunctionKind, rows_of
 from sql.types import OIDS, SqlType, display
@@ -87,7 +88,7 @@ def _lines(rows: Sequence[Function]) -> Iterator[str]:
 
 
 def _spark(row: Function) -> str:
-    if row.spark is not None or row.rewrite is not None or row.name in ACTING:
+    if row.spark is not None or row.rewrite is not None or row.name in ACTING | CALLS:
         return "yes"
     # Every aggregate of the evaluator is one of the local engine's too.
     missing = row.kind is FunctionKind.AGGREGATE and row.duckdb is None
@@ -95,7 +96,7 @@ def _spark(row: Function) -> str:
 
 
 def _local(row: Function) -> str:
-    if row.rewrite is not None or row.name in ACTING:
+    if row.rewrite is not None or row.name in ACTING | CALLS:
         return "yes"
     if row.duckdb is None:
         return _ABSENT

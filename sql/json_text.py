@@ -19,7 +19,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from sql.errors import SqlError
+from sql.errors import SqlError, stack_depth
 
 Tree: TypeAlias = "bool | Decimal | str | Sequence[Tree] | Mapping[str, Tree] | None"
 
@@ -27,6 +27,7 @@ _WEIGHT_MAX: Final = 131_072
 _SCALE_MAX: Final = 16_383
 _CONTEXT_CHARACTERS: Final = 50
 _TREES_KEPT: Final = 512
+_TOO_DEEP: Final = "The document is nested too deeply."
 _DEPTH_MAX: Final = 400
 """Levels of nesting. PostgreSQL's own limit is its stack, at some thousands."""
 
@@ -107,7 +108,7 @@ def canonical(value: Tree) -> str:
 
 def _write(value: Tree, parts: list[str], depth: int) -> None:
     if depth > _DEPTH_MAX:
-        raise _too_deep()
+        raise stack_depth(_TOO_DEEP)
     if isinstance(value, Mapping):
         joint = "{"
         for key in sorted(value, key=key_order):
@@ -219,11 +220,6 @@ _UNICODE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
 _PUNCTUATION: Final = frozenset("{}[]:,")
 
 
-def _too_deep() -> SqlError:
-    hint = 'Increase the configuration parameter "max_stack_depth"'
-    return SqlError("54001", "stack depth limit exceeded", hint=hint)
-
-
 def _invalid(text: str, end: int, detail: str, *, at_end: bool = False) -> SqlError:
     error = SqlError("22P02", "invalid input syntax for type json", detail=detail)
     error.context = _context(text, end, at_end=at_end)
@@ -251,7 +247,7 @@ def _error(text: str) -> SqlError:
             return tokens.unexpected("end of input")
     except SqlError as error:
         return error
-    return _too_deep()
+    return stack_depth(_TOO_DEEP)
 
 
 class _Tokens:
@@ -338,7 +334,7 @@ class _Tokens:
 
     def value(self, depth: int) -> None:
         if depth > _DEPTH_MAX:
-            raise _too_deep()
+            raise stack_depth(_TOO_DEEP)
         if self.token == "{":
             self._object(depth)
         elif self.token == "[":

@@ -21,6 +21,7 @@ from pglast.stream import RawStream
 
 from sql.bind_types import user_type
 from sql.binding import Binding
+from sql.read_literals import as_kept
 from sql.registered import registered
 from sql.syntax import Node, is_a, parts, strings
 from sql.types import SqlType
@@ -39,13 +40,15 @@ def next_value(sequence: int) -> str:
     return f"nextval(CAST('{sequence}' AS regclass))"
 
 
-def with_own_names(binding: Binding, text: str, parse: Callable[[str], Node]) -> str:
-    """A text to be kept, whose names mean the same to everybody (N1). `parse` makes a tree that is
-    nobody else's.
+def for_everybody(binding: Binding, text: str, written: Node, parse: Callable[[str], Node]) -> str:
+    """A text to be kept, whose names (N1) and literals of times mean the same to everybody.
+
+    `written`: its tree, as it was bound. `parse` makes one that is nobody else's.
     """
     tree = parse(text)
-    found = [part for part in parts(tree) if _name(binding, part)]
-    return str(RawStream()(tree)) if found else text
+    found = as_kept(binding.read, written, tree)
+    named = [part for part in parts(tree) if _name(binding, part)]
+    return str(RawStream()(tree)) if found or named else text
 
 
 def _name(binding: Binding, part: Node) -> bool:
@@ -56,7 +59,7 @@ def _name(binding: Binding, part: Node) -> bool:
             return False
         part.names = (ast.String(sval=type_.schema), ast.String(sval=type_.name))
         return True
-    if is_a(part, ast.TypeCast) and _is_regclass(part.typeName):
+    if is_a(part, ast.TypeCast) and is_regclass(part.typeName):
         return _by_oid(binding, part)
     if is_a(part, ast.FuncCall) and part.args and strings(part.funcname)[-1] in _CALLS:
         name, *others = part.args
@@ -71,7 +74,8 @@ def _type_name() -> Node:
     return ast.TypeName(names=(ast.String(sval="regclass"),), typemod=-1)
 
 
-def _is_regclass(name: Node) -> bool:
+def is_regclass(name: Node) -> bool:
+    """Whether a type's name is that of regclass."""
     return strings(name.names) in (("regclass",), ("pg_catalog", "regclass")) and not (
         name.arrayBounds
     )

@@ -19,8 +19,10 @@ from sql.catalog_objects import (
     ViewDefinition,
 )
 from sql.column_expressions import expression_of
+from sql.errors import not_supported
 from sql.kept_names import named_relations, next_value
 from sql.syntax import Node, is_a, parts, strings
+from sql.temporary import is_temporary
 from sql.types import UNKNOWN
 
 
@@ -43,29 +45,52 @@ class Kept:
 
 def kept_texts(catalog: Catalog) -> Iterator[Kept]:
     """Everything that is kept as text."""
-    for table in catalog.tables.values():
-        yield from _texts_of(table)
-    for thing in catalog.objects.values():
-        match thing:
-            case ViewDefinition(text=text):
-                yield Kept(f"view {thing.name}", text, thing)
-                for place, default in thing.defaults:
-                    what = f"default value for column {thing.columns[place]} of view {thing.name}"
-                    yield Kept(what, default, thing, Column(thing.columns[place], UNKNOWN))
-            case IndexDefinition():
-                for text in (*thing.elements, *([thing.predicate] if thing.predicate else ())):
-                    yield Kept(f"index {thing.name}", text, thing)
-            case DomainDefinition():
-                for text in (*(check for _, check in thing.checks), thing.default):
-                    if text:
-                        yield Kept(f"type {thing.name}", text, thing)
-            case _:
-                pass
+    for thing in (*catalog.tables.values(), *catalog.objects.values()):
+        yield from texts_of(thing)
 
 
-def _texts_of(table: Table) -> Iterator[Kept]:
+def texts_of(thing: Table | CatalogObject) -> Iterator[Kept]:
+    """What one of them keeps as text."""
+    match thing:
+        case Table():
+            yield from _texts_of_table(thing)
+        case ViewDefinition(text=text):
+            yield Kept(f"view {thing.shown}", text, thing)
+            for place, default in thing.defaults:
+                what = f"default value for column {thing.columns[place]} of view {thing.shown}"
+                yield Kept(what, default, thing, Column(thing.columns[place], UNKNOWN))
+        case IndexDefinition():
+            for text in (*thing.elements, *([thing.predicate] if thing.predicate else ())):
+                yield Kept(f"index {thing.shown}", text, thing)
+        case DomainDefinition():
+            for text in (*(check for _, check in thing.checks), thing.default):
+                if text:
+                    yield Kept(f"type {thing.shown}", text, thing)
+        case _:
+            pass
+
+
+def refuse_temporary(catalog: Catalog, thing: Table | CatalogObject) -> None:
+    """0A000 for what outlives a session and names something of it in a text that would have to go
+    along, and here would be left behind: anything but a column's default (E2 of
+    `coordinator/temporary.py`).
+    """
+    if is_temporary(thing.schema):
+        return
+    named = {oid: kept for kept in texts_of(thing) for oid in _named(kept)}
+    for other in (*catalog.tables.values(), *catalog.objects.values()) if named else ():
+        if other.oid in named and is_temporary(other.schema):
+            kept = named[other.oid]
+            raise not_supported(f'a temporary relation in the definition of "{kept.what}"')
+
+
+def _named(kept: Kept) -> Sequence[int]:
+    return () if kept.column is not None else named_relations(kept.text)
+
+
+def _texts_of_table(table: Table) -> Iterator[Kept]:
     for column in table.columns:
-        where = f"column {column.name} of table {table.name}"
+        where = f"column {column.name} of table {table.shown}"
         if column.sequence:
             yield default_of(table, column, next_value(column.sequence))
         elif column.expression is not None and not column.default_of_domain:
@@ -73,12 +98,12 @@ def _texts_of(table: Table) -> Iterator[Kept]:
         if column.generated is not None:
             yield Kept(where, column.generated, table)
     for check in table.checks:
-        yield Kept(f"constraint {check.name} on table {table.name}", check.expression, table)
+        yield Kept(f"constraint {check.name} on table {table.shown}", check.expression, table)
 
 
 def default_of(table: Table, column: Column, text: str) -> Kept:
     """A column's default."""
-    what = f"default value for column {column.name} of table {table.name}"
+    what = f"default value for column {column.name} of table {table.shown}"
     return Kept(what, text, table, column)
 
 

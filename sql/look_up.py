@@ -12,9 +12,10 @@ INVARIANTS
       the schema, and behind every table of users.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
-from sql.binding import Binding
+from sql.binding import BindContext, Binding
 from sql.catalog import WHOLE_CATALOG, Catalog, Key, LookUp, Table, state_of
 from sql.catalog_objects import (
     TYPE,
@@ -23,7 +24,7 @@ from sql.catalog_objects import (
     UserType,
     ViewDefinition,
 )
-from sql.errors import SqlError
+from sql.errors import SqlError, duplicate_table, undefined_schema, undefined_table
 from sql.sequence_relation import is_sequence
 from sql.syntax import Node, at
 from sql.system_catalogs import INFORMATION_SCHEMA, PG_CATALOG, system_catalog
@@ -42,11 +43,15 @@ def look_up(
     """The table of that name, or None. `decides`: the statement needs no more than the name."""
     if schema == SYSTEM_SCHEMA and name in SYSTEM_RELATIONS:
         return SYSTEM_RELATIONS[name]
-    found = _system_catalog(binding, name, schema)
+    found = _system_catalog(binding, name, PG_CATALOG if schema is None else schema)
     if found is not None:
         return found
     path = binding.context.search_path if schema is None else (schema,)
     for candidate in path:
+        if candidate == INFORMATION_SCHEMA and schema is None:
+            found = _system_catalog(binding, name, candidate)
+            if found is not None:
+                return found
         table = binding.context.catalog.tables.get((candidate, name))
         if table is not None:
             if decides:
@@ -56,9 +61,27 @@ def look_up(
     return SYSTEM_RELATIONS.get(name) if SYSTEM_SCHEMA in path else None
 
 
-def _system_catalog(binding: Binding, name: str, schema: str | None) -> Table | None:
+def existing_schemas(context: BindContext, path: Sequence[str]) -> Iterator[str]:
+    """Those of a search path that are there, as PostgreSQL has them: without our own (Q2); the
+    session's own is made when it is asked for.
+    """
+    known = (PG_CATALOG, INFORMATION_SCHEMA, context.temporary)
+    for name in path:
+        if name in context.catalog.schemas or name in known:
+            yield name
+
+
+def check_may_create(schema: str, name: str) -> None:
+    """42501 for something new in a schema of the system."""
+    if schema in SYSTEM_SCHEMAS:
+        message = f'permission denied to create "{schema}.{name}"'
+        detail = "System catalog modifications are currently disallowed."
+        raise SqlError("42501", message, detail=detail)
+
+
+def _system_catalog(binding: Binding, name: str, schema: str) -> Table | None:
     """A relation of pg_catalog, which comes before the search path, or of information_schema."""
-    table = system_catalog(PG_CATALOG if schema is None else schema, name)
+    table = system_catalog(schema, name)
     if table is not None:
         binding.look_ups.add(WHOLE_CATALOG)
     return table
@@ -93,6 +116,14 @@ def named_relation(catalog: Catalog, schema: str, name: str) -> Relation | None:
     return None
 
 
+def named(binding: Binding, relation: Node) -> Relation | None:
+    """What a name stands for, of whatever kind."""
+    schema, catalog = relation.schemaname, binding.context.catalog
+    path = binding.context.search_path if schema is None else (schema,)
+    found = (named_relation(catalog, schema, relation.relname) for schema in path)
+    return next((thing for thing in found if thing is not None), None)
+
+
 def kind_of(found: Relation) -> str:
     """What PostgreSQL calls it."""
     match found:
@@ -106,11 +137,13 @@ def kind_of(found: Relation) -> str:
 
 def relation_exists(binding: Binding, schema: str, name: str) -> bool:
     """Whether a table, sequence, view or index is called so; the statement rests on the answer."""
-    catalog = binding.context.catalog
-    table, thing = catalog.tables.get((schema, name)), catalog.relation(schema, name)
-    oid = table.oid if table is not None else None if thing is None else thing.oid
-    binding.look_ups.add(LookUp(schema, name, oid))
-    return oid is not None
+    found = named_relation(binding.context.catalog, schema, name)
+    if isinstance(found, tuple):
+        # No object says when the index of a key goes.
+        binding.look_ups.add(WHOLE_CATALOG)
+    else:
+        binding.look_ups.add(LookUp(schema, name, None if found is None else found.oid))
+    return found is not None
 
 
 def look_up_type(binding: Binding, name: str, *, schema: str | None) -> UserType | None:
@@ -123,13 +156,20 @@ def look_up_type(binding: Binding, name: str, *, schema: str | None) -> UserType
     return None
 
 
+def row_type(binding: Binding, name: str, *, schema: str | None) -> Table | ViewDefinition | None:
+    """The table or view whose rows have a type of that name; the statement rests on the answer."""
+    for candidate in binding.context.search_path if schema is None else (schema,):
+        found = named_relation(binding.context.catalog, candidate, name)
+        if relation_exists(binding, candidate, name) and isinstance(found, Table | ViewDefinition):
+            return found
+    return None
+
+
 def row_type_exists(binding: Binding, schema: str, name: str) -> bool:
     """Whether a type is called so, or a relation whose rows are of a type so called."""
-    relation = binding.context.catalog.relation(schema, name)
+    relation = named_relation(binding.context.catalog, schema, name)
     found = look_up_type(binding, name, schema=schema)
-    taken = relation_exists(binding, schema, name) and (
-        relation is None or isinstance(relation, ViewDefinition)
-    )
+    taken = relation_exists(binding, schema, name) and isinstance(relation, Table | ViewDefinition)
     return taken or found is not None
 
 
@@ -156,6 +196,47 @@ def schema_exists(binding: Binding, name: str) -> bool:
     return exists
 
 
+def undefined_relation(binding: Binding, relation: Node) -> SqlError:
+    """What a command says that finds none: of the schema, if that is missing (RangeVarGetRelid)."""
+    schema: str | None = relation.schemaname
+    known = schema is None or schema in SYSTEM_SCHEMAS or schema_exists(binding, schema)
+    if schema is not None and not known:
+        return undefined_schema(schema)
+    return undefined_table(relation.relname if schema is None else f"{schema}.{relation.relname}")
+
+
+def dropped_name(binding: Binding, names: Sequence[str]) -> tuple[str | None, str]:
+    """Schema and name of what DROP names. Raises 0A000 for another database."""
+    *qualifier, name = names
+    if len(names) == 3 and names[0] != binding.context.database:
+        shown = ".".join(names)
+        message = f'cross-database references are not implemented: "{shown}"'
+        raise SqlError("0A000", message)
+    return qualifier[-1] if qualifier else None, name
+
+
+def not_there(
+    binding: Binding, kind: str, schema: str | None, name: str, *, missing_ok: bool
+) -> str:
+    """What IF EXISTS says that finds none. Raises 3F000, 42P01, 42704 without it."""
+    known = schema is None or schema in SYSTEM_SCHEMAS or schema_exists(binding, schema)
+    if schema is not None and not known:
+        if not missing_ok:
+            raise undefined_schema(schema)
+        return f'schema "{schema}" does not exist, skipping'
+    if not missing_ok:
+        sqlstate = "42704" if kind == "index" else "42P01"
+        raise SqlError(sqlstate, f'{kind} "{name}" does not exist')
+    return f'{kind} "{name}" does not exist, skipping'
+
+
+def wrong_kind(name: str, wanted: str, kind: str) -> SqlError:
+    """42809 of DROP for what is called so and is something else."""
+    one, other = (f"{'an' if word[0] in 'aeiou' else 'a'} {word}" for word in (wanted, kind))
+    hint = f"Use DROP {kind.upper()} to remove {other}."
+    return SqlError("42809", f'"{name}" is not {one}', hint=hint)
+
+
 def check_database(binding: Binding, relation: Node) -> None:
     """0A000 for a RangeVar of another database."""
     catalog = relation.catalogname
@@ -179,3 +260,9 @@ def refuse_system_write(table: Table) -> None:
     if is_system(table):
         detail = "It shows the state of the server."
         raise SqlError("42809", f'cannot change system relation "{table.name}"', detail=detail)
+
+
+def refuse_taken(binding: Binding, schema: str, name: str) -> None:
+    """42P07 for a name that a relation has, the index of a key included."""
+    if relation_exists(binding, schema, name):
+        raise duplicate_table(name)

@@ -27,6 +27,8 @@ _FOREIGN_STATES: Final = (
     ("unsafe use of \\'", "22P06"),
     ("not yet implemented", "0A000"),
     ("not supported", "0A000"),
+    ("no longer supported", "0A000"),
+    ("is only supported for ON DELETE actions", "0A000"),
     ("constraints cannot be marked", "0A000"),
     ("not implemented", "0A000"),
     ("frame start cannot", "42P20"),
@@ -41,6 +43,13 @@ _FOREIGN_STATES: Final = (
 
 _IN_ESCAPE_STRING: Final = re.compile(r"(?i)(?<!\w)e'(?:[^'\\]|\\.|'')*$")
 """Of U&'' the same words are a syntax error."""
+
+_HINTS: Final = {
+    "UNENCRYPTED PASSWORD is no longer supported": (
+        "Remove UNENCRYPTED to store the password in encrypted form instead."
+    ),
+}
+"""What the parser's error leaves out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +110,7 @@ def _converted(error: parser.ParseError, text: str) -> SqlError:
         return SqlError("22025", message, position)
     for words, sqlstate in _FOREIGN_STATES:
         if words in message:
-            return SqlError(sqlstate, message, position)
+            return SqlError(sqlstate, message, position, hint=_HINTS.get(message))
     return syntax_error(message, position)
 
 

@@ -13,7 +13,7 @@ INVARIANTS
   P4  plans are values: hashable, comparable, fit for keys of caches. Parameters stay parameters.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NewType, TypeAlias
 
@@ -58,12 +58,13 @@ class ColumnRef:
 @dataclass(frozen=True, slots=True)
 class Call:
     """A function, operator or cast from the table. For casts to a type with modifier, `type` has
-    it.
+    it. `instance`: tells calls of volatile functions apart (`volatile_calls.py`); 0 for others.
     """
 
     function: Function
     args: tuple["Expr", ...]
     type: SqlType
+    instance: ColumnId = field(default=ColumnId(0), compare=False, repr=False)
 
 
 class BoolOp(StrEnum):

@@ -178,7 +178,7 @@ class _Finder:
 
 
 def conjuncts(expr: Expr) -> Iterator[Expr]:
-    """The parts of an AND."""
+    """The parts of an AND, and of those within it."""
     if isinstance(expr, Logical) and expr.op is BoolOp.AND:
         for part in expr.args:
             yield from conjuncts(part)

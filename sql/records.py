@@ -1,6 +1,6 @@
 """Rows as values (`ROW(1, 'a')`, type record): a text that sorts and is equal as the row does.
 
-    the fields' keys ─ the row as PostgreSQL shows it ─ the length of that, 8 digits
+    the fields' keys ─ the row as the session's styles show it ─ the length of that, 8 digits
 
 INVARIANTS
   R1  rows of the same types compare as their texts do, byte by byte (record_cmp): each field by its
@@ -15,7 +15,9 @@ from typing import Final
 
 from sql.enum_types import enum_of, is_enum
 from sql.errors import not_supported
-from sql.text_output import RECORD_LENGTH, format_text
+from sql.styled_output import styled_text
+from sql.styles import PLAIN, Styles
+from sql.text_output import RECORD_LENGTH
 from sql.types import REGISTERED, SqlType, Value, display
 
 RECORD: Final = SqlType("record")
@@ -40,11 +42,13 @@ def check_field(type_: SqlType) -> None:
         raise not_supported(f"a field of type {display(type_.bare())} in a row value")
 
 
-def encoded(values: Sequence[Value], types: Sequence[SqlType], timezone: str) -> str:
+def encoded(
+    values: Sequence[Value], types: Sequence[SqlType], timezone: str, styles: Styles = PLAIN
+) -> str:
     """The text of a row."""
     fields = list(zip(values, types, strict=True))
     keys = "".join("9" if v is None else f"1{_key(v, type_)}" for v, type_ in fields)
-    shown = ",".join(_shown(v, type_, timezone) for v, type_ in fields)
+    shown = ",".join(_shown(v, type_, timezone, styles) for v, type_ in fields)
     text = f"({shown})"
     return f"{keys}{text}{len(text):0{RECORD_LENGTH}d}"
 
@@ -69,10 +73,10 @@ def _key(value: Value, type_: SqlType) -> str:
             raise AssertionError("R2: such a type has no key")
 
 
-def _shown(value: Value, type_: SqlType, timezone: str) -> str:
+def _shown(value: Value, type_: SqlType, timezone: str, styles: Styles) -> str:
     if value is None:
         return ""
-    text = format_text(value, type_, timezone=timezone)
+    text = styled_text(value, type_, styles, timezone=timezone)
     if text and not _NEEDS_QUOTES.search(text):
         return text
     escaped = text.replace("\\", "\\\\").replace('"', '""')

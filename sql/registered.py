@@ -7,7 +7,7 @@ INVARIANTS
       validated, when the name comes to mean something else.
 """
 
-import re
+from collections.abc import Sequence
 from typing import Final
 
 from pglast import ast, parser
@@ -18,17 +18,18 @@ from sql.catalog import WHOLE_CATALOG, LookUp
 from sql.catalog_objects import DomainDefinition
 from sql.catalog_oids import index_oid, schema_oid
 from sql.errors import SqlError, not_supported, undefined_schema
+from sql.functions import Function, FunctionKind
 from sql.look_up import look_up, named_relation, schema_exists
-from sql.plan import Const
+from sql.plan import Const, Expr
+from sql.qualified_names import name_parts
 from sql.role_names import roles_of
 from sql.syntax import Node, is_a
 from sql.system_catalogs import CATALOG_SCHEMAS, PG_CATALOG
 from sql.system_relations import SYSTEM_SCHEMA
 from sql.temporary import ALIAS
-from sql.types import NAMES_BY_OID, SqlType, display
+from sql.types import NAMES_BY_OID, OID, SqlType, display
 
 _OID_MAX: Final = (1 << 32) - 1
-_PART: Final = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\s."]+))\s*(\.|$)')
 
 
 def registered(binding: Binding, text: str, type_: SqlType, place: int | None) -> Const:
@@ -52,6 +53,45 @@ def registered(binding: Binding, text: str, type_: SqlType, place: int | None) -
             raise not_supported(f"a name of type {type_.name}", place)
 
 
+def resolved(binding: Binding, row: Function, args: Sequence[Expr]) -> Const | None:
+    """The oid that a call with a constant name gives, if the name is known now; else its rewriting
+    says what PostgreSQL would when the statement runs.
+    """
+    type_ = SqlType(row.result)
+    if type_.name not in _KINDS or len(args) != 1 or not isinstance(args[0], Const):
+        return None
+    text = args[0].value
+    # A text's cast to regclass takes no numbers, and these are rare.
+    if not isinstance(text, str) or text == "-" or text.isdecimal():
+        return None
+    if row.name in _OF_PLAIN_NAMES:
+        return _of_plain_name(binding, row, text)
+    if not (row.name.startswith("to_reg") or row.kind is FunctionKind.CAST):
+        return None
+    try:
+        return registered(binding, text, type_, None)
+    except SqlError:
+        return None
+
+
+_KINDS: Final = ("regclass", "regtype", "regnamespace", "regrole", "oid")
+_OF_PLAIN_NAMES: Final = ("meridian_role", "meridian_role_named", "meridian_schema")
+
+
+def _of_plain_name(binding: Binding, row: Function, name: str) -> Const | None:
+    oid: int | None = None
+    if row.name != "meridian_schema":
+        role = roles_of(binding.context).named(name)
+        binding.look_ups.add(WHOLE_CATALOG)
+        binding.uses_session = True
+        oid = None if role is None else role.oid
+        if row.name == "meridian_role" and name == "public":
+            oid = 0
+    elif name in (*CATALOG_SCHEMAS, SYSTEM_SCHEMA) or schema_exists(binding, name):
+        oid = schema_oid(name)
+    return None if oid is None else Const(oid, OID)
+
+
 def shown_type(constant: Const) -> str | None:
     """What a constant regtype shows: the names of types are nobody's to change."""
     oid = constant.value
@@ -60,26 +100,15 @@ def shown_type(constant: Const) -> str | None:
     return display(SqlType(NAMES_BY_OID[oid]))
 
 
-def _parts(text: str, place: int | None) -> list[str]:
-    parts: list[str] = []
-    position, joint = 0, "."
-    while joint == ".":
-        found = _PART.match(text, position)
-        if found is None:
-            raise SqlError("42602", "invalid name syntax", place)
-        parts.append(found[1].replace('""', '"') if found[1] else found[2].lower())
-        position, joint = found.end(), found[3]
-    return parts
-
-
 def _relation(binding: Binding, text: str, place: int | None) -> int:
-    parts = _parts(text, place)
+    parts = name_parts(text, place)
     if len(parts) > 3:
         message = f"improper relation name (too many dotted names): {'.'.join(parts)}"
         raise SqlError("42601", message, place)
-    if len(parts) == 3:
-        raise not_supported("a name with a database", place)
-    schema = parts[0] if len(parts) == 2 else None
+    if len(parts) == 3 and parts[0] != binding.context.database:
+        message = f'cross-database references are not implemented: "{text}"'
+        raise SqlError("0A000", message, place)
+    schema = parts[-2] if len(parts) > 1 else None
     if schema == ALIAS:
         schema = binding.context.temporary
     for candidate in (None, *binding.context.search_path) if schema is None else (schema,):
@@ -125,7 +154,7 @@ def _type(binding: Binding, text: str, place: int | None) -> int:
 
 
 def _namespace(binding: Binding, text: str, place: int | None) -> int:
-    parts = _parts(text, place)
+    parts = name_parts(text, place)
     known = (*CATALOG_SCHEMAS, SYSTEM_SCHEMA)
     if len(parts) != 1:
         raise SqlError("42602", "invalid name syntax", place)
@@ -135,7 +164,7 @@ def _namespace(binding: Binding, text: str, place: int | None) -> int:
 
 
 def _role(binding: Binding, text: str, place: int | None) -> int:
-    parts = _parts(text, place)
+    parts = name_parts(text, place)
     if len(parts) != 1:
         raise SqlError("42602", "invalid name syntax", place)
     role = roles_of(binding.context).named(parts[0])

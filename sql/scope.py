@@ -15,6 +15,7 @@ from sql.binding import Binding
 from sql.errors import SqlError, not_supported, undefined_column
 from sql.plan import Aggregate, ColumnId, ColumnRef, Expr, PlanColumn, SetCall, WindowCall
 from sql.renumbering import has_subquery, renumbered_expression
+from sql.similar_names import similar_columns
 
 if TYPE_CHECKING:
     from sql.bind_queries import SelectResult
@@ -48,6 +49,13 @@ class Item:
     """What the name itself means as a value."""
     is_target: bool = False
     """The table that an UPDATE or DELETE changes, which its FROM cannot see."""
+    again: bool = False
+    """Another name for what an item has already: OLD and NEW, a join's own."""
+
+    @property
+    def is_lateral(self) -> bool:
+        """Whether it could be referred to if LATERAL were written (rte_visible_if_lateral)."""
+        return self.lateral_only and self.lateral_ok and not self.is_target
 
 
 @dataclass(slots=True)
@@ -61,6 +69,8 @@ class Scope:
     clause: str = "SELECT"
     aggregates: dict[Aggregate, PlanColumn] = field(default_factory=dict[Aggregate, PlanColumn])
     in_aggregate: bool = False
+    acts: bool = False
+    """What is being bound is computed once for each row that the statement yields."""
     reads_itself: bool = False
     """Whether FROM has the rows of a recursion whose step this is."""
     windows: dict[WindowCall, PlanColumn] = field(default_factory=dict[WindowCall, PlanColumn])
@@ -217,7 +227,7 @@ def qualified_column(
         return referred(binding, found, place)
     if name in SYSTEM_COLUMNS and item.schema is not None:
         raise not_supported(f"the system column {name}", place + 1)
-    raise undefined_column(f"{qualifier[-1]}.{name}", place + 1)
+    raise _missing(scope, qualifier[-1], name, place)
 
 
 def required_item(
@@ -255,7 +265,9 @@ def missing_item(scope: Scope, name: str, place: int) -> SqlError:
                     f'There is an entry for table "{name}", but it cannot be referenced from this '
                     "part of the query."
                 )
-                return SqlError("42P01", message, place + 1, detail=detail)
+                hint = "To reference that table, you must mark this subquery with LATERAL."
+                shown = hint if item.is_lateral else None
+                return SqlError("42P01", message, place + 1, detail=detail, hint=shown)
             hint = f'Perhaps you meant to reference the table alias "{item.name}".'
             return SqlError("42P01", message, place + 1, hint=hint)
     return SqlError("42P01", f'missing FROM-clause entry for table "{name}"', place + 1)
@@ -267,4 +279,43 @@ def missing_column(scope: Scope, name: str, place: int) -> SqlError:
         item.schema is not None for level in scope.levels() for item in level.visible()
     ):
         return not_supported(f"the system column {name}", place + 1)
-    return undefined_column(f'"{name}"', place + 1)
+    return _missing(scope, None, name, place)
+
+
+def _missing(scope: Scope, qualifier: str | None, name: str, place: int) -> SqlError:
+    """42703, with the column that may have been meant (errorMissingColumn)."""
+    shown = f'"{name}"' if qualifier is None else f"{qualifier}.{name}"
+    items = [
+        item
+        for level in scope.levels()
+        for item in level.items
+        if item.name is not None and not item.again
+    ]
+    exact = [
+        item
+        for item in items
+        if qualifier in (None, item.name) and any(name == column for column, _ in item.columns)
+    ]
+    if exact:
+        return _out_of_reach(exact, name, shown, place)
+    relations = [(item.name or "", [column for column, _ in item.columns]) for item in items]
+    similar = [f'the column "{one}"' for one in similar_columns(relations, qualifier, name)]
+    hint = f"Perhaps you meant to reference {' or '.join(similar)}." if similar else None
+    return undefined_column(shown, place + 1, hint=hint)
+
+
+def _out_of_reach(items: Sequence[Item], name: str, shown: str, place: int) -> SqlError:
+    """42703 for a column that is there, in relations that may not be referred to."""
+    elsewhere = "that cannot be referenced from this part of the query."
+    if len(items) > 1:
+        detail = f'There are columns named "{name}", but they are in tables {elsewhere}'
+        near = "Try using a table-qualified name."
+        return undefined_column(shown, place + 1, detail=detail, hint=near)
+    (item,) = items
+    detail = f'There is a column named "{name}" in table "{item.name}", but it {elsewhere[5:]}'
+    hint: str | None = None
+    if item.is_lateral:
+        hint = "To reference that column, you must mark this subquery with LATERAL."
+    elif item.names_visible:
+        hint = "To reference that column, you must use a table-qualified name."
+    return undefined_column(shown, place + 1, detail=detail, hint=hint)

@@ -5,8 +5,10 @@
 Views are told by `bind_views.py`, foreign keys by `bind_foreign_keys.py`.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TypeAlias
 
 from sql.catalog import Catalog, Column, Table
 from sql.catalog_objects import CatalogObject, SequenceDefinition, ViewDefinition
@@ -36,6 +38,7 @@ def uses_of(
         if not isinstance(kept.of, ViewDefinition) or kept.column is not None
     ]
     names = _names(catalog, {oid for oid, _ in found}, path)
+    found.sort(key=lambda entry: entry[1].of.oid)
     return [Use(names[oid], kept) for oid, kept in found]
 
 
@@ -50,7 +53,7 @@ def _names(catalog: Catalog, oids: Collection[int], path: Sequence[str] | None) 
 
 def told_name(thing: Table | CatalogObject, path: Sequence[str] | None) -> str:
     """A relation's name as messages have it."""
-    return thing.name if path is None or thing.schema in path else thing.qualified
+    return thing.shown if path is None or thing.schema in path else thing.qualified
 
 
 def users_of(catalog: Catalog, sequence: SequenceDefinition) -> Sequence[tuple[Table, Column]]:
@@ -77,19 +80,32 @@ def uses_elsewhere(catalog: Catalog, tables: Collection[int]) -> list[Use]:
     ]
 
 
-def told_uses(used: Sequence[Use]) -> Iterator[str]:
+Along: TypeAlias = Mapping[int, Sequence[tuple[str, str]]]
+"""What goes along with domains, by their oids: what, and what that depends on."""
+
+
+def told_uses(used: Sequence[Use], along: Along = MappingProxyType({})) -> Iterator[str]:
     """For the detail of 2BP01."""
     for use in used:
         yield f"{use.kept.what} depends on {use.on}"
+        yield from (f"{what} depends on {on}" for what, on in along.get(use.kept.of.oid, ()))
 
 
-def cascaded_uses(used: Sequence[Use], *, views: bool = False) -> Iterator[str]:
-    """For the notice of CASCADE. 0A000 for anything but a default, of tables or also of `views`."""
+def cascaded_uses(
+    used: Sequence[Use], *, views: bool = False, along: Along = MappingProxyType({})
+) -> Iterator[str]:
+    """For the notice of CASCADE. 0A000 for anything but a default, of tables, or also of `views`
+    and domains that something goes `along` with.
+    """
+    told: list[str] = []
     for use in used:
-        if use.kept.column is None or (isinstance(use.kept.of, ViewDefinition) and not views):
+        of = use.kept.of
+        refused = use.kept.column is None and of.oid not in along
+        if refused or (isinstance(of, ViewDefinition) and not views):
             what = f'DROP .. CASCADE while the definition of "{use.kept.what}" names {use.on}'
             raise not_supported(what)
-    yield from dict.fromkeys(f"drop cascades to {use.kept.what}" for use in used)
+        told += [use.kept.what, *(what for what, _ in along.get(of.oid, ()))]
+    yield from (f"drop cascades to {what}" for what in dict.fromkeys(told))
 
 
 def still_used(dropped: Sequence[str], told: Sequence[str]) -> SqlError:

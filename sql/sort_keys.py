@@ -3,18 +3,17 @@
 from pglast.enums import SortByDir, SortByNulls
 
 from sql.binding import Binding
-from sql.coerce import implicit
+from sql.coerce import settled
 from sql.comparability import check_ordering
 from sql.errors import not_supported
-from sql.plan import Expr, SortKey
+from sql.plan import SortKey
 from sql.scope import Scope
 from sql.syntax import Node, at, position
-from sql.types import TEXT
 
 
 def sort_key(binding: Binding, scope: Scope, item: Node) -> SortKey:
     """An entry that is always an expression, never the name or number of a target (SQL99)."""
-    expr = known_key(binding, scope, item.node)
+    expr = settled(binding, scope, item.node)
     check_ordering(expr.type, position(item.node))
     return SortKey(expr, *sort_direction(item))
 
@@ -24,12 +23,6 @@ def argument_key(binding: Binding, scope: Scope, item: Node) -> SortKey:
     expr = binding.expression(scope, item.node)
     check_ordering(expr.type, position(item.node))
     return SortKey(expr, *sort_direction(item))
-
-
-def known_key(binding: Binding, scope: Scope, node: Node) -> Expr:
-    """An expression to compare by; an unknown literal is text."""
-    expr = binding.expression(scope, node)
-    return implicit(binding, expr, node, TEXT) if expr.type.name == "unknown" else expr
 
 
 def sort_direction(item: Node) -> tuple[bool, bool]:

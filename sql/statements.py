@@ -37,8 +37,9 @@ from sql.definition_statements import (
 )
 from sql.errors import SqlError
 from sql.explain_options import ExplainOptions
-from sql.plan import Expr, Plan, RelationId, Values
+from sql.plan import Expr, Plan, PlanColumn, Project, RelationId, Values
 from sql.privileges import Rights
+from sql.read_literals import ReadLiterals
 from sql.session_statements import (
     Discard,
     ResetVariable,
@@ -47,6 +48,7 @@ from sql.session_statements import (
     ShowVariable,
     TransactionControl,
 )
+from sql.syntax import Node
 from sql.types import SqlType
 from sql.view_checks import ViewChecks
 
@@ -62,6 +64,30 @@ class OutputColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class RowCall:
+    """A function that acts, called for each row for which `guard` is true, or for all. Arguments
+    are over the columns of the plan and of the calls before it, `sequence` is what the first of
+    them names if that is known; `column` has what it answers.
+    """
+
+    name: str
+    sequence: SequenceDefinition | None
+    args: tuple[Expr, ...]
+    guard: Expr | None
+    column: PlanColumn
+
+
+@dataclass(frozen=True, slots=True)
+class RowCalls:
+    """What is called for each row of a plan, in turn, and what is shown: `after` is a plan over
+    `Scan(relation="called")`, which has the plan's columns and those of the calls.
+    """
+
+    calls: tuple[RowCall, ...]
+    after: Project
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """SELECT, VALUES, WITH. `tables`: what it reads. `as_of`: a timestamp expression (timestamptz
     or int8). `locked`: the tables, by oid, whose rows stand under FOR UPDATE or its kin.
@@ -73,6 +99,7 @@ class Query:
     as_of: Expr | None = None
     as_of_at_least: bool = False
     locked: frozenset[int] = frozenset()
+    calls: RowCalls | None = None
 
 
 class ModifyKind(StrEnum):
@@ -130,6 +157,7 @@ class Modify:
     returning_tables: tuple[Table, ...] = ()
     conflict: Conflict | None = None
     view_checks: ViewChecks | None = None
+    calls: RowCalls | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +211,7 @@ class CopyOptions:
 class CopyIn:
     """COPY t (columns) FROM STDIN. `ordinals`: the table's columns that the data has, in its
     order. `defaults`: one row of what the others get, in the table's order. `where`: a plan over
-    `Scan(relation="new")` that makes the rows to be kept.
+    `Scan(relation="new")` that makes the rows to be kept. `freeze`: the table must be new.
     """
 
     table: Table
@@ -191,6 +219,7 @@ class CopyIn:
     options: CopyOptions
     defaults: Values | None = None
     where: Plan | None = None
+    freeze: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +266,7 @@ class CreateTableAs:
     source: Plan
     tables: tuple[Table, ...]
     with_data: bool = True
+    calls: RowCalls | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,18 +281,19 @@ class Truncate:
 
 
 @dataclass(frozen=True, slots=True)
-class SetSequence:
-    """setval() as the only column of a query, whose rows are the value and whether it counts as
-    handed out.
+class LockTables:
+    """LOCK TABLE. `from_writers`: nobody else may write to them meanwhile; `alone`: nor hold such a
+    lock.
     """
 
-    sequence: SequenceDefinition
-    query: Query
+    tables: tuple[Table, ...]
+    from_writers: bool
+    alone: bool
 
 
 @dataclass(frozen=True, slots=True)
 class DropTable:
-    """`missing`: names that IF EXISTS did not find, for the notices. `changed`: tables that lose
+    """`missing`: what IF EXISTS says of those it did not find. `changed`: tables that lose
     foreign keys with CASCADE, of which `cascades` tells.
     """
 
@@ -275,17 +306,20 @@ class DropTable:
 
 @dataclass(frozen=True, slots=True)
 class CreateSchema:
-    """`exists`: IF NOT EXISTS found one; notice only. `owner`: of AUTHORIZATION."""
+    """`exists`: IF NOT EXISTS found one; notice only. `owner`: of AUTHORIZATION. `elements`: the
+    statements that make what is in it.
+    """
 
     name: str
     exists: bool = False
     owner: int | None = None
+    elements: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class DropSchema:
-    """`tables`, `objects`: what CASCADE drops with it; `changed`: tables that lose foreign keys or
-    defaults, which the notice tells by `told`.
+    """`tables`, `objects`: what CASCADE drops with it; `changed`: tables that lose foreign keys,
+    defaults or columns, which the notice tells by `told`; `of_columns`: what goes with the columns.
     """
 
     names: tuple[str, ...]
@@ -294,6 +328,7 @@ class DropSchema:
     objects: tuple[CatalogObject, ...] = ()
     changed: tuple[Redefinition, ...] = ()
     told: tuple[str, ...] = ()
+    of_columns: tuple[CatalogObject, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +348,7 @@ class AlterTable:
     objects: tuple[CatalogObject, ...] = ()
     dropped: tuple[CatalogObject, ...] = ()
     parents: tuple[Table, ...] = ()
-    """Tables that new foreign keys refer to, which are touched."""
+    """Tables beside it of foreign keys that are new or looked at again; they are touched."""
     rewrite: Plan | None = None
     unused: str = ""
     """The command that PostgreSQL refuses as long as checks of the tables' rows wait."""
@@ -386,10 +421,13 @@ class MaintenanceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """OPTIMIZE, VACUUM, ANALYZE. `tables` None: all. They run outside of transactions."""
+    """OPTIMIZE, VACUUM, ANALYZE. `tables` None: all. They run outside of transactions. `problem`:
+    with a table, told when it runs.
+    """
 
     kind: MaintenanceKind
     tables: tuple[Table, ...] | None
+    problem: SqlError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,10 +449,10 @@ class Empty:
 
 
 Bound: TypeAlias = (
-    CreateSequence | CreateObject | ChangeObjects | ChangeRights | SetSequence | Query | Modify
+    CreateSequence | CreateObject | ChangeObjects | ChangeRights | Query | Modify
     | Compound | CopyIn | CopyOut | CreateTable | DropTable | CreateSchema | DropSchema | AlterTable
     | CreateTimeline | DropTimeline | AdvanceTimeline | CreateReadHold | DropReadHold
-    | ExplainTimestamp | Maintenance | CreateTableAs | Truncate | TransactionControl
+    | ExplainTimestamp | Maintenance | CreateTableAs | Truncate | LockTables | TransactionControl
     | SetConstraints | SetVariable | ShowVariable | ResetVariable | Discard | Explain | Empty
 )  # fmt: skip
 
@@ -441,6 +479,8 @@ class Prepared:
     """Columns, by their table's oid, that get values of sequences when rows are written."""
     fails: SqlError | None = None
     """What its constants come to: it cannot be planned."""
+    read: ReadLiterals | None = None
+    """Literals that settings or the clock have decided about."""
 
     @property
     def planned(self) -> Bound:

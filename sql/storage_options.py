@@ -23,6 +23,7 @@ from pglast import ast
 from sql.catalog import Column, Table
 from sql.errors import SqlError, not_supported
 from sql.interval_input import parse_interval
+from sql.option_values import option_boolean
 from sql.plan import ColumnRef, Limit, Plan, Project, Sort, SortKey
 from sql.syntax import Node, at, is_a
 from sql.text_output import format_text
@@ -80,6 +81,18 @@ def storage_options(options: Sequence[Node]) -> StorageOptions:
             names = _names(_text(option))
             found = replace(found, cluster_by=tuple([(name, None) for name in names]))
     return found
+
+
+def without_oids(options: Sequence[Node]) -> list[Node]:
+    """The parameters of CREATE TABLE: what dumps of old say of OIDs is read, and is never true."""
+    for option in options:
+        if _is_oids(option) and option_boolean(option):
+            raise SqlError("0A000", "tables declared WITH OIDS are not supported")
+    return [option for option in options if not _is_oids(option)]
+
+
+def _is_oids(option: Node) -> bool:
+    return option.defnamespace is None and option.defname == "oids"
 
 
 def reset_options(table: Table, options: Sequence[Node]) -> Table:

@@ -1,11 +1,11 @@
 """How a session writes and reads values: DateStyle, IntervalStyle, floats, bytea.
 
 INVARIANTS
-  L1  results, COPY, literals and parameters follow the styles; functions and casts inside of
-      expressions are computed in PostgreSQL's default styles, so where another one would matter
-      they are refused (0A000).
-  L2  what a table or a view keeps as text is read in the default styles, whoever uses it; what
-      would mean something else there is refused when it is defined.
+  L1  results, COPY, literals, parameters and rows as values follow the styles; functions and
+      casts inside of expressions are computed in PostgreSQL's default styles, so where another one
+      would matter they are refused (0A000).
+  L2  what a table or a view keeps as text is read in the default styles, whoever uses it; literals
+      that mean something else there are written anew when it is defined (`read_literals.py`).
 """
 
 from collections.abc import Sequence
@@ -45,6 +45,10 @@ class Styles:
             or (name == "bytea" and self.bytea != "hex")
         )
 
+    def packed(self) -> str:
+        """As one text, which `unpacked` reads: a constant of a plan."""
+        return "/".join((self.dates, self.order, self.intervals, str(self.digits), self.bytea))
+
     def reads(self, type_name: str) -> bool:
         """Whether texts of the type may mean something else than by default."""
         name = type_name.removeprefix("_")
@@ -54,6 +58,12 @@ class Styles:
 
 
 PLAIN: Final = Styles()
+
+
+def unpacked(text: str) -> Styles:
+    """The inverse of `packed`."""
+    dates, order, intervals, digits, bytea = text.split("/")
+    return Styles(dates, order, intervals, int(digits), bytea)
 
 
 def styles_of(date_style: str, interval_style: str, digits: str, bytea: str) -> Styles:

@@ -99,6 +99,7 @@ HELPERS: Final = {
         _helper(6, "meridian_members", oid=OID, roles=TEXT),
         _helper(7, "meridian_updatable", oid=OID, part=INT4, events=INT4),
         _helper(8, "meridian_sequences", oid=OID, last_value=INT8),
+        _helper(9, "meridian_name_lists", kind=TEXT, names=TEXT),
         _helper(3, "meridian_names", kind=TEXT, oid=OID, shown=TEXT, other=TEXT),
     )
 }

@@ -23,6 +23,7 @@ from typing import Final
 
 from sql.array_text import parse_array
 from sql.clock_input import parse_time, parse_timetz
+from sql.datetime_decoder import Clock
 from sql.datetime_input import parse_date, parse_timestamp, parse_timestamptz
 from sql.enum_types import EnumType, enum_of, is_enum
 from sql.errors import SqlError, invalid_text, not_held, not_supported
@@ -34,52 +35,70 @@ from sql.time_modifiers import bare_unit, fitted_time, reads_minutes
 from sql.types import DISPLAY_NAMES, TIMED, SqlType, Value, display
 
 NAME_BYTES_MAX: Final = 63
+CLOCKED: Final = frozenset({"date", "time", "timetz", "timestamp", "timestamptz"})
+"""Types of moments: what a text means may depend on the clock, and on settings."""
+
 _ONE_SIGN: Final = re.compile(r"\s*-[^-+]*\S\s+[^-+]*")
 _BLANKS: Final = " \t\n\v\f\r"
 _EXACT: Final = Context(prec=200_000, Emax=999_999_999, Emin=-999_999_999)
 
 
 def parse_text(
-    type_name: str, text: str, *, timezone: str = "UTC", styles: Styles = PLAIN, typmod: int = -1
+    type_name: str,
+    text: str,
+    *,
+    timezone: str = "UTC",
+    styles: Styles = PLAIN,
+    typmod: int = -1,
+    clock: Clock | None = None,
 ) -> Value:
-    """The value of `text` for the type `type_name` (pg_type.typname), not yet fitted (T1, T2)."""
-    if type_name == "timestamptz":
-        return parse_timestamptz(text, timezone=timezone, order=styles.order)
-    if type_name == "timetz":
-        return parse_timetz(text, timezone=timezone)
+    """The value of `text` for the type `type_name` (pg_type.typname), not yet fitted (T1, T2).
+
+    `clock`: of literals, which know the words `now`, `today` and their like.
+    """
+    if type_name in CLOCKED:
+        return _parse_moment(type_name, text, timezone, styles, clock)
     if type_name.startswith("_"):
         element = partial(
-            parse_text, type_name[1:], timezone=timezone, styles=styles, typmod=typmod
+            parse_text,
+            type_name[1:],
+            timezone=timezone,
+            styles=styles,
+            typmod=typmod,
+            clock=clock,
         )
         return parse_array(text, element)
     if is_enum(type_name):
         return label_of(enum_of(type_name), text)
-    if styles.reads(type_name):
-        return _parse_styled(type_name, text, styles, typmod)
     if type_name == "interval":
-        return _parse_interval(text, typmod)
+        return _parse_interval(text, typmod, styles)
     parser = _PARSERS.get(type_name)
     if parser is None:
         raise not_supported(f"input of type {DISPLAY_NAMES.get(type_name, type_name)}")
     return parser(text)
 
 
-def _parse_interval(text: str, typmod: int) -> Value:
-    return parse_interval(text, unit=bare_unit(typmod), minutes=reads_minutes(typmod))
-
-
-def _parse_styled(type_name: str, text: str, styles: Styles, typmod: int) -> Value:
-    """What means something else than by default."""
+def _parse_moment(
+    type_name: str, text: str, timezone: str, styles: Styles, clock: Clock | None
+) -> Value:
     match type_name:
-        case "date":
-            return parse_date(text, styles.order)
+        case "timestamptz":
+            return parse_timestamptz(text, timezone=timezone, order=styles.order, clock=clock)
         case "timestamp":
-            return parse_timestamp(text, styles.order)
+            return parse_timestamp(text, styles.order, clock)
+        case "date":
+            return parse_date(text, styles.order, clock)
+        case "timetz":
+            return parse_timetz(text, timezone=timezone, clock=clock)
         case _:
-            # SQL's minus in front is one of all fields, unless another has a sign of its own.
-            if _ONE_SIGN.fullmatch(text):
-                raise not_supported("a sign for all fields of an interval")
-            return _parse_interval(text, typmod)
+            return parse_time(text, clock)
+
+
+def _parse_interval(text: str, typmod: int, styles: Styles) -> Value:
+    # SQL's minus in front is one of all fields, unless another has a sign of its own.
+    if styles.intervals == "sql_standard" and _ONE_SIGN.fullmatch(text):
+        raise not_supported("a sign for all fields of an interval")
+    return parse_interval(text, unit=bare_unit(typmod), minutes=reads_minutes(typmod))
 
 
 def label_of(enum: EnumType, text: str) -> str:
@@ -442,7 +461,4 @@ _PARSERS: Final[Mapping[str, Callable[[str], Value]]] = {
     "jsonb": _parse_jsonb,
     "jsonpath": lambda text: text_of(parse_path(text)),
     "record": _no_record,
-    "date": parse_date,
-    "time": parse_time,
-    "timestamp": parse_timestamp,
 }

@@ -41,6 +41,12 @@ class Field:
     ordinal: str = ""
     spelled: bool = False
 
+    def cased(self, word: str) -> str:
+        """The word in upper or lower case, as the field is written; as it is for a mixed one."""
+        if self.text == self.text.upper():
+            return word.upper()
+        return word.lower() if self.text == self.text.lower() else word
+
 
 @dataclass(frozen=True, slots=True)
 class Literal:

@@ -10,6 +10,7 @@ from sql.frames import Frame, FrameBound
 from sql.plan import (
     Aggregate,
     AnyAll,
+    BoolOp,
     Call,
     Case,
     Coalesce,
@@ -68,6 +69,13 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return (expr.arg, *expr.items)
         case _:
             assert_never(expr)
+
+
+def conjuncts(condition: Expr) -> tuple[Expr, ...]:
+    """The parts of a condition that all have to be true, as the AND at its top has them."""
+    if isinstance(condition, Logical) and condition.op is BoolOp.AND:
+        return condition.args
+    return (condition,)
 
 
 def with_children(expr: Expr, rewrite: Rewrite) -> Expr:

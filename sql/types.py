@@ -41,7 +41,11 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final, TypeAlias
 
+from pglast.keywords import COL_NAME_KEYWORDS, RESERVED_KEYWORDS, TYPE_FUNC_NAME_KEYWORDS
+
 from sql.enum_types import enum_of, is_enum
+
+_KEYWORDS: Final = COL_NAME_KEYWORDS | RESERVED_KEYWORDS | TYPE_FUNC_NAME_KEYWORDS
 
 NUMERIC_PRECISION_MAX: Final = 38
 NUMERIC_SCALE_DEFAULT: Final = 18
@@ -284,6 +288,6 @@ def user_type_name(schema: str, name: str) -> str:
 
 
 def quoted_name(name: str) -> str:
-    """In double quotes if it needs them (quote_identifier, but for keywords)."""
-    plain = re.fullmatch("[a-z_][a-z0-9_]*", name) is not None
+    """In double quotes if it needs them (quote_identifier)."""
+    plain = re.fullmatch("[a-z_][a-z0-9_]*", name) is not None and name not in _KEYWORDS
     return name if plain else '"' + name.replace('"', '""') + '"'

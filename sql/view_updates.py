@@ -113,20 +113,25 @@ def query_reasons(tree: Node) -> Iterator[str]:
         yield _containing("WITH")
     if tree.limitCount or tree.limitOffset:
         yield _containing("LIMIT or OFFSET")
-    calls = [part for part in _own_parts(tree.targetList or ()) if is_a(part, ast.FuncCall)]
-    for what, found in (
-        ("aggregate functions", any(_is_aggregate(call) for call in calls)),
-        ("window functions", any(call.over for call in calls)),
-        ("set-returning functions", any(returns_set(_name(call)) for call in calls)),
-    ):
-        if found:
-            yield f"Views that return {what} are not automatically updatable."
+    for what in special_calls(tree):
+        yield f"Views that return {what} are not automatically updatable."
     items: Sequence[Node] = tree.fromClause or ()
     if len(items) == 1 and is_a(items[0], ast.RangeTableSample):
         yield _containing("TABLESAMPLE")
     if len(items) != 1 or not is_a(items[0], ast.RangeVar):
         what = "do not select from a single table or view"
         yield f"Views that {what} are not automatically updatable."
+
+
+def special_calls(tree: Node) -> Iterator[str]:
+    """The kinds of functions in the list of a SELECT whose rows are not those that it reads."""
+    calls = [part for part in _own_parts(tree.targetList or ()) if is_a(part, ast.FuncCall)]
+    if any(_is_aggregate(call) for call in calls):
+        yield "aggregate functions"
+    if any(call.over for call in calls):
+        yield "window functions"
+    if any(returns_set(_name(call)) for call in calls):
+        yield "set-returning functions"
 
 
 def _own_parts(node: Node) -> Iterator[Node]:

@@ -276,7 +276,7 @@ def _level(binding: Binding, view: ViewDefinition, columns: Sequence[Column]) ->
                 scope.clause = "WHERE"
                 asked = condition(binding, scope, tree.whereClause, "WHERE")
             scope.clause = "SELECT"
-            targets = target_list(binding, scope, tree.targetList)
+            targets = target_list(binding, scope, tree.targetList or ())
             exprs = [settled(binding, target) for target in targets]
     finally:
         # Where something stands in the text of a view is nowhere in the statement's.

@@ -7,20 +7,25 @@ INVARIANTS
 Not here: running it, and turning DuckDB's failures into ours (`compute/local.py`).
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from sql.emit.asked_subqueries import run_if_asked
+from sql.emit.condition_columns import with_condition_columns
 from sql.emit.duckdb_aggregates import aggregate, order_by
 from sql.emit.duckdb_arrays import key
 from sql.emit.duckdb_expressions import expression
 from sql.emit.duckdb_sets import set_scan
 from sql.emit.duckdb_types import ENGINE, argument, array, error, literal
 from sql.emit.duckdb_windows import window
+from sql.emit.guarded_joins import guarded_conditions
 from sql.emit.scope import Dialect
 from sql.emit.selects import EmittedQuery, emit_plan
 from sql.plan import Plan, RelationId
 from sql.types import Value
+from sql.volatile_calls import called_once
 
 
 def emit(
@@ -31,12 +36,13 @@ def emit(
 
     A statement may be cached by its plan and relations: `emitted_again` tells for which parameters.
     """
+    plan = with_condition_columns(run_if_asked(called_once(plan)))
     query = emit_plan(plan, relations, parameters, _DUCKDB)
     # A template may have left a string out that it had asked for; DuckDB refuses to be given it.
-    used = {
-        name: value for name, value in query.arguments.items() if _DUCKDB.string(name) in query.text
-    }
-    return replace(query, arguments=used)
+    # Looked for in one pass: a long VALUES has an argument for each of its strings.
+    used = frozenset(_REFERENCE.findall(query.text))
+    arguments = {name: value for name, value in query.arguments.items() if name in used}
+    return replace(query, arguments=arguments)
 
 
 def emitted_again(query: EmittedQuery, parameters: Sequence[Value]) -> EmittedQuery | None:
@@ -66,6 +72,9 @@ def _values(rows: Sequence[str], alias: str, columns: Sequence[str]) -> str:
     return f"(values {', '.join(rows)}) {alias}({', '.join(columns)})"
 
 
+_REFERENCE: Final = re.compile(r"cast\(\$(\w+) as varchar\)")
+"""What `string` below writes."""
+
 _DUCKDB: Final = Dialect(
     engine=ENGINE,
     quote='"',
@@ -78,6 +87,7 @@ _DUCKDB: Final = Dialect(
     aggregate=aggregate,
     window=window,
     order_by=order_by,
+    on=guarded_conditions,
     values=_values,
     error=error,
     set_scan=set_scan,

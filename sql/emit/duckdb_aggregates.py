@@ -6,33 +6,23 @@ INVARIANTS
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from sql.emit.duckdb_arrays import native
 from sql.emit.duckdb_calls import call_of, reference_over
-from sql.emit.duckdb_expressions import described
 from sql.emit.duckdb_numbers import quotient
 from sql.emit.duckdb_types import duckdb_type, error, unsupported
 from sql.emit.enums import extreme_of, place
 from sql.emit.guards import filtered
 from sql.emit.scope import Scope
+from sql.emit.templates import Around, described, filled, sorted_by
 from sql.enum_types import is_enum
 from sql.plan import Aggregate, Expr, SortKey
 from sql.types import NUMERIC, computed_numeric, display
 
 _NARROW_DIGITS: Final = 18
 """Of a decimal that is 64 bits in DuckDB."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """The texts around an aggregate: `distinct ` or nothing; ` filter (where ..)`, ` over (..)` or
-    nothing.
-    """
-
-    distinct: str
-    filter: str
 
 
 def aggregate(call: Aggregate, scope: Scope, over: str = "") -> str:
@@ -49,12 +39,11 @@ def aggregate(call: Aggregate, scope: Scope, over: str = "") -> str:
         )
     if call.distinct and not native(call.args[0].type):
         raise unsupported(f"DISTINCT of values of type {display(call.args[0].type)}")
-    parts = _Parts("distinct " if call.distinct else "", _filter(call, scope) + over)
+    around = Around("distinct " if call.distinct else "", _filter(call, scope) + over)
     if template.startswith("@"):
-        text = _SPECIALS[template[1:]](call, scope, parts)
+        text = _SPECIALS[template[1:]](call, scope, around)
     else:
-        inside = _filled(template, call, scope) if call.args else template
-        text = _with(inside, parts)
+        text = around.of(filled(template, [scope.emit(arg) for arg in call.args], error))
     return f"cast({text} as {duckdb_type(call.type)})"
 
 
@@ -62,38 +51,26 @@ def _filter(call: Aggregate, scope: Scope) -> str:
     return "" if call.filter is None else f" filter (where {scope.emit(call.filter)})"
 
 
-def _filled(template: str, call: Aggregate, scope: Scope) -> str:
-    for index, arg in enumerate(call.args):
-        template = template.replace(f"{{{index}}}", scope.emit(arg))
-    return template
+def _sum(call: Aggregate, scope: Scope, around: Around) -> str:
+    return _total(call.args[0], call.type.scale or 0, scope, around)
 
 
-def _with(text: str, parts: _Parts) -> str:
-    """`f(x)` as `f(distinct x) filter (where ..)`."""
-    name, _, rest = text.partition("(")
-    return f"{name}({parts.distinct}{rest}{parts.filter}"
-
-
-def _sum(call: Aggregate, scope: Scope, parts: _Parts) -> str:
-    return _total(call.args[0], call.type.scale or 0, scope, parts)
-
-
-def _total(arg: Expr, scale: int, scope: Scope, parts: _Parts) -> str:
+def _total(arg: Expr, scale: int, scope: Scope, around: Around) -> str:
     """The exact sum of numbers as decimal(38,scale), their own scale. DuckDB adds up narrow ones in
     128 bits by itself, in half the time that wide ones take.
     """
     x, type_ = scope.emit(arg), arg.type
     if type_.name != "numeric":
-        return f"cast({_with(f'sum({x})', parts)} as decimal(38,0))"
+        return f"cast({around.of(f'sum({x})')} as decimal(38,0))"
     narrow = (type_.precision or 0) <= _NARROW_DIGITS and type_.scale == scale
-    return _with(f"sum({x})" if narrow else f"sum(cast({x} as decimal(38,{scale})))", parts)
+    return around.of(f"sum({x})" if narrow else f"sum(cast({x} as decimal(38,{scale})))")
 
 
-def _average(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+def _average(call: Aggregate, scope: Scope, around: Around) -> str:
     x, type_ = scope.emit(call.args[0]), call.args[0].type
     scale = type_.scale if type_.name == "numeric" else 0
-    total = _total(call.args[0], scale or 0, scope, parts)
-    count = _with(f"count({x})", parts)
+    total = _total(call.args[0], scale or 0, scope, around)
+    count = around.of(f"count({x})")
     # PostgreSQL's and Spark's sums are exact too: the division is the only rounding.
     types = (computed_numeric(38, scale or 0, trim=True), computed_numeric(19, 0, trim=True))
     division = call_of("numeric / numeric", types, NUMERIC)
@@ -102,29 +79,29 @@ def _average(call: Aggregate, scope: Scope, parts: _Parts) -> str:
     return quotient(division, (total, divisor), (total, types[0]), scope)
 
 
-def _float_total(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+def _float_total(call: Aggregate, scope: Scope, around: Around) -> str:
     """sum() and avg(): an infinity that no input is is an overflow."""
     x = scope.emit(call.args[0])
-    total = _with(f"{call.function.name}(cast({x} as double))", parts)
-    infinite = _with(f"count(nullif(isinf({x}), false))", parts)
+    total = around.of(f"{call.function.name}(cast({x} as double))")
+    infinite = around.of(f"count(nullif(isinf({x}), false))")
     failure = error("22003", "value out of range: overflow")
     return f"case when isinf({total}) and {infinite} = 0 then {failure} else {total} end"
 
 
-def _deviation(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+def _deviation(call: Aggregate, scope: Scope, around: Around) -> str:
     name = {"stddev": "stddev_samp", "variance": "var_samp"}.get(
         call.function.name, call.function.name
     )
     x = scope.emit(call.args[0])
-    found = _with(f"{name}(cast({x} as double))", parts)
+    found = around.of(f"{name}(cast({x} as double))")
     if not name.endswith("_pop"):
         return found
     # DuckDB has 0 for a single value, NaN and the infinities too.
-    special = _with(f"bool_or(not isfinite({x}))", parts)
+    special = around.of(f"bool_or(not isfinite({x}))")
     return f"case when {special} then cast('nan' as double) else {found} end"
 
 
-def _string_agg(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+def _string_agg(call: Aggregate, scope: Scope, around: Around) -> str:
     delimiter = scope.statement.known(call.args[1])
     if delimiter is None:
         raise unsupported("string_agg with a computed delimiter")
@@ -140,77 +117,75 @@ def _string_agg(call: Aggregate, scope: Scope, parts: _Parts) -> str:
         order = f"{x} {'desc' if descending else 'asc'} nulls last"
     ordered = f" order by {order}" if order else ""
     separator = scope.statement.string(joint)
-    found = f"string_agg({parts.distinct}{x}, {separator}{ordered}){parts.filter}"
+    found = f"string_agg({around.distinct}{x}, {separator}{ordered}){around.behind}"
     return f"from_hex({found})" if wrapped else found
 
 
-def _array_agg(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+def _array_agg(call: Aggregate, scope: Scope, around: Around) -> str:
     """All values, NULL too; DISTINCT sorts them in PostgreSQL."""
     x = scope.emit(call.args[0])
     order = order_by(call.order, scope)
     if call.distinct and not order:
         order = f"{x} asc nulls last"
     ordered = f" order by {order}" if order else ""
-    return f"list({parts.distinct}{x}{ordered}){parts.filter}"
+    return f"list({around.distinct}{x}{ordered}){around.behind}"
 
 
-def _json_agg(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+def _json_agg(call: Aggregate, scope: Scope, around: Around) -> str:
     """By the reference evaluator, of the list of all values, NULL too."""
-    return reference_over(call, [_array_agg(call, scope, parts)], scope)
+    return reference_over(call, [_array_agg(call, scope, around)], scope)
 
 
-def _array_extreme(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+def _array_extreme(call: Aggregate, scope: Scope, around: Around) -> str:
     """The least or greatest array, if DuckDB compares their elements as PostgreSQL."""
-    if not native(call.type):
-        return _reference(call, scope, parts)
-    return _with(f"{call.function.name}({scope.emit(call.args[0])})", parts)
+    # DuckDB makes zeros of one sign of those within.
+    floats = call.type.name in ("_float4", "_float8")
+    if floats or not native(call.type):
+        return _reference(call, scope, around)
+    return around.of(f"{call.function.name}({scope.emit(call.args[0])})")
 
 
-def _reference(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+def _reference(call: Aggregate, scope: Scope, around: Around) -> str:
     """By the reference evaluator, of the list of all values."""
-    values = _with(f"list({scope.emit(call.args[0])})", parts)
+    values = around.of(f"list({scope.emit(call.args[0])})")
     return reference_over(call, [values], scope)
 
 
-def _lists(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+def _lists(call: Aggregate, scope: Scope, around: Around) -> str:
     """By the reference evaluator, of lists of the values of all arguments, in one order."""
     if call.distinct:
         raise unsupported(f"DISTINCT in {call.function.name}")
     order = order_by(call.order, scope)
     ordered = f" order by {order}" if order else ""
     args = call.args[: len(call.function.args)]
-    lists = [f"list({scope.emit(arg)}{ordered}){parts.filter}" for arg in args]
+    lists = [f"list({scope.emit(arg)}{ordered}){around.behind}" for arg in args]
     return reference_over(call, lists, scope)
 
 
-def _any_value(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+def _any_value(call: Aggregate, scope: Scope, around: Around) -> str:
     if call.distinct:
         # DISTINCT sorts in PostgreSQL, so that it is the least one.
         raise unsupported("any_value with DISTINCT")
     x = scope.emit(call.args[0])
-    return _with(f"any_value({x})", parts)
+    return around.of(f"any_value({x})")
 
 
-def _enum_extreme(call: Aggregate, scope: Scope, parts: _Parts) -> str:
-    return f"{extreme_of(call, scope, ('arg_min', 'arg_max'))}{parts.filter}"
+def _enum_extreme(call: Aggregate, scope: Scope, around: Around) -> str:
+    return f"{extreme_of(call, scope, ('arg_min', 'arg_max'))}{around.behind}"
 
 
 def order_by(keys: Sequence[SortKey], scope: Scope) -> str:
     """ORDER BY keys with their NULL order."""
-    return ", ".join(_sort_key(key, scope) for key in keys)
+    return ", ".join(sorted_by(_key_text(key, scope), key) for key in keys)
 
 
-def _sort_key(key: SortKey, scope: Scope) -> str:
-    direction = "desc" if key.descending else "asc"
-    nulls = "first" if key.nulls_first else "last"
+def _key_text(key: SortKey, scope: Scope) -> str:
     if is_enum(key.expr.type.name):
-        text = place(scope.emit(key.expr), key.expr.type, scope)
-    else:
-        text = scope.key(key.expr, "ordering by")
-    return f"{text} {direction} nulls {nulls}"
+        return place(scope.emit(key.expr), key.expr.type, scope)
+    return scope.key(key.expr, "ordering by")
 
 
-_SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, _Parts], str]]] = {
+_SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, Around], str]]] = {
     "sum": _sum,
     "array_agg": _array_agg,
     "array_extreme": _array_extreme,

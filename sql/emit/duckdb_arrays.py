@@ -11,9 +11,10 @@ from typing import Final
 
 from sql.arrays import compared_element, converted_element, element_type
 from sql.emit.duckdb_calls import call_of, reference, reference_over
-from sql.emit.duckdb_types import array, duckdb_type, interval_key
+from sql.emit.duckdb_types import array, duckdb_type, error, interval_key
 from sql.emit.enums import known_span
 from sql.emit.scope import Scope
+from sql.emit.templates import filled
 from sql.enum_types import is_enum
 from sql.plan import AnyAll, Call, Expr
 from sql.types import BYTEA, REGISTERED, SqlType, Value
@@ -73,13 +74,11 @@ def key(expr: Expr, scope: Scope) -> str | None:
 
 def _function(call: Call, scope: Scope) -> str:
     """A template, if DuckDB has one and the elements are its own."""
-    from sql.emit.duckdb_expressions import filled
-
     template = _TEMPLATES.get(call.function.id)
     compares = call.function.name in ("array_position",)
     if template is None or (compares and not native(call.args[0].type)):
         return reference(call, scope)
-    return filled(template, [scope.emit(arg) for arg in call.args])
+    return filled(template, [scope.emit(arg) for arg in call.args], error)
 
 
 def _compare(call: Call, scope: Scope) -> str:

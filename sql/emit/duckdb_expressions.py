@@ -8,7 +8,6 @@ INVARIANTS
       evaluator (`@reference`), for all rows or for those that the template leaves to it.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
@@ -18,9 +17,11 @@ from sql.emit.duckdb_calls import reference
 from sql.emit.duckdb_types import duckdb_type, error, unsupported
 from sql.emit.guarded_subqueries import guarded
 from sql.emit.guards import logical
-from sql.emit.scope import DEPTH_MAX, TEXT_MAX, Scope, too_complex
+from sql.emit.in_subqueries import counted
+from sql.emit.scope import DEPTH_MAX, TEXT_MAX, Scope
+from sql.emit.templates import described, filled
 from sql.enum_types import is_enum, kept_as
-from sql.functions import Function, FunctionKind
+from sql.errors import stack_depth
 from sql.plan import (
     AnyAll,
     BoolOp,
@@ -38,7 +39,6 @@ from sql.plan import (
     Param,
     Subquery,
     SubqueryKind,
-    output_columns,
 )
 from sql.renumbering import free_columns
 from sql.types import SqlType
@@ -59,8 +59,6 @@ SPECIALS: Final[dict[str, Special]] = {
 }
 """The templates that need more than text: named `@name` in the function table."""
 
-_ERR: Final = re.compile(r"ERR\((\w{5}),([^()']*)\)")
-_ARGUMENT: Final = re.compile(r"\{(\d)\}")
 _CLOSED: Final = frozenset({"bool", "text", "varchar", "bpchar", "name", "uuid", "interval"})
 
 
@@ -69,7 +67,7 @@ def expression(expr: Expr, scope: Scope) -> str:
     statement = scope.statement
     statement.depth += 1
     if statement.depth > DEPTH_MAX:
-        raise too_complex()
+        raise stack_depth()
     if scope.filtering and not isinstance(expr, Logical):
         scope = replace(scope, filtering=False)
     # DuckDB makes joins of what is ANDed in WHERE, in an order of its own.
@@ -77,7 +75,7 @@ def expression(expr: Expr, scope: Scope) -> str:
     text = _expression(expr if joined else guarded(expr), scope)
     statement.depth -= 1
     if len(text) > TEXT_MAX:
-        raise too_complex()
+        raise stack_depth()
     return text
 
 
@@ -151,19 +149,7 @@ def _call(call: Call, scope: Scope) -> str:
         raise unsupported(described(call.function))
     if template.startswith("@"):
         return _typed(SPECIALS[template[1:]](call, scope), call.type)
-    return _typed(filled(template, [scope.emit(arg) for arg in call.args]), call.type)
-
-
-def filled(template: str, args: Sequence[str]) -> str:
-    """A template of the function table with its arguments in place."""
-    text = _ERR.sub(lambda match: error(match[1], match[2]), template)
-    return _ARGUMENT.sub(lambda match: args[int(match[1])], text)
-
-
-def described(function: Function) -> str:
-    """What a row is called in messages."""
-    kind = "cast" if function.kind is FunctionKind.CAST else function.kind.value
-    return f"{kind} {function.id}"
+    return _typed(filled(template, [scope.emit(arg) for arg in call.args], error), call.type)
 
 
 # --- subqueries --------------------------------------------------------------------------------
@@ -184,19 +170,6 @@ def _subquery(expr: Subquery, scope: Scope) -> str:
                     _comparable(arg.type)
             if len(expr.args) == 1 and not free_columns(expr.plan):
                 return f"({scope.emit(expr.args[0])} {expr.kind.value} ({query}))"
-            return _membership(expr, scope, query)
-
-
-def _membership(expr: Subquery, scope: Scope, query: str) -> str:
-    """IN over several columns, where DuckDB takes rows with equal NULLs for equal, and over a query
-    that refers to an outer one, where it may find NULL in a set that is empty for a row: the rows
-    are compared and counted.
-    """
-    rows, alias = scope.statement.alias(), scope.statement.alias()
-    pairs = zip(output_columns(expr.plan), expr.args, strict=True)
-    same = " and ".join(f"{rows}.c{column.id} = {scope.emit(arg)}" for column, arg in pairs)
-    found = f"coalesce(bool_or({alias}.m), false)"
-    unknown = f"coalesce(bool_or({alias}.m is null), false)"
-    answer = f"case when {found} then true when {unknown} then cast(null as boolean) else false end"
-    value = f"(select {answer} as m from (select ({same}) as m from ({query}) {rows}) {alias})"
-    return f"(not {value})" if expr.kind is SubqueryKind.NOT_IN else value
+            # Of several columns DuckDB takes rows with equal NULLs for equal; over a query that
+            # refers to an outer one it may find NULL in a set that is empty for a row.
+            return counted(expr, scope, query)

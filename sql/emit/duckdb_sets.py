@@ -3,7 +3,7 @@
 from sql.emit.duckdb_types import array, duckdb_type, error, span, unsupported
 from sql.emit.scope import Scope
 from sql.emit.select_parts import Select
-from sql.emit.series import constants, decimal_series
+from sql.emit.series import constants, decimal_series, series_zone
 from sql.plan import SetCall, SetScan
 from sql.types import Interval, array_of
 
@@ -87,9 +87,11 @@ def _times(call: SetCall, scope: Scope) -> str:
     value = step[0]
     if value is not None and not _one_sign(value):
         raise unsupported("generate_series with an interval of mixed signs")
-    if call.type.name == "timestamptz" and value is not None and (value.months or value.days):
-        zone = scope.statement.known(call.args[3])
-        if zone != ("UTC",):
+    if call.type.name == "timestamptz":
+        zone = series_zone(call, scope)
+        if zone is None:
+            return f"cast(null as {duckdb_type(array_of(call.type))})"
+        if value is not None and (value.months or value.days) and zone != "UTC":
             raise unsupported("generate_series of days in a time zone")
     start, stop, text = (scope.emit(arg) for arg in call.args[:3])
     text = span(text)

@@ -12,6 +12,7 @@ from sql import numeric
 from sql.emit.duckdb_aggregates import aggregate, order_by
 from sql.emit.duckdb_types import duckdb_type, error, interval_key, span, unsupported
 from sql.emit.scope import Scope
+from sql.emit.templates import sorted_by
 from sql.emit.windows import (
     as_aggregate,
     check_offsets,
@@ -61,10 +62,8 @@ def _function(call: WindowCall, scope: Scope) -> str:
 
 
 def _wide_key(call: WindowCall, key: SortKey, scope: Scope) -> str:
-    direction = "desc" if key.descending else "asc"
-    nulls = "first" if key.nulls_first else "last"
-    text = scope.emit(key.expr)
-    return f"cast({text} as {_wide_type(call, key.expr.type)}) {direction} nulls {nulls}"
+    wide = f"cast({scope.emit(key.expr)} as {_wide_type(call, key.expr.type)})"
+    return sorted_by(wide, key)
 
 
 def _wide_type(call: WindowCall, type_: SqlType) -> str:

@@ -6,10 +6,15 @@
 INVARIANTS
   S1  within a subquery of a branch, what may fail stands in a CASE of the branch's condition, and
       no row is left for the others: what it answers for them is never looked at.
-  S2  a subquery that refers to no row becomes one that does. That is done only where it is asked
-      for few different rows, by truth values, or reads no table: else DuckDB would run it for each.
-      It is never done to one that is volatile, which has one answer for all rows.
-  S3  a condition that is volatile, or has subqueries itself, guards nothing.
+  S2  a subquery that refers to no row does not become one that does: DuckDB would run it for each
+      (`asked_subqueries.py`). One that is volatile has one answer for all rows.
+  S3  a condition that is volatile, or has subqueries itself, guards nothing; most that have become
+      columns first (`condition_columns.py`).
+  S4  what a subquery says of the row outside alone is computed for that row only.
+  S5  Spark computes what a subquery selects for all rows that it might find, so what is made of one
+      column of them is computed outside, of that column. It joins by what a subquery compares with
+      the row, and looks at all pairs of rows if one that does not aggregate is guarded: there, only
+      those that do are, for more than overflows.
 
 Not here: FILTER, and operands without subqueries (`guards.py`).
 """
@@ -17,7 +22,8 @@ Not here: FILTER, and operands without subqueries (`guards.py`).
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from sql.emit.guards import may_fail
+from sql.emit.guards import guarded_value, may_fail
+from sql.emit.templates import mentions_once
 from sql.plan import (
     BoolOp,
     Call,
@@ -32,66 +38,99 @@ from sql.plan import (
     Limit,
     Logical,
     Plan,
+    PlanColumn,
     Project,
     Recursive,
     Sort,
     Subquery,
     SubqueryKind,
     Test,
+    Values,
     With,
+    output_columns,
 )
 from sql.renumbering import free_columns, has_subquery
 from sql.traverse import (
     children,
+    column_ids,
     inputs,
+    is_volatile_anywhere,
     is_volatile_expression,
     is_volatile_plan,
     plan_expressions,
     rewritten_node,
     scans,
+    substituted,
     with_children,
     with_inputs,
 )
 from sql.types import BOOL
 
 
-def guarded(expr: Expr) -> Expr:
-    """CASE, COALESCE, AND and OR with subqueries that fail only where they are asked (S1)."""
+def guarded(expr: Expr, *, by_key: bool = False) -> Expr:
+    """CASE, COALESCE, AND and OR with subqueries that fail only where they are asked (S1).
+    `by_key`: S5.
+    """
+    if isinstance(expr, Subquery):
+        return _of_one_column(expr) if by_key else _of_outer_row(expr)
+    found = asked_behind(expr)
+    if not found or not any(has_subquery(part) for part, _ in found):
+        return expr
+    rest = iter(found)
+    return with_children(expr, lambda _: _under(*next(rest), by_key=by_key))
+
+
+def asked_behind(expr: Expr) -> Sequence[tuple[Expr, tuple[Expr, ...]]]:
+    """The parts of a CASE, COALESCE, AND or OR in their order, each with the conditions that all
+    hold where PostgreSQL computes it. Empty for anything else.
+    """
     match expr:
         case Case():
-            return _case(expr)
+            return list(_branches(expr))
         case Coalesce():
-            args = _behind(expr.args, Test.IS_NULL)
-            return replace(expr, args=args)
+            return list(_operands(expr.args, Test.IS_NULL))
         case Logical() if expr.op is not BoolOp.NOT:
             test = Test.IS_NOT_FALSE if expr.op is BoolOp.AND else Test.IS_NOT_TRUE
-            return replace(expr, args=_behind(expr.args, test))
+            return list(_operands(expr.args, test))
         case _:
-            return expr
+            return ()
 
 
-def _case(expr: Case) -> Case:
-    if not any(map(has_subquery, children(expr))):
-        return expr
-    before: list[Expr] = []
-    whens: list[tuple[Expr, Expr]] = []
+def _branches(expr: Case) -> Iterator[tuple[Expr, tuple[Expr, ...]]]:
+    before: tuple[Expr, ...] = ()
     for when, then in expr.whens:
-        whens.append((_under(when, before), _under(then, [*before, when])))
-        before.append(IsTest(Test.IS_NOT_TRUE, when, BOOL))
-    return replace(expr, whens=tuple(whens), otherwise=_under(expr.otherwise, before))
+        yield when, before
+        yield then, (*before, when)
+        before = (*before, IsTest(Test.IS_NOT_TRUE, when, BOOL))
+    yield expr.otherwise, before
 
 
-def _behind(args: Sequence[Expr], test: Test) -> tuple[Expr, ...]:
-    """Operands of which each is asked only if those before it pass the test."""
-    found: list[Expr] = []
-    before: list[Expr] = []
+def _operands(args: Sequence[Expr], test: Test) -> Iterator[tuple[Expr, tuple[Expr, ...]]]:
+    before: tuple[Expr, ...] = ()
     for arg in args:
-        found.append(_under(arg, before))
-        before.append(IsTest(test, arg, BOOL))
-    return tuple(found)
+        yield arg, before
+        before = (*before, IsTest(test, arg, BOOL))
 
 
-def _under(expr: Expr, conditions: Sequence[Expr]) -> Expr:
+def may_fail_for_others(expr: Expr) -> bool:
+    """Whether there is a subquery in it that may fail for rows that do not ask for it."""
+    return any(
+        any(map(may_fail, inner.args)) or may_fail_anywhere(inner) for inner in _subqueries([expr])
+    )
+
+
+def may_fail_anywhere(expr: Subquery) -> bool:
+    """Whether running it may end in an error, as far as this can be told."""
+    return _several(expr) or _plan_may_fail(expr.plan)
+
+
+def guarded_subquery(expr: Subquery, condition: Expr) -> Subquery:
+    """The subquery, which fails nowhere where the condition is not true (S1)."""
+    plan = _guarded_plan(expr.plan, condition)
+    return replace(expr, plan=Filter(plan, condition) if _several(expr) else plan)
+
+
+def _under(expr: Expr, conditions: Sequence[Expr], *, by_key: bool) -> Expr:
     """The expression with its subqueries guarded by conditions that all hold (S3)."""
     if not conditions or not has_subquery(expr):
         return expr
@@ -100,49 +139,51 @@ def _under(expr: Expr, conditions: Sequence[Expr]) -> Expr:
     condition = conditions[0]
     if len(conditions) > 1:
         condition = Logical(BoolOp.AND, tuple(conditions), BOOL)
-    return _with_guard(expr, condition)
+    return _with_guard(expr, condition, by_key=by_key)
 
 
-def _with_guard(expr: Expr, condition: Expr) -> Expr:
-    if not isinstance(expr, Subquery):
-        return with_children(expr, lambda part: _with_guard(part, condition))
-    args = tuple([_with_guard(arg, condition) for arg in expr.args])
-    several = expr.kind is SubqueryKind.SCALAR and not _is_one_row(expr.plan)
-    if not (several or _plan_may_fail(expr.plan)) or not _asks_few(expr.plan, condition):
-        return replace(expr, args=args)
-    plan = _guarded_plan(expr.plan, condition)
-    return replace(expr, args=args, plan=Filter(plan, condition) if several else plan)
+def _of_outer_row(expr: Subquery) -> Expr:
+    """A value that a subquery makes of the row outside alone is computed outside, where it has a
+    row: engines compute it for what they find equal to that row, too (S4).
+    """
+    plan = expr.plan
+    if expr.kind is not SubqueryKind.SCALAR or not isinstance(plan, Project):
+        return expr
+    (value,) = plan.exprs
+    used = set(column_ids(value))
+    if not used or not used.isdisjoint(column.id for column in output_columns(plan.input)):
+        return expr
+    if not may_fail(value) or is_volatile_anywhere(value) or not any(scans(plan.input)):
+        return expr
+    found = replace(plan, exprs=(Const(True, BOOL),), columns=(_named(plan.columns[0]),))
+    asked = Subquery(SubqueryKind.SCALAR, found, (), BOOL)
+    return Case(((asked, value),), Const(None, expr.type), expr.type)
 
 
-def _is_one_row(plan: Plan) -> bool:
-    """Whether the plan has one row at most, by its form."""
-    if isinstance(plan, Project | Sort | Filter):
-        return _is_one_row(plan.input)
-    if isinstance(plan, Limit):
-        return isinstance(plan.limit, Const) and plan.limit.value in (0, 1)
-    return isinstance(plan, GroupBy) and not plan.keys and plan.sets is None
+def _of_one_column(expr: Subquery) -> Expr:
+    """A value that a subquery makes of one of its columns is computed outside, of that (S5)."""
+    plan = expr.plan
+    if expr.kind is not SubqueryKind.SCALAR or not isinstance(plan, Project):
+        return expr
+    (value,) = plan.exprs
+    own = {column.id: column for column in output_columns(plan.input)}
+    used = [column for column in _columns(value) if column.id in own]
+    if len(used) != 1 or not _is_strict(value, used[0]) or not free_columns(plan.input):
+        return _of_outer_row(expr)
+    if not may_fail(value, by_overflow=False) or is_volatile_anywhere(value) or has_subquery(value):
+        return expr
+    column = replace(plan.columns[0], type=used[0].type)
+    found = replace(plan, exprs=(used[0],), columns=(column,))
+    asked = Subquery(SubqueryKind.SCALAR, found, (), used[0].type)
+    return substituted(value, {used[0].id: asked})
 
 
-def _plan_may_fail(plan: Plan) -> bool:
-    if any(map(may_fail, plan_expressions(plan))) or any(map(_plan_may_fail, inputs(plan))):
-        return True
-    return any(_plan_may_fail(inner.plan) for inner in _subqueries(plan_expressions(plan)))
-
-
-def _subqueries(exprs: Sequence[Expr]) -> Iterator[Subquery]:
-    for expr in exprs:
-        if isinstance(expr, Subquery):
-            yield expr
-        yield from _subqueries(children(expr))
-
-
-def _asks_few(plan: Plan, condition: Expr) -> bool:
-    """S2."""
-    if is_volatile_plan(plan):
-        return False
-    if free_columns(plan) or not any(scans(plan)):
-        return True
-    return all(column.type == BOOL for column in _columns(condition))
+def _is_strict(expr: Expr, column: ColumnRef) -> bool:
+    """Whether it is NULL where the column is, which Spark's text of it names once."""
+    if not isinstance(expr, Call):
+        return expr == column
+    plain = expr.function.strict and mentions_once(expr.function.spark)
+    return plain and any(_is_strict(arg, column) for arg in expr.args)
 
 
 def _columns(expr: Expr) -> Iterator[ColumnRef]:
@@ -152,17 +193,68 @@ def _columns(expr: Expr) -> Iterator[ColumnRef]:
         yield from _columns(child)
 
 
+def _named(column: PlanColumn) -> PlanColumn:
+    return replace(column, name="found", type=BOOL)
+
+
+def _with_guard(expr: Expr, condition: Expr, *, by_key: bool) -> Expr:
+    if not isinstance(expr, Subquery):
+        return with_children(expr, lambda part: _with_guard(part, condition, by_key=by_key))
+    # An engine computes what is looked for in a set for all rows.
+    args = tuple(
+        [guarded_value(_with_guard(arg, condition, by_key=by_key), condition) for arg in expr.args]
+    )
+    several = _several(expr)
+    if by_key and (several or not free_columns(expr.plan)):
+        return replace(expr, args=args)
+    if by_key and not _plan_may_fail(expr.plan, by_overflow=False):
+        return replace(expr, args=args)
+    if not may_fail_anywhere(expr) or not free_columns(expr.plan) or is_volatile_plan(expr.plan):
+        return replace(expr, args=args)
+    return replace(guarded_subquery(expr, condition), args=args)
+
+
+def _several(expr: Subquery) -> bool:
+    return expr.kind is SubqueryKind.SCALAR and not _is_one_row(expr.plan)
+
+
+def _is_one_row(plan: Plan) -> bool:
+    """Whether the plan has one row at most, by its form."""
+    if isinstance(plan, Project | Sort | Filter):
+        return _is_one_row(plan.input)
+    if isinstance(plan, Limit):
+        return isinstance(plan.limit, Const) and plan.limit.value in (0, 1)
+    if isinstance(plan, Values):
+        return len(plan.rows) < 2
+    return isinstance(plan, GroupBy) and not plan.keys and plan.sets is None
+
+
+def _plan_may_fail(plan: Plan, *, by_overflow: bool = True) -> bool:
+    exprs = plan_expressions(plan)
+    plans = [*inputs(plan), *(inner.plan for inner in _subqueries(exprs))]
+    return any(may_fail(expr, by_overflow=by_overflow) for expr in exprs) or any(
+        _plan_may_fail(part, by_overflow=by_overflow) for part in plans
+    )
+
+
+def _subqueries(exprs: Sequence[Expr]) -> Iterator[Subquery]:
+    for expr in exprs:
+        if isinstance(expr, Subquery):
+            yield expr
+        yield from _subqueries(children(expr))
+
+
 def _guarded_plan(plan: Plan, condition: Expr) -> Plan:
     """What may fail, in a CASE of the condition. A WITH query may not refer to the row."""
 
     def wrapped(expr: Expr) -> Expr:
         if isinstance(expr, Subquery):
             args = tuple(map(wrapped, expr.args))
-            return replace(expr, args=args, plan=_guarded_plan(expr.plan, condition))
+            return replace(guarded_subquery(expr, condition), args=args)
         if not may_fail(expr) and not has_subquery(expr):
             return expr
         if isinstance(expr, Call) and may_fail(replace(expr, args=())):
-            return Case(((condition, expr),), Const(None, expr.type), expr.type)
+            return guarded_value(expr, condition)
         return with_children(expr, wrapped)
 
     if isinstance(plan, With):

@@ -15,10 +15,11 @@ from dataclasses import replace
 from typing import Final
 
 from sql.functions import FunctionKind
-from sql.plan import Aggregate, BoolOp, Call, Case, Const, Expr, Subquery
+from sql.plan import Aggregate, BoolOp, Call, Case, Const, Expr
 from sql.traverse import children, is_volatile_expression
 
 _NEVER_FAIL: Final = frozenset({"=", "<>", "<", "<=", ">", ">=", "@>", "<@", "&&", "?"})
+_OVERFLOWING: Final = frozenset({"+", "-", "*"})
 _UNCHANGED: Final = frozenset(
     {"int2::int4", "int2::int8", "int4::int8", "varchar::text", "bpchar::text"}
 )
@@ -27,16 +28,18 @@ _OPERAND_MAX: Final = 4_000
 less, and division by zero is found behind conditions that rule it out."""
 
 
-def may_fail(expr: Expr) -> bool:
-    """Whether computing it for a row may end in an error, as far as this can be told."""
-    if isinstance(expr, Subquery):
-        # DuckDB computes it for all rows in any case.
-        return any(map(may_fail, expr.args))
+def may_fail(expr: Expr, *, by_overflow: bool = True) -> bool:
+    """Whether computing it for a row may end in an error, as far as this can be told.
+    `by_overflow`: of sums and products, too.
+    """
     if isinstance(expr, Call):
-        operator = expr.function.kind is FunctionKind.OPERATOR
-        if not (expr.function.name in _NEVER_FAIL if operator else expr.function.id in _UNCHANGED):
+        name, operator = expr.function.name, expr.function.kind is FunctionKind.OPERATOR
+        if not (name in _NEVER_FAIL if operator else expr.function.id in _UNCHANGED) and (
+            by_overflow or not operator or name not in _OVERFLOWING
+        ):
             return True
-    return any(map(may_fail, children(expr)))
+    # A subquery's plan is computed by DuckDB for all rows in any case.
+    return any(may_fail(part, by_overflow=by_overflow) for part in children(expr))
 
 
 def logical(op: BoolOp, args: Sequence[Expr], emit: Callable[[Expr], str]) -> str:
@@ -64,13 +67,15 @@ def filtered(call: Aggregate) -> Aggregate:
     if condition is None or is_volatile_expression(condition):
         return call
 
-    def guarded(expr: Expr) -> Expr:
-        if not may_fail(expr):
-            return expr
-        return Case(((condition, expr),), Const(None, expr.type), expr.type)
-
     return replace(
         call,
-        args=tuple(map(guarded, call.args)),
-        order=tuple(replace(key, expr=guarded(key.expr)) for key in call.order),
+        args=tuple([guarded_value(arg, condition) for arg in call.args]),
+        order=tuple(replace(key, expr=guarded_value(key.expr, condition)) for key in call.order),
     )
+
+
+def guarded_value(expr: Expr, condition: Expr) -> Expr:
+    """The value where the condition is true; elsewhere NULL, if it may fail there."""
+    if not may_fail(expr):
+        return expr
+    return Case(((condition, expr),), Const(None, expr.type), expr.type)

@@ -28,19 +28,12 @@ from sql.plan import (
     Test,
     output_columns,
 )
-from sql.traverse import column_ids, is_volatile_expression
+from sql.traverse import column_ids, conjuncts, is_volatile_expression
 from sql.types import BOOL
 
 _KEEP_LEFT = (JoinKind.CROSS, JoinKind.INNER, JoinKind.LEFT)
 _KEEP_RIGHT = (JoinKind.CROSS, JoinKind.INNER, JoinKind.RIGHT)
 _NOT_OF_NULL = (Test.IS_NOT_NULL, Test.IS_TRUE, Test.IS_FALSE)
-
-
-def conjuncts(predicate: Expr) -> Sequence[Expr]:
-    """The parts of a condition that all have to be true."""
-    if isinstance(predicate, Logical) and predicate.op is BoolOp.AND:
-        return predicate.args
-    return (predicate,)
 
 
 def pushed(plan: Filter) -> Plan:

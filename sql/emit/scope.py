@@ -27,6 +27,7 @@ from sql.plan import (
     Const,
     CteId,
     Expr,
+    Join,
     Param,
     Plan,
     RelationId,
@@ -53,13 +54,6 @@ _WIDENING: Final = frozenset({"int2::int4", "int2::int8", "int4::int8"})
 """Casts that leave every value what it is: drivers send a small number as int2."""
 
 
-def too_complex() -> SqlError:
-    """54001."""
-    return SqlError(
-        "54001", "stack depth limit exceeded", hint="The expression is nested too deeply."
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """How one engine writes what the modules of this package have in common.
@@ -70,7 +64,8 @@ class Dialect:
     an alias and its columns as a relation. `key`: what the engine has to compare so
     that the values of an expression compare as PostgreSQL's; its own text for most types, None if
     there is nothing. `error`: an expression that fails, by SQLSTATE and
-    message. `empty_sets`: whether the grouping set of no keys makes a row of no input.
+    message. `on`: the parts of a join's condition as they have to be computed. `empty_sets`:
+    whether the grouping set of no keys makes a row of no input.
     `materialized`: the word that has a WITH query run once. `union_recursion`: whether WITH
     RECURSIVE takes UNION. `deep_correlation`: whether a subquery may refer to more than the query
     next to it. `hint`: what to do about what the engine cannot.
@@ -87,6 +82,7 @@ class Dialect:
     aggregate: Callable[[Aggregate, "Scope"], str]
     window: Callable[[WindowCall, "Scope"], str]
     order_by: Callable[[Sequence[SortKey], "Scope"], str]
+    on: Callable[[Join, Expr], Sequence[Expr]]
     values: Callable[[Sequence[str], str, Sequence[str]], str]
     error: Callable[[str, str], str]
     set_scan: "Callable[[SetScan, Scope], Select]"

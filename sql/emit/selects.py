@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from sql.emit.ctes import CTES_BEGIN, cte_scan, recursive, with_query
 from sql.emit.groups import distinct_groups, group_by
 from sql.emit.limits import count, distinct_on, limit_by_number, ranked_input
-from sql.emit.pushed_filters import conjuncts, pushed
+from sql.emit.pushed_filters import pushed
 from sql.emit.scope import (
     DEPTH_MAX,
     Dialect,
@@ -31,7 +31,6 @@ from sql.emit.scope import (
     OutsideFunction,
     Scope,
     Statement,
-    too_complex,
 )
 from sql.emit.select_parts import (
     Names,
@@ -43,6 +42,7 @@ from sql.emit.select_parts import (
 )
 from sql.emit.set_operations import set_operation
 from sql.emit.windows import with_plain_keys
+from sql.errors import stack_depth
 from sql.plan import (
     CteScan,
     DistinctOn,
@@ -70,8 +70,9 @@ from sql.plan import (
 )
 from sql.plan_depth import check_depth
 from sql.renumbering import free_columns, has_subquery
-from sql.traverse import children, column_ids
+from sql.traverse import children, column_ids, conjuncts
 from sql.types import Value
+from sql.volatile_calls import called_once
 
 _ONE_ROW = Values((), ((),))
 _INT_MAX = 2_147_483_647
@@ -110,6 +111,7 @@ def emit_plan(
     Parameters may be part of the text (`EmittedQuery.parameters`).
     """
     check_depth(plan)
+    plan = called_once(plan)
     statement = Statement(dialect, relations, parameters)
     columns = output_columns(plan)
     text = render(_select(plan, _scope(statement, {})), columns)
@@ -148,7 +150,7 @@ def _select(plan: Plan, scope: Scope) -> Select:
     statement = scope.statement
     statement.depth += 1
     if statement.depth > DEPTH_MAX:
-        raise too_complex()
+        raise stack_depth()
     select = _node(plan, scope)
     statement.depth -= 1
     return select
@@ -272,7 +274,7 @@ def _filter(plan: Filter, scope: Scope) -> Select:
     DuckDB would make the cross product of all tables for it.
     """
     select = _plain(plan.input, scope)
-    parts = conjuncts(plan.predicate)
+    parts: Sequence[Expr] = conjuncts(plan.predicate)
     correlated = [part for part in parts if _is_correlated(part)]
     if correlated and (len(correlated) < len(parts) or isinstance(plan.input, Join)):
         plain = _where(select, [part for part in parts if part not in correlated], scope)
@@ -325,7 +327,8 @@ def _join(plan: Join, scope: Scope) -> Select:
         return joined
     _check_join(plan, scope)
     inside = within(joined, scope)
-    conditions = " and ".join(map(inside.emit, conjuncts(plan.condition)))
+    guarded = scope.statement.dialect.on(plan, plan.condition)
+    conditions = " and ".join(map(inside.emit, guarded))
     return replace(joined, source=f"{joined.source} on {conditions}")
 
 

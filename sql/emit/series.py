@@ -9,6 +9,7 @@ from typing import Final
 from sql.emit.scope import Scope
 from sql.errors import SqlError
 from sql.plan import SetCall
+from sql.timezones import find_zone
 from sql.types import Interval, Value
 
 VALUES_MAX: Final = 1_000
@@ -68,6 +69,19 @@ def monthly_series(call: SetCall, scope: Scope) -> Sequence[int]:
             raise scope.statement.dialect.unsupported("generate_series beyond the year 9999")
         value = later
     return found
+
+
+def series_zone(call: SetCall, scope: Scope) -> str | None:
+    """The zone in which a series of instants takes its days; None if the series is NULL with it."""
+    known = scope.statement.known(call.args[3])
+    if known is None:
+        raise scope.statement.dialect.unsupported("generate_series in a computed time zone")
+    if known[0] is None:
+        return None
+    name = str(known[0])
+    if find_zone(name) is None:
+        raise scope.statement.dialect.unsupported("generate_series in a zone that is not known")
+    return name
 
 
 def _added(micros: int, step: Interval) -> int | None:

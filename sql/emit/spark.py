@@ -9,6 +9,7 @@ Not here: running it, and turning Spark's failures into ours (`compute/spark.py`
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from sql.emit.asked_subqueries import run_if_asked
 from sql.emit.scope import Dialect
 from sql.emit.selects import EmittedQuery, emit_plan
 from sql.emit.spark_aggregates import aggregate, order_by
@@ -18,7 +19,9 @@ from sql.emit.spark_sets import set_scan
 from sql.emit.spark_types import HINT, array, error, literal
 from sql.emit.spark_windows import window
 from sql.plan import Plan, RelationId
+from sql.traverse import conjuncts
 from sql.types import Value
+from sql.volatile_calls import called_once
 
 
 def emit(
@@ -30,7 +33,7 @@ def emit(
     Parameters are part of the text, so a statement may be cached by (plan, relations, parameters)
     only.
     """
-    return emit_plan(plan, relations, parameters, _SPARK)
+    return emit_plan(run_if_asked(called_once(plan)), relations, parameters, _SPARK)
 
 
 def _values(rows: Sequence[str], alias: str, columns: Sequence[str]) -> str:
@@ -49,6 +52,7 @@ _SPARK: Final = Dialect(
     aggregate=aggregate,
     window=window,
     order_by=order_by,
+    on=lambda _join, condition: conjuncts(condition),
     values=_values,
     error=error,
     set_scan=set_scan,

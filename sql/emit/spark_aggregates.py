@@ -10,30 +10,19 @@ INVARIANTS
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from sql.emit.enums import extreme_of, place
 from sql.emit.guards import filtered
 from sql.emit.scope import Scope
 from sql.emit.spark_arrays import native, ordered
-from sql.emit.spark_expressions import described
 from sql.emit.spark_outside import NOT_SUPPORTED, Refused, aggregated
 from sql.emit.spark_types import error, interval_key, spark_type, unsupported
+from sql.emit.templates import Around, described, filled, sorted_by
 from sql.enum_types import is_enum
 from sql.errors import SqlError
 from sql.plan import Aggregate, SortKey
 from sql.types import NUMERIC
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """The texts around an aggregate: `distinct ` or nothing; ` filter (where ..)`, ` over (..)` or
-    nothing.
-    """
-
-    distinct: str
-    filter: str
 
 
 def aggregate(call: Aggregate, scope: Scope, over: str = "") -> str:
@@ -60,44 +49,32 @@ def _native(call: Aggregate, scope: Scope, over: str) -> str:
         # Spark computes what is to be DISTINCT before it looks at FILTER.
         call = filtered(call)
     where = "" if call.filter is None else f" filter (where {scope.emit(call.filter)})"
-    parts = _Parts("distinct " if call.distinct else "", where + over)
+    around = Around("distinct " if call.distinct else "", where + over)
     if template.startswith("@"):
-        return _SPECIALS[template[1:]](call, scope, parts)
-    return _with(_filled(template, call, scope) if call.args else template, parts)
+        return _SPECIALS[template[1:]](call, scope, around)
+    return around.of(filled(template, [scope.emit(arg) for arg in call.args], error))
 
 
-def _filled(template: str, call: Aggregate, scope: Scope) -> str:
-    for index, arg in enumerate(call.args):
-        template = template.replace(f"{{{index}}}", scope.emit(arg))
-    return template
-
-
-def _with(text: str, parts: _Parts) -> str:
-    """`f(x)` as `f(distinct x) filter (where ..)`."""
-    name, _, rest = text.partition("(")
-    return f"{name}({parts.distinct}{rest}{parts.filter}"
-
-
-def _sum(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+def _sum(call: Aggregate, scope: Scope, around: Around) -> str:
     x = f"cast({scope.emit(call.args[0])} as decimal(38,{call.type.scale}))"
-    return _with(f"sum({x})", parts)
+    return around.of(f"sum({x})")
 
 
-def _average(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+def _average(call: Aggregate, scope: Scope, around: Around) -> str:
     x, type_ = scope.emit(call.args[0]), call.args[0].type
     scale = type_.scale if type_.name == "numeric" else 0
-    total = _with(f"sum(cast({x} as decimal(38,{scale})))", parts)
-    count = _with(f"count({x})", parts)
+    total = around.of(f"sum(cast({x} as decimal(38,{scale})))")
+    count = around.of(f"count({x})")
     wide = spark_type(NUMERIC)
     # count is 0 only where sum is NULL, and a division by zero would come first.
     return f"cast({total} as {wide}) / cast(case when {count} <> 0L then {count} end as {wide})"
 
 
-def _float_total(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+def _float_total(call: Aggregate, scope: Scope, around: Around) -> str:
     """sum() and avg(): an infinity that no input is is an overflow."""
     x = scope.emit(call.args[0])
-    total = _with(f"{call.function.name}(cast({x} as double))", parts)
-    infinite = _with(f"count(case when abs({x}) = double('Infinity') then 1 end)", parts)
+    total = around.of(f"{call.function.name}(cast({x} as double))")
+    infinite = around.of(f"count(case when abs({x}) = double('Infinity') then 1 end)")
     failure = error("22003", "value out of range: overflow")
     return (
         f"case when abs({total}) = double('Infinity') and {infinite} = 0L then {failure}"
@@ -105,15 +82,15 @@ def _float_total(call: Aggregate, scope: Scope, parts: _Parts) -> str:
     )
 
 
-def _deviation(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+def _deviation(call: Aggregate, scope: Scope, around: Around) -> str:
     """Spark gives NULL for a single value of a sample, as PostgreSQL does."""
     name = {"stddev": "stddev_samp", "variance": "var_samp"}.get(
         call.function.name, call.function.name
     )
-    return _with(f"{name}(cast({scope.emit(call.args[0])} as double))", parts)
+    return around.of(f"{name}(cast({scope.emit(call.args[0])} as double))")
 
 
-def _string_agg(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+def _string_agg(call: Aggregate, scope: Scope, around: Around) -> str:
     delimiter = scope.statement.known(call.args[1])
     if delimiter is None:
         raise unsupported("string_agg with a computed delimiter")
@@ -122,16 +99,16 @@ def _string_agg(call: Aggregate, scope: Scope, parts: _Parts) -> str:
     if call.distinct:
         # DISTINCT sorts its values in PostgreSQL, and so orders what has no ORDER BY.
         ascending = not (call.order and call.order[0].descending)
-        values = f"sort_array(collect_set({x}){parts.filter}, {str(ascending).lower()})"
+        values = f"sort_array(collect_set({x}){around.behind}, {str(ascending).lower()})"
     elif call.order:
-        values = _sorted_values(call.order, x, scope, parts)
+        values = _sorted_values(call.order, x, scope, around)
     else:
-        return f"listagg({x}, {separator}){parts.filter}"
+        return f"listagg({x}, {separator}){around.behind}"
     # No values are NULL, not an empty text.
     return f"array_join(nullif({values}, cast(array() as array<string>)), {separator})"
 
 
-def _array_agg(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+def _array_agg(call: Aggregate, scope: Scope, around: Around) -> str:
     """All values, NULL too, which Spark's own function would leave out."""
     x = scope.emit(call.args[0])
     if call.distinct:
@@ -139,17 +116,17 @@ def _array_agg(call: Aggregate, scope: Scope, parts: _Parts) -> str:
         if not native(call.args[0].type) or (call.order and call.order[0].nulls_first):
             raise unsupported("array_agg of distinct values like these")
         packed = f"named_struct('n', {x} is null, 'x', {x})"
-        values = f"sort_array(collect_set({packed}){parts.filter})"
+        values = f"sort_array(collect_set({packed}){around.behind})"
         found = f"transform({values}, v -> v.x)"
     elif call.order:
-        found = _sorted_values(call.order, x, scope, parts, nulls=True)
+        found = _sorted_values(call.order, x, scope, around, nulls=True)
     else:
-        found = f"transform(collect_list(named_struct('x', {x})){parts.filter}, v -> v.x)"
+        found = f"transform(collect_list(named_struct('x', {x})){around.behind}, v -> v.x)"
     return f"nullif({found}, cast(array() as {spark_type(call.type)}))"
 
 
 def _sorted_values(
-    order: Sequence[SortKey], x: str, scope: Scope, parts: _Parts, *, nulls: bool = False
+    order: Sequence[SortKey], x: str, scope: Scope, around: Around, *, nulls: bool = False
 ) -> str:
     """The values as a sorted array. Not WITHIN GROUP: beside two sets of DISTINCT arguments it
     makes Spark's planner fail.
@@ -167,21 +144,21 @@ def _sorted_values(
     packed = f"named_struct({', '.join(fields)})"
     if not nulls:
         packed = f"case when {x} is not null then {packed} end"
-    found = f"array_sort(collect_list({packed}){parts.filter}, (p, q) -> case{cases} else 0 end)"
+    found = f"array_sort(collect_list({packed}){around.behind}, (p, q) -> case{cases} else 0 end)"
     return f"transform({found}, v -> v.x)"
 
 
-def _any_value(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+def _any_value(call: Aggregate, scope: Scope, around: Around) -> str:
     if call.distinct:
         # DISTINCT sorts in PostgreSQL, so that it is the least one.
         raise unsupported("any_value with DISTINCT")
     x = scope.emit(call.args[0])
-    return _with(f"any_value({x}, true)", parts)
+    return around.of(f"any_value({x}, true)")
 
 
 def order_by(keys: Sequence[SortKey], scope: Scope) -> str:
     """ORDER BY keys with their NULL order."""
-    return ", ".join(_sort_key(key, scope) for key in keys)
+    return ", ".join(sorted_by(_key_text(key, scope), key) for key in keys)
 
 
 def _key_text(key: SortKey, scope: Scope) -> str:
@@ -191,23 +168,17 @@ def _key_text(key: SortKey, scope: Scope) -> str:
     return text if key.expr.type.element is None else ordered(text, key.expr.type)
 
 
-def _sort_key(key: SortKey, scope: Scope) -> str:
-    direction = "desc" if key.descending else "asc"
-    nulls = "first" if key.nulls_first else "last"
-    return f"{_key_text(key, scope)} {direction} nulls {nulls}"
-
-
-def _interval_extreme(call: Aggregate, scope: Scope, parts: _Parts) -> str:
+def _interval_extreme(call: Aggregate, scope: Scope, around: Around) -> str:
     x = scope.emit(call.args[0])
     function = "max_by" if call.function.name == "max" else "min_by"
-    return f"{function}({x}, {interval_key(x)}){parts.filter}"
+    return f"{function}({x}, {interval_key(x)}){around.behind}"
 
 
-def _enum_extreme(call: Aggregate, scope: Scope, parts: _Parts) -> str:
-    return f"{extreme_of(call, scope, ('min_by', 'max_by'))}{parts.filter}"
+def _enum_extreme(call: Aggregate, scope: Scope, around: Around) -> str:
+    return f"{extreme_of(call, scope, ('min_by', 'max_by'))}{around.behind}"
 
 
-_SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, _Parts], str]]] = {
+_SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, Around], str]]] = {
     "sum": _sum,
     "array_agg": _array_agg,
     "interval_extreme": _interval_extreme,

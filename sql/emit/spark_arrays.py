@@ -12,7 +12,8 @@ from sql.arrays import compared_element, converted_element, element_type
 from sql.emit.enums import known_span
 from sql.emit.scope import Scope
 from sql.emit.spark_outside import sort_key
-from sql.emit.spark_types import array, interval_key, spark_type, unsupported
+from sql.emit.spark_types import array, error, interval_key, spark_type, unsupported
+from sql.emit.templates import described, filled
 from sql.enum_types import is_enum
 from sql.plan import AnyAll, Call, Const, Expr
 from sql.renumbering import has_subquery
@@ -90,8 +91,6 @@ def ordered(text: str, type_: SqlType) -> str:
 
 
 def _function(call: Call, scope: Scope) -> str:
-    from sql.emit.spark_expressions import described, filled
-
     template = _TEMPLATES.get(call.function.id)
     if template is None and native(call.args[0].type):
         template = _COMPARING.get(call.function.id)
@@ -100,7 +99,7 @@ def _function(call: Call, scope: Scope) -> str:
     if "->" in template:
         _check_subqueries(call.args)
     text = template.replace("{E}", f"cast(array() as {spark_type(call.type)})")
-    return filled(text, [scope.emit(arg) for arg in call.args])
+    return filled(text, [scope.emit(arg) for arg in call.args], error)
 
 
 def _check_subqueries(args: Sequence[Expr]) -> None:

@@ -8,18 +8,21 @@ INVARIANTS
       workers (`spark_outside.py`).
 """
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from sql.emit import enums, spark_arrays, spark_decimals, spark_floats, spark_text, spark_times
 from sql.emit.array_subqueries import gathered
-from sql.emit.scope import DEPTH_MAX, TEXT_MAX, Scope, too_complex
+from sql.emit.guarded_subqueries import guarded
+from sql.emit.in_subqueries import counted
+from sql.emit.scope import DEPTH_MAX, TEXT_MAX, Scope
+from sql.emit.single_values import only_value
 from sql.emit.spark_outside import or_outside
 from sql.emit.spark_types import error, spark_type, unsupported
+from sql.emit.templates import described, filled
 from sql.enum_types import is_enum, kept_as
-from sql.functions import Function, FunctionKind
+from sql.errors import stack_depth
 from sql.plan import (
     AnyAll,
     BoolOp,
@@ -35,13 +38,12 @@ from sql.plan import (
     IsTest,
     Logical,
     Param,
-    Project,
+    Plan,
     Subquery,
     SubqueryKind,
-    Values,
-    output_columns,
 )
-from sql.traverse import is_volatile_plan
+from sql.renumbering import free_columns
+from sql.traverse import is_volatile_plan, scans
 from sql.types import SqlType
 
 Special = Callable[[Call, Scope], str]
@@ -59,8 +61,8 @@ SPECIALS: Final[dict[str, Special]] = {
 }
 """The templates that need more than text: named `@name` in the function table."""
 
-_ERR: Final = re.compile(r"ERR\((\w{5}),([^()']*)\)")
-_ARGUMENT: Final = re.compile(r"\{(\d)\}")
+_CONDITIONS: Final = frozenset({SubqueryKind.EXISTS, SubqueryKind.IN, SubqueryKind.NOT_IN})
+"""Subqueries that are joins where they stand as conditions."""
 _CLOSED: Final = frozenset({"bool", "text", "varchar", "bpchar", "name", "uuid", "interval"})
 
 
@@ -69,11 +71,11 @@ def expression(expr: Expr, scope: Scope) -> str:
     statement = scope.statement
     statement.depth += 1
     if statement.depth > DEPTH_MAX:
-        raise too_complex()
-    text = or_outside(expr, scope, _expression)
+        raise stack_depth()
+    text = or_outside(guarded(expr, by_key=True), scope, _expression)
     statement.depth -= 1
     if len(text) > TEXT_MAX:
-        raise too_complex()
+        raise stack_depth()
     return text
 
 
@@ -155,19 +157,7 @@ def _call(call: Call, scope: Scope) -> str:
         raise unsupported(described(call.function))
     if template.startswith("@"):
         return _typed(SPECIALS[template[1:]](call, scope), call.type)
-    return _typed(filled(template, [scope.emit(arg) for arg in call.args]), call.type)
-
-
-def filled(template: str, args: Sequence[str]) -> str:
-    """A template of the function table with its arguments in place."""
-    text = _ERR.sub(lambda match: error(match[1], match[2]), template)
-    return _ARGUMENT.sub(lambda match: args[int(match[1])], text)
-
-
-def described(function: Function) -> str:
-    """What a row is called in messages."""
-    kind = "cast" if function.kind is FunctionKind.CAST else function.kind.value
-    return f"{kind} {function.id}"
+    return _typed(filled(template, [scope.emit(arg) for arg in call.args], error), call.type)
 
 
 # --- subqueries --------------------------------------------------------------------------------
@@ -175,11 +165,13 @@ def described(function: Function) -> str:
 
 def _subquery(expr: Subquery, scope: Scope) -> str:
     inner = replace(scope, filtering=False)
-    alone = _only_value(expr)
+    alone = only_value(expr)
     if alone is not None:
         return inner.emit(alone)
     if expr.kind is SubqueryKind.ARRAY:
         return inner.emit(gathered(expr))
+    if not (scope.filtering and expr.kind in _CONDITIONS):
+        _check_volatile(expr.plan)
     query = scope.subplan(expr.plan, inner)
     match expr.kind:
         case SubqueryKind.SCALAR:
@@ -193,29 +185,14 @@ def _subquery(expr: Subquery, scope: Scope) -> str:
                 if not is_enum(arg.type.name):
                     _comparable(arg.type)
             if not scope.filtering:
-                return _membership(expr, inner, query)
+                # Spark knows IN as a condition only.
+                return counted(expr, inner, query)
             left = _list(expr.args, inner)
             left = left if len(expr.args) == 1 else f"({left})"
             return f"({left} {expr.kind.value} ({query}))"
 
 
-def _only_value(expr: Subquery) -> Expr | None:
-    """The value of `(SELECT value)`, which is the same without SELECT unless it is volatile."""
-    plan = expr.plan
-    if expr.kind is not SubqueryKind.SCALAR or not isinstance(plan, Project):
-        return None
-    if not isinstance(plan.input, Values) or plan.input.columns or is_volatile_plan(plan):
-        return None
-    return plan.exprs[0] if len(plan.input.rows) == 1 else None
-
-
-def _membership(expr: Subquery, scope: Scope, query: str) -> str:
-    """IN as a value: Spark knows it as a condition only, so the rows are compared and counted."""
-    rows, alias = scope.statement.alias(), scope.statement.alias()
-    pairs = zip(output_columns(expr.plan), expr.args, strict=True)
-    same = " and ".join(f"{rows}.c{column.id} = {scope.emit(arg)}" for column, arg in pairs)
-    found = f"coalesce(bool_or({alias}.m), false)"
-    unknown = f"coalesce(bool_or({alias}.m is null), false)"
-    answer = f"case when {found} then true when {unknown} then cast(null as boolean) else false end"
-    value = f"(select {answer} as m from (select ({same}) as m from ({query}) {rows}) {alias})"
-    return f"(not {value})" if expr.kind is SubqueryKind.NOT_IN else value
+def _check_volatile(plan: Plan) -> None:
+    """Spark makes one value of it for equal rows, or one for each where it has one for all."""
+    if is_volatile_plan(plan) and (free_columns(plan) or not any(scans(plan))):
+        raise unsupported("a volatile function in a subquery")

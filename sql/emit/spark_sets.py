@@ -2,7 +2,7 @@
 
 from sql.emit.scope import Scope
 from sql.emit.select_parts import Select
-from sql.emit.series import DAY, constants, decimal_series, monthly_series
+from sql.emit.series import DAY, constants, decimal_series, monthly_series, series_zone
 from sql.emit.spark_types import array, error, spark_type, unsupported
 from sql.plan import SetCall, SetScan
 from sql.types import Interval, array_of
@@ -113,9 +113,12 @@ def _times(call: SetCall, scope: Scope) -> str:
     step = known[0]
     if not isinstance(step, Interval):
         return "cast(null as array<bigint>)"
-    zoned = call.type.name == "timestamptz" and (step.months or step.days)
-    if zoned and scope.statement.known(call.args[3]) != ("UTC",):
-        raise unsupported("generate_series of days in a time zone")
+    if call.type.name == "timestamptz":
+        zone = series_zone(call, scope)
+        if zone is None:
+            return "cast(null as array<bigint>)"
+        if (step.months or step.days) and zone != "UTC":
+            raise unsupported("generate_series of days in a time zone")
     if step.months:
         return f"array({', '.join(f'{value}L' for value in monthly_series(call, scope))})"
     micros = step.days * DAY + step.micros

@@ -13,6 +13,7 @@ from sql.emit.scope import Scope
 from sql.emit.spark_aggregates import aggregate, order_by
 from sql.emit.spark_outside import aggregated
 from sql.emit.spark_types import spark_type, unsupported
+from sql.emit.templates import sorted_by
 from sql.emit.windows import (
     as_aggregate,
     check_offsets,
@@ -120,10 +121,8 @@ def _unfiltered(call: WindowCall) -> Aggregate:
 
 
 def _wide_key(call: WindowCall, key: SortKey, scope: Scope) -> str:
-    direction = "desc" if key.descending else "asc"
-    nulls = "first" if key.nulls_first else "last"
-    text = scope.emit(key.expr)
-    return f"cast({text} as {_wide_type(call, key.expr.type)}) {direction} nulls {nulls}"
+    wide = f"cast({scope.emit(key.expr)} as {_wide_type(call, key.expr.type)})"
+    return sorted_by(wide, key)
 
 
 def _wide_type(call: WindowCall, type_: SqlType) -> str:

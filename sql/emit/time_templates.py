@@ -106,21 +106,15 @@ def _field(node: Field, words: Words) -> str | None:
 def _names(names: Sequence[str], number: str, length: int | None, node: Field) -> str:
     width = 0 if node.fill or length is not None else _NAME_WIDTH
     whens = " ".join(
-        f"when {index} then '{_cased(name[:length], node).ljust(width)}'"
+        f"when {index} then '{node.cased(name[:length]).ljust(width)}'"
         for index, name in enumerate(names, 1)
     )
     return f"case {number} {whens} end"
 
 
-def _cased(name: str, node: Field) -> str:
-    if node.text == node.text.upper():
-        return name.upper()
-    return name.lower() if node.text == node.text.lower() else name
-
-
 def _half_of_day(node: Field) -> str:
     dots = "." if "." in node.name else ""
-    morning, evening = (_cased(f"{letter}{dots}M{dots}", node) for letter in "AP")
+    morning, evening = (node.cased(f"{letter}{dots}M{dots}") for letter in "AP")
     return f"case when hour({{x}}) >= 12 then '{evening}' else '{morning}' end"
 
 

@@ -42,6 +42,8 @@ _NAMES: Final[dict[_Type, str]] = {type_: name for name, type_ in _PRIMITIVES.it
 NAME_KEY: Final = b"meridian.name"
 NUMBER_KEY: Final = b"meridian.number"
 """The number of a column, never used twice in a table; in the schema's own metadata the largest."""
+INVARIANT_KEY: Final = b"delta.invariants"
+"""What every value of a column has to be: an expression in JSON, for other writers."""
 
 _PHYSICAL: Final = "delta.columnMapping.physicalName"
 _ID: Final = "delta.columnMapping.id"
@@ -135,6 +137,11 @@ def _mapped_type(type_: _TypeName, number: int) -> object:
             return {**type_, "fields": told}
         case _:
             return type_
+
+
+def has_invariant(field: "pa.Field[pa.DataType]") -> bool:
+    """Whether a column has rules: NOT NULL or others (Delta's protocol, Column Invariants)."""
+    return not field.nullable or INVARIANT_KEY in (field.metadata or {})
 
 
 def is_mapped(schema: pa.Schema) -> bool:

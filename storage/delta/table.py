@@ -13,6 +13,7 @@ import pyarrow as pa
 from storage.delta.actions import Action, Metadata, Protocol
 from storage.delta.schema import (
     encode_schema,
+    has_invariant,
     has_timestamp_ntz,
     is_mapped,
     largest_number,
@@ -67,7 +68,7 @@ def table_actions(
             "delta.columnMapping.maxColumnId": str(largest_number(schema)),
         }
     # delta-spark refuses a table with NOT NULL columns that does not list `invariants`.
-    invariants = () if all(field.nullable for field in schema) else ("invariants",)
+    invariants = ("invariants",) if any(map(has_invariant, schema)) else ()
     protocol = Protocol(tuple(readers), (*readers, "inCommitTimestamp", *invariants))
     digest = hashlib.blake2b(shard.encode(), digest_size=16).digest()
     metadata = Metadata(

@@ -1,0 +1,97 @@
+"""ADD CONSTRAINT .. UNIQUE and PRIMARY KEY: new keys, and unique indexes that become ones."""
+
+from dataclasses import replace
+
+from pglast.enums import ConstrType
+
+from sql.altering import Altering
+from sql.bind_comments import constraint_renamed
+from sql.bind_foreign_keys import losing
+from sql.bind_keys import bind_keys
+from sql.catalog import Key
+from sql.catalog_objects import IndexDefinition
+from sql.constraint_names import constraint_names
+from sql.errors import SqlError, not_supported
+from sql.look_up import refuse_taken
+from sql.syntax import Node, at
+
+
+def add_keys(work: Altering) -> None:
+    """The keys of all actions together."""
+    table = work.table
+    if any(node.primary for node in work.keys):
+        _refuse_second(work)
+    catalog = work.binding.context.catalog
+    columns, keys = bind_keys(catalog, table.schema, table.name, table.columns, work.keys)
+    was = {column.name for column in table.columns if not column.not_null}
+    work.required += [c.name for c in columns if c.not_null and c.name in was]
+    _put(work, (*table.keys, *keys))
+    work.table = replace(work.table, columns=columns)
+
+
+def _put(work: Altering, keys: tuple[Key, ...]) -> None:
+    ordered = sorted(keys, key=lambda key: not key.primary)
+    work.table = replace(work.table, keys=tuple(ordered))
+
+
+def _refuse_second(work: Altering) -> None:
+    if any(key.primary for key in work.table.keys):
+        message = f'multiple primary keys for table "{work.table.name}" are not allowed'
+        raise SqlError("42P16", message)
+
+
+def use_index(work: Altering, node: Node) -> None:
+    """ADD CONSTRAINT .. USING INDEX: rows were looked at when the index was made."""
+    table, place = work.table, at(node.location)
+    found = _unique_index(work, node.indexname, place)
+    name = node.conname or found.name
+    primary = node.contype == ConstrType.CONSTR_PRIMARY
+    if primary:
+        _refuse_second(work)
+    if name != found.name:
+        words = "ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index"
+        work.notices.append(("00000", f'{words} "{found.name}" to "{name}"', None))
+        refuse_taken(work.binding, table.schema, name)
+        if name in constraint_names(table):
+            message = f'constraint "{name}" for relation "{table.name}" already exists'
+            raise SqlError("42710", message)
+        said = constraint_renamed(work.binding.context.catalog, table, found.name, name)
+        work.comments += said
+    made = replace(found, name=name, index=False, primary=primary, orders=())
+    made = replace(made, deferrable=bool(node.deferrable), deferred=bool(node.initdeferred))
+    _put(work, tuple(made if key is found else key for key in table.keys))
+    if losing(work.binding.context.catalog, work.table, {**work.children, table.oid: work.table}):
+        raise not_supported("USING INDEX .. DEFERRABLE of what a foreign key rests on", place)
+    for ordinal in made.columns if primary else ():
+        if not table.columns[ordinal].not_null:
+            column = table.columns[ordinal].name
+            work.define(column, lambda c: replace(c, not_null=True))
+            work.required.append(column)
+
+
+def _unique_index(work: Altering, name: str, place: int | None) -> Key:
+    """The index, if it may become a key."""
+    catalog, table = work.binding.context.catalog, work.table
+    detail = "Cannot create a primary key or unique constraint using such an index."
+    found = next((key for key in table.keys if key.name == name), None)
+    if found is None:
+        other = catalog.relation(table.schema, name)
+        tables = [t for t in catalog.tables.values() if t.schema == table.schema]
+        elsewhere = any(key.name == name for other in tables for key in other.keys)
+        if elsewhere or (isinstance(other, IndexDefinition) and other.table != table.oid):
+            message = f'index "{name}" does not belong to table "{table.name}"'
+            raise SqlError("55000", message, place)
+        if isinstance(other, IndexDefinition):
+            raise SqlError("42809", f'"{name}" is not a unique index', place, detail=detail)
+        if other is not None or any(table.name == name for table in tables):
+            raise SqlError("42809", f'"{name}" is not an index')
+        raise SqlError("42704", f'index "{name}" does not exist', place)
+    if not found.index:
+        raise SqlError("55000", f'index "{name}" is already associated with a constraint', place)
+    for number, order in enumerate(found.orders, 1):
+        if order:
+            message = (
+                f'index "{name}" column number {number} does not have default sorting behavior'
+            )
+            raise SqlError("42809", message, place, detail=detail)
+    return found

@@ -1,0 +1,202 @@
+"""A subquery that refers to no row is run only if some row asks for it, as PostgreSQL's InitPlans:
+engines run it in any case.
+
+    select case when v > 100 then (select 10/w from u) end from t
+      ─▶  select case when v > 100 then (select case when g then 10/w end from u where g) end
+            from t;  g: exists (select from t where v > 100)
+
+INVARIANTS
+  A1  a subquery is changed only if it may fail: the rows of the query around it are asked once
+      more for that. Neither they nor the conditions may be volatile.
+  A2  what is asked of those rows is one expression, which keeps the order of the conditions.
+  A3  conditions of WHERE guard others only over a single relation: of several, PostgreSQL asks each
+      where it can. What speaks of no row it asks first, in any case; values of subqueries that
+      refer to the row, as the most costly, behind all conditions without.
+  A4  conditions with more subqueries than a few guard nothing: each of them would be written anew
+      for every subquery behind it.
+
+Not here: subqueries that refer to a row (`guarded_subqueries.py`), and those that are run with
+WITH, which are run in any case.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Final
+
+from sql.emit.guarded_subqueries import (
+    asked_behind,
+    guarded_subquery,
+    may_fail_anywhere,
+)
+from sql.emit.single_values import of_value, only_value
+from sql.plan import (
+    Aggregate,
+    Case,
+    ColumnId,
+    Const,
+    Expr,
+    Filter,
+    GroupBy,
+    Limit,
+    Logical,
+    Plan,
+    Project,
+    Scan,
+    Subquery,
+    SubqueryKind,
+    output_columns,
+)
+from sql.renumbering import free_columns, renumbered
+from sql.traverse import (
+    aggregate_parts,
+    children,
+    column_ids,
+    conjuncts,
+    inputs,
+    is_volatile_anywhere,
+    is_volatile_plan,
+    plan_expressions,
+    rewritten_aggregate,
+    rewritten_node,
+    with_children,
+    with_inputs,
+)
+from sql.types import BOOL, INT8
+
+_FIRST: Final = 2 * 10**15
+"""Of the numbers of columns that are made here, behind those of all others."""
+_SUBQUERIES_MAX: Final = 2
+"""See A4. More: statements grow to the power of their branches; fewer: `coalesce` of three
+subqueries fails where PostgreSQL answers."""
+
+
+def run_if_asked(plan: Plan) -> Plan:
+    """The plan with such subqueries guarded (A1)."""
+    return _plan(plan, count(_FIRST))
+
+
+def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
+    if not _has_subqueries(plan):
+        return plan
+
+    def within(expr: Expr) -> Expr:
+        if isinstance(expr, Subquery):
+            alone = only_value(expr)
+            if alone is not None:
+                return of_value(expr, within(alone))
+            args = tuple(map(within, expr.args))
+            return replace(expr, args=args, plan=_plan(expr.plan, numbers))
+        return with_children(expr, within) if _asks(expr) else expr
+
+    below = rewritten_node(with_inputs(plan, lambda part: _plan(part, numbers)), within)
+    match below:
+        case Project():
+            rows = _Rows(below.input, numbers)
+            return replace(below, exprs=tuple([rows.guarded(expr, ()) for expr in below.exprs]))
+        case Filter():
+            return replace(below, predicate=_predicate(below, _Rows(below.input, numbers)))
+        case GroupBy():
+            rows = _Rows(below.input, numbers)
+            return replace(below, aggregates=tuple([_call(c, rows) for c in below.aggregates]))
+        case _:
+            return below
+
+
+def _has_subqueries(plan: Plan) -> bool:
+    return any(map(_asks, plan_expressions(plan))) or any(map(_has_subqueries, inputs(plan)))
+
+
+def _asks(expr: Expr) -> bool:
+    return isinstance(expr, Subquery) or any(map(_asks, children(expr)))
+
+
+def _predicate(plan: Filter, rows: "_Rows") -> Expr:
+    predicate = plan.predicate
+    parts = conjuncts(predicate)
+    if len(parts) == 1 or not isinstance(predicate, Logical) or not isinstance(plan.input, Scan):
+        return rows.guarded(predicate, ())
+    columns = {column.id for column in output_columns(plan.input)}
+    cheap = tuple([part for part in parts if any(column_ids(part)) and not _asks(part)])
+    before: tuple[Expr, ...] = ()
+    made: list[Expr] = []
+    for part in parts:
+        own = not columns.isdisjoint(column_ids(part))
+        made.append(_behind(cheap, rows.guarded(part, before if own else ())))
+        before = (*before, part) if own else before
+    return replace(predicate, args=tuple(made))
+
+
+def _behind(cheap: Sequence[Expr], part: Expr) -> Expr:
+    """A condition with subqueries that refer to the row, behind those without (A3)."""
+    if not cheap or any(map(is_volatile_anywhere, (*cheap, part))):
+        return part
+    values = [inner for inner in _subqueries(part) if inner.kind is SubqueryKind.SCALAR]
+    if not any(free_columns(inner.plan) and may_fail_anywhere(inner) for inner in values):
+        return part
+    return Case(((_all_of(cheap), part),), Const(False, BOOL), BOOL)
+
+
+def _call(call: Aggregate, rows: "_Rows") -> Aggregate:
+    if not any(map(_asks, aggregate_parts(call))):
+        return call
+    before = () if call.filter is None else (call.filter,)
+    made = rewritten_aggregate(call, lambda part: rows.guarded(part, before))
+    return made if call.filter is None else replace(made, filter=rows.guarded(call.filter, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows that expressions are computed for."""
+
+    input: Plan
+    numbers: Iterator[int]
+
+    def guarded(self, expr: Expr, before: tuple[Expr, ...]) -> Expr:
+        """The expression with its subqueries run only if conditions hold for some row. `before`:
+        those that it is computed under itself.
+        """
+        if not _asks(expr):
+            return expr
+        if isinstance(expr, Subquery):
+            alone = only_value(expr)
+            if alone is not None:
+                return of_value(expr, self.guarded(alone, before))
+            args = tuple([self.guarded(arg, before) for arg in expr.args])
+            return self._asked(replace(expr, args=args), before)
+        found = asked_behind(expr)
+        if not found:
+            return with_children(expr, lambda part: self.guarded(part, before))
+        steps = iter([self.guarded(part, (*before, *conditions)) for part, conditions in found])
+        return with_children(expr, lambda _: next(steps))
+
+    def _asked(self, expr: Subquery, conditions: Sequence[Expr]) -> Subquery:
+        if not conditions or free_columns(expr.plan) or not may_fail_anywhere(expr):
+            return expr
+        if is_volatile_plan(expr.plan) or not self._can_be_asked(conditions):
+            return expr
+        # Its own subqueries are asked in their order, too.
+        asking = Filter(self.input, self.guarded(_all_of(conditions), ()))
+        row = Limit(Project(asking, (), ()), Const(1, INT8), None)
+        plan, _ = renumbered(row, lambda: ColumnId(next(self.numbers)))
+        return guarded_subquery(expr, Subquery(SubqueryKind.EXISTS, plan, (), BOOL))
+
+    def _can_be_asked(self, conditions: Sequence[Expr]) -> bool:
+        if is_volatile_plan(self.input) or any(map(is_volatile_anywhere, conditions)):
+            return False
+        return sum(1 for part in conditions for _ in _subqueries(part)) <= _SUBQUERIES_MAX
+
+
+def _subqueries(expr: Expr) -> Iterator[Subquery]:
+    if isinstance(expr, Subquery):
+        yield expr
+    for part in children(expr):
+        yield from _subqueries(part)
+
+
+def _all_of(conditions: Sequence[Expr]) -> Expr:
+    """Whether all hold, asked in their order (A2)."""
+    *before, found = conditions
+    for condition in reversed(before):
+        found = Case(((condition, found),), Const(False, BOOL), BOOL)
+    return found

@@ -1,0 +1,174 @@
+"""A condition that has a subquery becomes a column, by which subqueries behind it can be guarded.
+
+    select case when exists (..) then (select 10/t.v) end from t
+      ─▶  select case when c9 then (select 10/t.v) end from (select .., exists (..) as c9 from t)
+
+INVARIANTS
+  C1  only what guards a subquery that may fail becomes a column: the condition is computed once,
+      and for the rows that conditions around it leave.
+  C2  what is volatile stays where it is.
+
+Not here: the guards themselves (`guarded_subqueries.py`).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Final
+
+from sql.emit.guarded_subqueries import asked_behind, may_fail_for_others
+from sql.plan import (
+    BoolOp,
+    Case,
+    ColumnId,
+    ColumnRef,
+    Const,
+    Expr,
+    Filter,
+    GroupBy,
+    Logical,
+    Plan,
+    PlanColumn,
+    Project,
+    Subquery,
+    output_columns,
+)
+from sql.traverse import (
+    aggregate_parts,
+    children,
+    inputs,
+    is_volatile_anywhere,
+    plan_expressions,
+    rewritten_aggregate,
+    rewritten_node,
+    with_children,
+    with_inputs,
+)
+from sql.types import BOOL
+
+_FIRST: Final = 10**15
+"""Of the numbers of these columns, behind those of all others."""
+_Found = tuple[Expr, Sequence[Expr]]
+
+
+def with_condition_columns(plan: Plan) -> Plan:
+    """The plan with such columns (C1)."""
+    return _plan(plan, count(_FIRST))
+
+
+def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
+    if not _has_subqueries(plan):
+        return plan
+
+    def within(expr: Expr) -> Expr:
+        if isinstance(expr, Subquery):
+            args = tuple(map(within, expr.args))
+            return replace(expr, args=args, plan=_plan(expr.plan, numbers))
+        return with_children(expr, within) if _asks(expr) else expr
+
+    below = rewritten_node(with_inputs(plan, lambda part: _plan(part, numbers)), within)
+    match below:
+        case Project():
+            return _project(below, numbers)
+        case Filter():
+            return _filter(below, numbers)
+        case GroupBy():
+            return _group(below, numbers)
+        case _:
+            return below
+
+
+def _has_subqueries(plan: Plan) -> bool:
+    return any(map(_asks, plan_expressions(plan))) or any(map(_has_subqueries, inputs(plan)))
+
+
+def _asks(expr: Expr) -> bool:
+    return isinstance(expr, Subquery) or any(map(_asks, children(expr)))
+
+
+def _project(plan: Project, numbers: Iterator[int]) -> Project:
+    found = _first_condition(plan.exprs)
+    if found is None:
+        return plan
+    below, column = _with_column(plan.input, found, numbers)
+    exprs = tuple([_replaced(expr, found[0], column) for expr in plan.exprs])
+    return _project(replace(plan, input=below, exprs=exprs), numbers)
+
+
+def _group(plan: GroupBy, numbers: Iterator[int]) -> GroupBy:
+    found = _first_condition([part for call in plan.aggregates for part in aggregate_parts(call)])
+    if found is None:
+        return plan
+    below, column = _with_column(plan.input, found, numbers)
+    condition = found[0]
+    calls = tuple(
+        [
+            rewritten_aggregate(call, lambda part: _replaced(part, condition, column))
+            for call in plan.aggregates
+        ]
+    )
+    return _group(replace(plan, input=below, aggregates=calls), numbers)
+
+
+def _first_condition(exprs: Sequence[Expr]) -> _Found | None:
+    return next((found for expr in exprs if (found := _condition(expr, ()))), None)
+
+
+def _filter(plan: Filter, numbers: Iterator[int]) -> Plan:
+    found = _condition(plan.predicate, ())
+    # What is ANDed in WHERE keeps the order that DuckDB gives it.
+    anded = isinstance(plan.predicate, Logical) and plan.predicate.op is BoolOp.AND
+    if found is None or (anded and found[0] in plan.predicate.args):  # type: ignore[union-attr]
+        return plan
+    below, column = _with_column(plan.input, found, numbers)
+    shown = output_columns(plan)
+    made = _filter(Filter(below, _replaced(plan.predicate, found[0], column)), numbers)
+    return Project(made, shown, tuple([ColumnRef(column.id, column.type) for column in shown]))
+
+
+def _with_column(plan: Plan, found: _Found, numbers: Iterator[int]) -> tuple[Project, ColumnRef]:
+    condition, under = found
+    if under:
+        guard = under[0] if len(under) == 1 else Logical(BoolOp.AND, tuple(under), BOOL)
+        made: Expr = Case(((guard, condition),), Const(None, condition.type), condition.type)
+    else:
+        made = condition
+    column = PlanColumn(ColumnId(next(numbers)), "condition", condition.type)
+    passed = output_columns(plan)
+    shown = tuple([ColumnRef(column.id, column.type) for column in passed])
+    below = Project(plan, (*passed, column), (*shown, made))
+    return _project(below, numbers), ColumnRef(column.id, column.type)
+
+
+def _condition(expr: Expr, under: Sequence[Expr]) -> _Found | None:
+    """The first condition that should be a column, and those that it is computed under."""
+    steps = asked_behind(expr)
+    if not steps:
+        for part in children(expr):
+            found = _condition(part, under)
+            if found is not None:
+                return found
+        return None
+    for number, (part, before) in enumerate(steps):
+        later = [part for part, _ in steps[number + 1 :]]
+        guards = any(part is tested for _, tests in steps for tested in _tested(tests))
+        if guards and _asks(part) and any(map(may_fail_for_others, later)):
+            return None if is_volatile_anywhere(part) else (part, (*under, *before))
+        found = _condition(part, (*under, *before))
+        if found is not None:
+            return found
+    return None
+
+
+def _tested(tests: Sequence[Expr]) -> Iterator[Expr]:
+    for test in tests:
+        yield test
+        yield from children(test)
+
+
+def _replaced(expr: Expr, condition: Expr, column: ColumnRef) -> Expr:
+    if expr == condition:
+        return column
+    if isinstance(expr, Subquery):
+        return replace(expr, args=tuple([_replaced(a, condition, column) for a in expr.args]))
+    return with_children(expr, lambda part: _replaced(part, condition, column))

@@ -1,0 +1,20 @@
+"""IN over a subquery where an engine's own IN is not a value, or is another one than PostgreSQL's.
+
+x in (q)  ─▶  (select case when bool_or(m) then true when bool_or(m is null) then null
+                           else false end from (select x = c as m from (q)))
+"""
+
+from sql.emit.scope import Scope
+from sql.plan import Subquery, SubqueryKind, output_columns
+
+
+def counted(expr: Subquery, scope: Scope, query: str) -> str:
+    """IN and NOT IN as a value: the rows of the query are compared and counted."""
+    rows, alias = scope.statement.alias(), scope.statement.alias()
+    pairs = zip(output_columns(expr.plan), expr.args, strict=True)
+    same = " and ".join(f"{rows}.c{column.id} = {scope.emit(arg)}" for column, arg in pairs)
+    found = f"coalesce(bool_or({alias}.m), false)"
+    unknown = f"coalesce(bool_or({alias}.m is null), false)"
+    answer = f"case when {found} then true when {unknown} then cast(null as boolean) else false end"
+    value = f"(select {answer} as m from (select ({same}) as m from ({query}) {rows}) {alias})"
+    return f"(not {value})" if expr.kind is SubqueryKind.NOT_IN else value

@@ -1,0 +1,63 @@
+"""Templates of the function table, and what both emitters do alike with them.
+
+numeric / numeric  `{0} / {1}`  ─▶  `(x) / (y)`        f({0})  ─▶  f(distinct x) filter (where ..)
+ERR(22012,division by zero)     ─▶  an engine's expression that fails so
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sql.functions import Function, FunctionKind
+from sql.plan import SortKey
+
+_ERR: Final = re.compile(r"ERR\((\w{5}),([^()']*)\)")
+_ARGUMENT: Final = re.compile(r"\{(\d)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The texts around an aggregate: `distinct ` or nothing; ` filter (where ..)`, ` over (..)` or
+    nothing.
+    """
+
+    distinct: str
+    behind: str
+
+    def of(self, text: str) -> str:
+        """`f(x)` as `f(distinct x) filter (where ..)`."""
+        name, _, rest = text.partition("(")
+        return f"{name}({self.distinct}{rest}{self.behind}"
+
+
+def filled(template: str, args: Sequence[str], error: Callable[[str, str], str]) -> str:
+    """A template with its arguments in place. `error` writes an expression that fails."""
+    text = _ERR.sub(lambda match: error(match[1], match[2]), template)
+    return _ARGUMENT.sub(lambda match: args[int(match[1])], text)
+
+
+def mentions_once(template: str | None) -> bool:
+    """Whether each argument stands in the text once, as far as the template alone says."""
+    if template is None or template.startswith("@"):
+        return False
+    found = _ARGUMENT.findall(template)
+    return len(found) == len(set(found))
+
+
+def failure(template: str) -> tuple[str, str] | None:
+    """The SQLSTATE and the message of a template that does nothing but fail."""
+    match = _ERR.fullmatch(template)
+    return None if match is None else (match[1], match[2])
+
+
+def described(function: Function) -> str:
+    """What a row is called in messages."""
+    kind = "cast" if function.kind is FunctionKind.CAST else function.kind.value
+    return f"{kind} {function.id}"
+
+
+def sorted_by(text: str, key: SortKey) -> str:
+    """The text of a key, with its direction and the place of NULLs."""
+    direction = "desc" if key.descending else "asc"
+    return f"{text} {direction} nulls {'first' if key.nulls_first else 'last'}"
