@@ -98,7 +98,7 @@ def _compiled(prepared: Prepared, in_process: InProcess) -> _Insert | None:
         return None
     if prepared.supplied or prepared.filled or any(c.generated or c.domain for c in table.columns):
         return None
-    if modify.conflict is not None or modify.view_checks is not None:
+    if modify.conflict is not None or modify.view_checks is not None or modify.calls is not None:
         return None
     if table.timeline != SYSTEM_TIMELINE.name or prepared.rebind or prepared.uses_now:
         return None

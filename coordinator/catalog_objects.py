@@ -1,23 +1,26 @@
 """Numbers and texts of catalog objects, as PostgreSQL's catalogs and functions show them."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from typing import Final
 
-from compute.reference_strings import quote_ident
+from pglast import ast
+from pglast.enums import A_Expr_Kind, CoercionForm
+
 from sql.bind import bind_with_context
-from sql.bind_checks import not_null_name
 from sql.bind_views import named_query, view_rows
-from sql.binding import BindContext
+from sql.binding import BindContext, Binding
 from sql.catalog import Check, Column, ForeignKey, Key, Table
 from sql.catalog_objects import CatalogObject, IndexDefinition, ViewDefinition
 from sql.catalog_oids import constraint_oid, index_oid
 from sql.column_expressions import column_names, expression_of
+from sql.constraint_names import not_null_name
 from sql.errors import SqlError
 from sql.kept_names import named_relations, next_value, shown
 from sql.text_output import format_text
-from sql.types import SqlType, display
+from sql.types import SqlType, display, quoted_name
 from sql.written import writable_columns
 
 
@@ -56,22 +59,56 @@ def default_text(column: Column) -> str | None:
     if not column.has_default or column.default is None:
         return "NULL" if column.has_default else None
     if isinstance(column.default, Decimal):
-        return f"{column.default:f}"  # as it was written
+        return _number(f"{column.default:f}", column)  # as it was written
     text = format_text(column.default, column.type)
     if column.type.category == "N":
-        return text
+        return _number(text, column)
     if column.type.name == "bool":
         return "true" if column.default else "false"
+    if column.type.name == "bpchar":
+        # PostgreSQL keeps what was written, and fills it up when it is used.
+        text = text.rstrip(" ")
     escaped = text.replace("'", "''")
-    return f"'{escaped}'::{display(SqlType(column.type.name))}"
+    shown = "bpchar" if column.type.name == "bpchar" else display(SqlType(column.type.name))
+    return f"'{escaped}'::{shown}"
+
+
+def _number(text: str, column: Column) -> str:
+    """A literal of the type that the parser gives to a number that is written so."""
+    digits = text.removeprefix("-")
+    if not digits.replace(".", "", 1).isdecimal():
+        return f"'{text}'::{display(SqlType(column.type.name))}"
+    if "." in digits:
+        type_ = "numeric"
+    else:
+        sizes = ((31, "integer"), (63, "bigint"))
+        type_ = next((name for bits, name in sizes if abs(int(text)) < 1 << bits), "numeric")
+    bare = digits == text and ("." in digits or type_ == "integer")
+    return text if bare else f"'{text}'::{type_}"
+
+
+def orders_of(key: Key) -> Sequence[str]:
+    """What its index says of the order of each column."""
+    return key.orders or ("",) * len(key.columns)
+
+
+def index_flags(orders: Sequence[str]) -> tuple[int, ...]:
+    """indoption: 1 is DESC, 2 is NULLS FIRST."""
+    return tuple(
+        ("DESC" in order) + 2 * ("FIRST" in order or ("DESC" in order and "LAST" not in order))
+        for order in orders
+    )
 
 
 def index_definition(table: Table, key: Key) -> str:
     """As pg_get_indexdef() writes it."""
-    columns = ", ".join(quote_ident(table.columns[at].name) for at in key.columns)
+    columns = ", ".join(
+        f"{quoted_name(table.columns[at].name)} {order}".strip()
+        for at, order in zip(key.columns, orders_of(key), strict=True)
+    )
     distinct = "" if key.nulls_distinct else " NULLS NOT DISTINCT"
-    on = f"{quote_ident(table.schema)}.{quote_ident(table.name)}"
-    return f"CREATE UNIQUE INDEX {quote_ident(key.name)} ON {on} USING btree ({columns}){distinct}"
+    on = f"{quoted_name(table.schema)}.{quoted_name(table.name)}"
+    return f"CREATE UNIQUE INDEX {quoted_name(key.name)} ON {on} USING btree ({columns}){distinct}"
 
 
 def default_of(context: BindContext, column: Column) -> str | None:
@@ -101,10 +138,10 @@ def _relation_name(context: BindContext, oid: int) -> str | None:
 
 def _shown_name(context: BindContext, relation: Table | CatalogObject) -> str:
     """As regclass shows it."""
-    name = quote_ident(relation.name)
+    name = quoted_name(relation.name)
     if relation.schema in context.search_path:
         return name
-    return f"{quote_ident(relation.schema)}.{name}"
+    return f"{quoted_name(relation.schema)}.{name}"
 
 
 _ACTIONS: Final = {
@@ -125,16 +162,23 @@ def views(context: BindContext) -> Iterator[Table]:
     """The views as tables without rows, their columns as the view is bound now."""
     for view in context.catalog.views():
         try:
-            _, columns = bind_with_context(context, lambda binding: view_rows(binding, view))  # noqa: B023
+            columns = bind_with_context(context, lambda binding: _shown_columns(binding, view))  # noqa: B023
         except SqlError:
             continue
         defaults = dict(view.defaults)
-        named = enumerate(zip(view.columns, columns, strict=True))
         made = tuple(
-            Column(name, column.type, has_default=at in defaults, expression=defaults.get(at))
-            for at, (name, column) in named
+            replace(column, has_default=at in defaults, expression=defaults.get(at))
+            for at, column in enumerate(columns)
         )
         yield Table(view.oid, view.schema, view.name, "", made, timeline="")
+
+
+def _shown_columns(binding: Binding, view: ViewDefinition) -> list[Column]:
+    _, columns = view_rows(binding, view)
+    return [
+        Column(name, column.type, domain=binding.domain(column.id))
+        for name, column in zip(view.columns, columns, strict=True)
+    ]
 
 
 INSERTED, UPDATED, DELETED = 8, 4, 16
@@ -175,13 +219,13 @@ def referenced_key(context: BindContext, foreign: ForeignKey) -> tuple[Table, Ke
 def _foreign_text(context: BindContext, table: Table, key: ForeignKey) -> str:
     """As pg_get_constraintdef() writes it."""
     other, _ = referenced_key(context, key)
-    own = ", ".join(quote_ident(table.columns[at].name) for at in key.columns)
+    own = ", ".join(quoted_name(table.columns[at].name) for at in key.columns)
     there = ", ".join(
-        quote_ident(other.columns[other.ordinal_of(number)].name) for number in key.references
+        quoted_name(other.columns[other.ordinal_of(number)].name) for number in key.references
     )
-    name = quote_ident(other.name)
+    name = quoted_name(other.name)
     if other.schema not in context.search_path:
-        name = f"{quote_ident(other.schema)}.{name}"
+        name = f"{quoted_name(other.schema)}.{name}"
     text = f"FOREIGN KEY ({own}) REFERENCES {name}({there})"
     if key.match_full:
         text += " MATCH FULL"
@@ -190,7 +234,7 @@ def _foreign_text(context: BindContext, table: Table, key: ForeignKey) -> str:
     if key.on_delete != "no action":
         text += f" ON DELETE {key.on_delete.upper()}"
     if key.set_columns:
-        chosen = [quote_ident(table.columns[key.columns[at]].name) for at in key.set_columns]
+        chosen = [quoted_name(table.columns[key.columns[at]].name) for at in key.set_columns]
         text += f" ({', '.join(chosen)})"
     return text + _when(key) + _unless_validated(key)
 
@@ -209,13 +253,13 @@ def _unless_validated(constraint: Check | ForeignKey) -> str:
 def other_index(context: BindContext, table: Table, index: IndexDefinition) -> str:
     """CREATE INDEX as pg_get_indexdef() writes it."""
     parts = [
-        f"{element} {option}".strip()
+        f"{_element(element)} {option}".strip()
         for element, option in zip(
             index.elements, index.options or ("",) * len(index.elements), strict=True
         )
     ]
-    on = f"{quote_ident(table.schema)}.{quote_ident(table.name)}"
-    text = f"CREATE INDEX {quote_ident(index.name)} ON {on} USING {index.method}"
+    on = f"{quoted_name(table.schema)}.{quoted_name(table.name)}"
+    text = f"CREATE INDEX {quoted_name(index.name)} ON {on} USING {index.method}"
     text += f" ({', '.join(parts)})"
     if index.include:
         text += f" INCLUDE ({', '.join(index.include)})"
@@ -223,12 +267,25 @@ def other_index(context: BindContext, table: Table, index: IndexDefinition) -> s
     return shown_text(context, text)
 
 
+def _element(text: str) -> str:
+    """A column or a call as it is; the grammar wants any other expression in parentheses."""
+    match expression_of(text):
+        case ast.ColumnRef() | ast.CoalesceExpr() | ast.MinMaxExpr() | ast.SQLValueFunction():
+            return text
+        case ast.FuncCall(funcformat=CoercionForm.COERCE_EXPLICIT_CALL):
+            return text
+        case ast.A_Expr(kind=A_Expr_Kind.AEXPR_NULLIF):
+            return text
+        case _:
+            return f"({text})"
+
+
 def definitions(context: BindContext, table: Table) -> Iterator[tuple[int, int, str]]:
     """Oid, part and text of what pg_get_constraintdef() and pg_get_indexdef() answer; part 0 is
     the whole.
     """
     for key in table.keys:
-        names = [quote_ident(table.columns[at].name) for at in key.columns]
+        names = [quoted_name(table.columns[at].name) for at in key.columns]
         kind = "PRIMARY KEY" if key.primary else "UNIQUE"
         distinct = "" if key.nulls_distinct else " NULLS NOT DISTINCT"
         text = f"{kind}{distinct} ({', '.join(names)}){_when(key)}"
@@ -238,8 +295,8 @@ def definitions(context: BindContext, table: Table) -> Iterator[tuple[int, int, 
             yield index_oid(table, key), part, name
     for index in context.catalog.indexes(table.oid):
         yield index.oid, 0, other_index(context, table, index)
-        for part, element in enumerate(index.elements, 1):
-            yield index.oid, part, shown_text(context, element)
+        for part, element in enumerate((*index.elements, *index.include), 1):
+            yield index.oid, part, shown_text(context, _element(element))
     for foreign in table.foreign_keys:
         text = _foreign_text(context, table, foreign)
         yield constraint_oid(table, foreign.name), 0, text
@@ -250,4 +307,4 @@ def definitions(context: BindContext, table: Table) -> Iterator[tuple[int, int, 
     for column in table.columns:
         if column.not_null:
             oid = constraint_oid(table, not_null_name(table, column))
-            yield oid, 0, f"NOT NULL {quote_ident(column.name)}"
+            yield oid, 0, f"NOT NULL {quoted_name(column.name)}"

@@ -15,6 +15,7 @@ from compute.arrow import table_schema
 from coordinator.committing import ORACLE
 from coordinator.config import Settings, SettingsError
 from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes
+from coordinator.core.fitting import misfits
 from coordinator.opening import Storage, open_storage_to_look
 from coordinator.startup import KnownShard, known_shards, part_of, ticks_per_ms
 from sql.catalog import SYSTEM_TIMELINE, Timeline
@@ -44,7 +45,7 @@ async def _check(settings: Settings) -> int:
     storage = await open_storage_to_look(settings)
     try:
         damage = list(await storage.stash.verify())
-        findings, tables = ([], 0) if damage else await _findings(storage)
+        findings, tables = ([], 0) if damage else await _look(storage)
     finally:
         await storage.close()
     errors = len(damage) + sum(found.severity == "error" for found in findings)
@@ -56,21 +57,33 @@ async def _check(settings: Settings) -> int:
     return 0 if errors == 0 else 1
 
 
-async def _findings(storage: Storage) -> tuple[Sequence[Finding], int]:
-    """Findings about every table that exists, and how many there are."""
-    history = decode_changes(await storage.stash.scan(COLLECTION))
+async def _look(storage: Storage) -> tuple[Sequence[Finding], int]:
+    directories = await asyncio.to_thread(lambda: sorted(_not_empty(storage.warehouse)))
+    return await find(storage.stash, storage.store, directories)
+
+
+async def find(
+    stash: Stash, store: ObjectStore, directories: Collection[str]
+) -> tuple[Sequence[Finding], int]:
+    """Findings about the catalog and every table that exists, and how many there are.
+
+    `directories`: those of the warehouse with anything in them.
+    """
+    history = decode_changes(await stash.scan(COLLECTION))
     known = known_shards(history)
-    timelines = VersionedCatalog(history).current.timelines.values()
-    lines = [await _line(storage.stash, timeline) for timeline in timelines]
-    findings: list[Finding] = []
+    catalog = VersionedCatalog(history).current
+    lines = [await _line(stash, timeline) for timeline in catalog.timelines.values()]
+    findings = [
+        Finding("error", ShardId(""), misfit.what, misfit.why) for misfit in misfits(catalog)
+    ]
     tables = 0
     for line in lines:
         for shard, table in known.items():
             if table.dropped is None and table.table.timeline == line.timeline.name:
                 tables += 1
-                findings += await _table_findings(storage.store, shard, table, line)
+                findings += await _table_findings(store, shard, table, line)
     registered = {shard for line in lines for shard in line.found.shards}
-    findings += await _strays(storage, known.keys(), registered)
+    findings += _strays(directories, known.keys(), registered)
     if history and any(line.present is None for line in lines):
         findings.append(Finding("error", ShardId(""), "stash", "the oracle's ceiling is missing"))
     return findings, tables
@@ -131,15 +144,14 @@ def _definitions(table: KnownShard, *, by_definition: bool) -> tuple[Definition,
     return found
 
 
-async def _strays(
-    storage: Storage, known: Collection[ShardId], registered: Collection[ShardId]
+def _strays(
+    directories: Collection[str], known: Collection[ShardId], registered: Collection[ShardId]
 ) -> list[Finding]:
     """Shards that only one of catalog, txns shard and warehouse knows."""
     findings = [
         Finding("error", shard, shard, "is registered, but the catalog has never had it")
         for shard in sorted({*registered} - {*known})
     ]
-    directories = await asyncio.to_thread(lambda: sorted(_not_empty(storage.warehouse)))
     findings += [
         Finding("orphan", ShardId(name), name, "the catalog knows no such table")
         for name in directories

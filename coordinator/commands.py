@@ -20,6 +20,7 @@ from coordinator.execution import Done, Outcome, Rows, Services
 from coordinator.named_statements import (
     Declaration,
     Fetch,
+    Filling,
     Invocation,
     Preparation,
     named_statement,
@@ -48,6 +49,7 @@ from coordinator.pgwire.messages import (
 from coordinator.portal import Portal, PreparedStatement, tag_of
 from coordinator.portals import Portals
 from coordinator.requests import Request
+from coordinator.result_columns import result_columns
 from coordinator.result_encoder import ResultEncoder
 from coordinator.session_parameters import declared_types, decode_parameters
 from coordinator.statement_runner import StatementRunner
@@ -207,12 +209,16 @@ class Commands:
         ends = self._transaction.ends
         match named_statement(statement):
             case None:
-                request = Request(statement, prepared.declared, prepared.columns)
+                read = prepared.under(self._variables.binding_key)
+                request = Request(read, prepared.declared, prepared.columns)
                 execution = self._runner.execution(parameters)
                 outcome = await self._runner.run(request, execution, alone=alone)
             case Invocation() as invocation:
                 self._runner.check_allowed(statement)
                 outcome = await self._invoke(statement, invocation, alone=alone)
+            case Filling() as filling:
+                self._runner.check_allowed(statement)
+                outcome = await self._invoke(statement, filling.invocation, filling, alone=alone)
             case Preparation() as preparation:
                 self._runner.check_allowed(statement)
                 await self._prepare(preparation)
@@ -243,11 +249,19 @@ class Commands:
         self._statements[preparation.name] = described
 
     async def _invoke(
-        self, statement: Statement, invocation: Invocation, *, alone: bool
+        self,
+        statement: Statement,
+        invocation: Invocation,
+        filling: Filling | None = None,
+        *,
+        alone: bool,
     ) -> Outcome:
         target = self._statement(invocation.name)
         values = self._runner.arguments(statement, invocation, target.parameters)
-        request = Request(target.statement, target.declared, target.columns)
+        read = target.under(self._variables.binding_key)
+        request = Request(read, target.declared, target.columns)
+        if filling is not None:
+            request = Request(filling.statement(statement, read), target.declared)
         return await self._runner.run(request, self._runner.execution(values), alone=alone)
 
     async def _declare(
@@ -336,8 +350,12 @@ class Commands:
         if named is None or isinstance(named, Declaration):
             inner = statement if named is None else named.statement
             prepared = await self._runner.describe(inner, declared)
-            columns = None if named is not None else self._runner.columns(prepared.bound)
-            return PreparedStatement(statement, prepared.parameters, prepared.parameters, columns)
+            types = prepared.parameters
+            if named is not None:
+                return PreparedStatement(statement, types, types, None)
+            columns = result_columns(prepared.bound, self._variables)
+            setting = self._variables.binding_key
+            return PreparedStatement(statement, types, types, columns, prepared.read, setting)
         self._runner.check_allowed(statement)
         columns = None
         if isinstance(named, Invocation) and named.name in self._statements:

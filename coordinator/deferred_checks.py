@@ -5,7 +5,7 @@
 
 INVARIANTS
   J1  what is violated is so in the transaction's own view of now; what was looked at enters the
-      read set as that of an immediate check does (A8 of `core/validation.py`).
+      read set as that of an immediate check does (A8 and A10 of `core/validation.py`).
   J2  of several violations the one that began to wait first is told.
 """
 

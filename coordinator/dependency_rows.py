@@ -6,7 +6,6 @@ Not here: what PostgreSQL has and Meridian does not (triggers, toast tables).
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
-from compute.reference_strings import quote_ident
 from coordinator.catalog_objects import (
     check_numbers,
     column_number,
@@ -16,13 +15,14 @@ from coordinator.catalog_objects import (
     referenced_key,
 )
 from coordinator.information_schema_rows import Named
-from sql.bind_checks import not_null_name
 from sql.binding import BindContext
 from sql.catalog import Table
 from sql.catalog_objects import IndexDefinition
 from sql.catalog_oids import constraint_oid, derived_oid, index_oid, schema_oid
 from sql.column_expressions import column_names, expression_of
+from sql.constraint_names import not_null_name
 from sql.kept_names import named_relations
+from sql.types import quoted_name
 
 TYPE: Final = 1247
 CLASS: Final = 1259
@@ -146,6 +146,6 @@ def _used(table: Table, index: IndexDefinition) -> Sequence[int]:
     numbers = _numbers(table)
     texts = [*index.elements, *index.include, *([index.predicate] if index.predicate else ())]
     names = {name for text in texts for name in column_names(expression_of(text))}
-    quoted = {quote_ident(name): name for name in numbers}
+    quoted = {quoted_name(name): name for name in numbers}
     names |= {quoted[text] for text in texts if text in quoted}
     return sorted(numbers[name] for name in names if name in numbers)

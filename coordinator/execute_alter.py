@@ -5,7 +5,7 @@
 INVARIANTS
   T1  the definition and the rows that fit it are changed in one transaction, or neither.
   T2  who alters a table has seen all of its rows: the commit is refused if anybody has written to
-      it since (A7 of `core/validation.py`).
+      it since (A11 of `core/validation.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -15,14 +15,15 @@ import pyarrow as pa
 
 from coordinator.claims import Claims
 from coordinator.core.messages import PutTable
-from coordinator.execute_query import run_plan
 from coordinator.execution import Execution
 from coordinator.pgwire.arrow_types import to_values
 from coordinator.row_sink import RowSink
+from coordinator.running import run_plan
 from coordinator.spilling import write_rows
 from sql.catalog import Table
 from sql.definition_statements import Redefinition, Rewriting, Validation
 from sql.errors import SqlError
+from sql.kept_texts import refuse_temporary
 from sql.plan import Plan
 from sql.text_output import format_text
 from sql.types import quoted_name
@@ -38,6 +39,7 @@ async def redefine(
     """Give a table its new definition, and its rows what that wants (T1). `parents`: tables that
     it refers to now; what was bound without that is bound again.
     """
+    refuse_temporary(execution.catalog(), change.after)
     batch: WriteBatch | None = None
     sink = RowSink.of(execution, change.after, checked=False)
     try:
@@ -92,14 +94,19 @@ def touched(table: Table) -> Table:
 
 
 async def validate(execution: Execution, table: Table, validations: Sequence[Validation]) -> None:
-    """Raises for the first rule that some row of the table breaks."""
+    """Raises for the first rule that some row of the table, or of one beside it, breaks."""
     for validation in validations:
+        own = table if validation.of is None or validation.of.oid == table.oid else validation.of
         others = () if validation.foreign is None else (validation.foreign[1],)
-        tables = list(dict.fromkeys((table, *(o for o in others if o.oid != table.oid))))
-        inputs = await execution.with_catalog(validation.plan, await execution.views(tables))
+        tables = {other.oid: other for other in (*others, own)}
+        if table.oid in tables:
+            tables[table.oid] = table
+        inputs = await execution.with_catalog(
+            validation.plan, await execution.views([*tables.values()])
+        )
         async for rows in run_plan(execution, validation.plan, inputs):
             if rows.num_rows:
-                raise _violation(table, validation, rows)
+                raise _violation(own, validation, rows)
 
 
 def _violation(table: Table, validation: Validation, rows: pa.RecordBatch) -> SqlError:

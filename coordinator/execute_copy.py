@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from compute.plan_nodes import is_volatile
 from coordinator.execute_query import start_query
+from coordinator.execute_sequence import with_calls
 from coordinator.execution import Done, Execution
 from coordinator.key_check import DuplicateKey, check_keys
 from coordinator.made_rows import IN_PROCESS_ROWS_MAX, made_batch, made_view, run_over
@@ -73,7 +74,10 @@ class CopyStream(Protocol):
 
 async def execute_copy_in(execution: Execution, copy: CopyIn, stream: CopyStream) -> Done:
     """Take the client's rows and buffer them into the transaction (M2)."""
-    execution.transaction.check_writable("COPY FROM", [copy.table])
+    transaction = execution.transaction
+    transaction.check_writable("COPY FROM", [copy.table])
+    if copy.freeze and copy.table.oid not in transaction.fresh:
+        raise _not_fresh()
     sink = RowSink.of(execution, copy.table)
     try:
         reader = await _receive(execution, copy, stream, sink)
@@ -96,6 +100,14 @@ async def execute_copy_in(execution: Execution, copy: CopyIn, stream: CopyStream
         change = Change(copy.table, sink.keyed, {}, None, UPDATED)
         await check_references(execution, [change])
     return Done(f"COPY {sink.rows}")
+
+
+def _not_fresh() -> SqlError:
+    message = (
+        "cannot perform COPY FREEZE because the table was not created or truncated "
+        "in the current subtransaction"
+    )
+    return SqlError("55000", message)
 
 
 async def _receive(
@@ -229,6 +241,7 @@ async def execute_copy_out(
         execution.variables.styles,
     )
     batches = await start_query(execution, copy.query, as_of=as_of)
+    batches = with_calls(execution, batches, copy.query.calls)
     stream.send(CopyOutResponse((0,) * len(columns)))
     header = writer.header()
     if header:

@@ -1,9 +1,10 @@
 """CREATE TABLE AS and SELECT INTO: a definition and a write, in one statement."""
 
 from coordinator.execute_definition import execute_definition
-from coordinator.execute_query import run_plan
+from coordinator.execute_sequence import with_calls
 from coordinator.execution import Done, Execution
 from coordinator.row_sink import RowSink
+from coordinator.running import run_plan
 from coordinator.spilling import write_rows
 from sql.catalog import Table
 from sql.statements import CreateTable, CreateTableAs
@@ -23,7 +24,8 @@ async def execute_create_as(execution: Execution, statement: CreateTableAs) -> D
     sink = RowSink.of(execution, table)
     try:
         inputs = await execution.views(statement.tables, plan=statement.source)
-        async for batch in run_plan(execution, statement.source, inputs):
+        batches = run_plan(execution, statement.source, inputs)
+        async for batch in with_calls(execution, batches, statement.calls):
             await sink.add(batch.columns)
         rows = await sink.finish()
     except BaseException:

@@ -44,6 +44,7 @@ from sql.definition_statements import (
     Redefinition,
 )
 from sql.errors import SqlError
+from sql.kept_texts import refuse_temporary
 from sql.privileges import Rights
 from sql.statements import (
     AdvanceTimeline,
@@ -106,6 +107,11 @@ def _with_schema(execution: Execution, changes: list[CatalogChange]) -> list[Cat
 
 
 def _buffer(execution: Execution, changes: list[CatalogChange]) -> None:
+    catalog = execution.catalog()
+    for change in changes:
+        if isinstance(change, PutTable | PutObject):
+            made = change.table if isinstance(change, PutTable) else change.object
+            refuse_temporary(catalog, made)
     execution.transaction.changed_catalog = True
     execution.transaction.wrote = True
     owned = with_owners(execution, changes)
@@ -150,8 +156,8 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
         case ChangeObjects():
             return await _objects(execution, statement)
         case DropTable():
-            for name in statement.missing:
-                _skipping(execution, "00000", f'table "{name}" does not exist')
+            for told in statement.missing:
+                execution.notice(SqlError("00000", told), Severity.NOTICE)
             if len(statement.cascades) == 1:
                 _cascade(execution, statement.cascades[0], None)
             elif statement.cascades:
@@ -195,6 +201,7 @@ async def _created_table(execution: Execution, statement: CreateTable) -> list[C
     )
     own = tuple(replace(key, table=key.table or oid) for key in statement.foreign_keys)
     table = replace(table, foreign_keys=own)
+    execution.transaction.fresh.add(oid)
     table, sequences = await _with_sequences(execution, table, statement.sequences)
     parents = [PutTable(touched(parent)) for parent in statement.parents]
     indexes, oids = await _with_indexes(execution, table, statement.indexes)
@@ -296,7 +303,7 @@ async def _altered(execution: Execution, statement: AlterTable) -> list[CatalogC
             _buffer(execution, others)
         await redefine(execution, change, statement.rewrite, statement.parents)
         await validate(execution, change.after, statement.validations)
-        return []
+        return [PutComment(comment) for comment in statement.comments]
     changes: list[CatalogChange] = [RemoveObject(thing) for thing in statement.dropped]
     if statement.new_schema is not None:
         changes.append(PutSchema(statement.new_schema))
@@ -377,7 +384,7 @@ def _dropped_schemas(execution: Execution, statement: DropSchema) -> list[Catalo
         _cascade(execution, f"drop cascades to {len(told)} other objects", "\n".join(told))
     tables: list[CatalogChange] = [PutTable(change.after) for change in statement.changed]
     tables += _dropped(execution, statement.tables)
-    tables += [RemoveObject(thing) for thing in statement.objects]
+    tables += [RemoveObject(thing) for thing in (*statement.objects, *statement.of_columns)]
     return tables + [RemoveSchema(name) for name in statement.names]
 
 

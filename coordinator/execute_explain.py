@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import assert_never
 
+from compute.arrow import batch_schema
 from compute.engine_sql import engine_sql
-from compute.reference_arrow import batch_schema
 from coordinator.choosing import Choice, choose
 from coordinator.execute_create_as import execute_create_as
 from coordinator.execute_modify import execute_compound, execute_modify
 from coordinator.execute_query import query_inputs, run_query
+from coordinator.execute_sequence import with_calls
 from coordinator.execute_setting import text_table
 from coordinator.execution import Execution, Outcome, Rows, held
 from coordinator.explain import (
@@ -164,6 +165,7 @@ class _Explaining:
         match self._statement:
             case Query() as query:
                 batches = await run_query(execution, query, self._inputs)
+                batches = with_calls(execution, batches, query.calls)
                 outcome: Outcome = Rows(query.columns, batches)
             case Modify() as modify:
                 outcome = await execute_modify(execution, modify, "")

@@ -1,5 +1,7 @@
 """OPTIMIZE, VACUUM, ANALYZE: work on files that changes no answer, outside of transactions."""
 
+from dataclasses import replace
+
 from coordinator.execution import Done, Execution
 from sql.errors import SqlError
 from sql.statements import Maintenance, MaintenanceKind
@@ -9,15 +11,17 @@ async def execute_maintenance(execution: Execution, statement: Maintenance, *, a
     """Do it and wait for the end; what was done stays done."""
     coordination = execution.services.coordination
     tag = statement.kind.value
+    if statement.kind is not MaintenanceKind.ANALYZE:
+        _check_alone(execution, tag, alone=alone)
+    if statement.problem is not None:
+        raise replace(statement.problem)
     match statement.kind:
         case MaintenanceKind.ANALYZE:
             pass
         case MaintenanceKind.OPTIMIZE:
-            _check_alone(execution, tag, alone=alone)
             assert statement.tables is not None, "OPTIMIZE names a table"
             await coordination.optimize(statement.tables)
         case MaintenanceKind.VACUUM:
-            _check_alone(execution, tag, alone=alone)
             await coordination.vacuum(statement.tables)
     return Done(tag)
 

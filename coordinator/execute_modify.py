@@ -12,7 +12,8 @@ from collections.abc import AsyncIterator
 
 import pyarrow as pa
 
-from compute.reference_arrow import batch_schema
+from compute.arrow import batch_schema
+from coordinator.execute_sequence import with_calls
 from coordinator.execution import Done, Execution, Outcome, Rows, held
 from coordinator.made_rows import made_view, run_over
 from coordinator.modifying import Modified, readings, run_modify
@@ -74,10 +75,11 @@ async def _run_parts(execution: Execution, parts: tuple[Part, ...], work: Statem
 
 
 async def _rows(execution: Execution, query: Query, work: StatementWork) -> pa.Table:
-    """The rows of a query, held until the commit is acknowledged (Q1)."""
+    """The rows of a query, held until the commit is acknowledged (Q1 of `execution.py`)."""
     batches: list[pa.RecordBatch] = []
     size = 0
-    async for batch in run_over(execution, query.plan, work.inputs(query.tables)):
+    rows = run_over(execution, query.plan, work.inputs(query.tables))
+    async for batch in with_calls(execution, rows, query.calls):
         batches.append(batch)
         size += batch.nbytes
         if size > execution.services.limits.returning_bytes_max:

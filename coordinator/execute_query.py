@@ -12,13 +12,13 @@ from collections.abc import AsyncIterator, Mapping
 
 import pyarrow as pa
 
-from coordinator.choosing import choose
-from coordinator.examining import examined
-from coordinator.execution import Batches, Execution, Rows, counted, held
+from coordinator.execute_sequence import with_calls
+from coordinator.execution import Execution, Rows, counted, held
 from coordinator.reading_by_key import read_by_key, rows_by_key
 from coordinator.reg_names import has_names, named
+from coordinator.running import run_plan
 from coordinator.session_errors import read_only_transaction
-from sql.plan import Plan, RelationId
+from sql.plan import RelationId
 from sql.statements import Query
 from storage.batch import ShardView
 from storage.types import Timestamp
@@ -29,6 +29,8 @@ async def execute_query(
 ) -> Rows:
     """Start a query; its rows come as they are asked for (Q2)."""
     batches = await start_query(execution, query, as_of=as_of)
+    if query.calls is not None:
+        batches = with_calls(execution, batches, query.calls)
     if has_names(query.columns):
         assert execution.bind_context is not None, "a query was bound"
         batches = named(batches, query.columns, execution.bind_context())
@@ -66,26 +68,3 @@ async def run_query(
             batch = reading.answer(rows, execution.parameters)
             return held(pa.Table.from_batches([batch]))
     return run_plan(execution, query.plan, inputs)
-
-
-def run_plan(
-    execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
-) -> AsyncIterator[pa.RecordBatch]:
-    """Run on the chosen engine."""
-    engine = choose(execution, plan, inputs).engine
-    if engine is None:
-        batches: AsyncIterator[pa.RecordBatch] = _in_process(execution, plan, inputs)
-    else:
-        batches = engine.run(execution.run(plan, inputs))
-    views = [view for view in inputs.values() if view.files]
-    if not views:
-        return batches
-    return examined(batches, lambda: execution.services.coordination.examine(views))
-
-
-async def _in_process(
-    execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
-) -> Batches:
-    table = execution.services.in_process.evaluate(execution.run(plan, inputs))
-    for batch in table.to_batches():
-        yield batch

@@ -32,6 +32,7 @@ async def execute_truncate(execution: Execution, statement: Truncate, tag: str) 
     views = await coordination.scan(transaction.id, ts, statement.tables, (), locked)
     for table, view in zip(statement.tables, views, strict=True):
         deletes = _all_rows(view)
+        transaction.fresh.add(table.oid)
         if deletes:
             buffer_rows(execution, table, WriteBatch(deletes=deletes))
     await spill_if_large(execution)

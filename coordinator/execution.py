@@ -133,10 +133,14 @@ class Execution:
     )
     """Columns, by their table's oid, that get values of sequences when rows are written."""
 
+    def context(self) -> BindContext:
+        """What the statement was bound in."""
+        assert self.bind_context is not None, "a statement knows what it is bound in"
+        return self.bind_context()
+
     def catalog(self) -> Catalog:
         """What the statement was bound to."""
-        assert self.bind_context is not None, "a definition knows what it is bound in"
-        return self.bind_context().catalog
+        return self.context().catalog
 
     def run(self, plan: Plan, inputs: Mapping[RelationId, ShardView]) -> Run:
         """The plan with this statement's parameters."""

@@ -7,13 +7,14 @@ from typing import Final
 
 import pyarrow as pa
 
+from compute.arrow import batch_schema
 from compute.executor import Run
 from compute.plain_plans import is_row_by_row
 from compute.plan_nodes import nodes
 from compute.reference import PreparedPlan, can_run, execute, rows_in_memory
-from compute.reference_arrow import BatchMaker, batch_schema
+from compute.reference_arrow import BatchMaker
 from compute.reference_expressions import Row
-from compute.reference_work import work
+from compute.reference_work import work, written_rows
 from sql.plan import (
     Filter,
     Plan,
@@ -35,6 +36,10 @@ all of its literals alive, and looking at it again costs less than running it.""
 WORK_MAX: Final = 200_000
 """Rows that a plan may touch on the loop. More: a longer stall for everybody. Fewer: more constant
 queries wait for the engine."""
+
+_WORK_PER_WRITTEN_ROW: Final = 16
+"""Rows that may be touched for each row of VALUES that the statement writes out: fewer than it took
+to read and bind it. An engine would be given all of them as text, and reads it slower still."""
 
 
 @dataclass(slots=True)
@@ -84,7 +89,8 @@ class ReferenceInProcess:
         known = self._known.get(id(plan))
         if known is not None and known.plan is plan:
             return known.can_run
-        answer = can_run(plan) and work(plan) <= WORK_MAX
+        limit = max(WORK_MAX, _WORK_PER_WRITTEN_ROW * written_rows(plan))
+        answer = can_run(plan) and work(plan) <= limit
         if _is_long(plan):
             return answer
         if len(self._known) >= _REMEMBERED_MAX:

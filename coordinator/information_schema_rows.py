@@ -22,9 +22,9 @@ from coordinator.catalog_objects import (
     view_text,
     views,
 )
-from sql.bind_checks import not_null_name
 from sql.binding import BindContext
 from sql.catalog import Column, ForeignKey, Key, Table
+from sql.constraint_names import not_null_name
 from sql.enum_types import enum_of, is_enum
 from sql.system_catalogs import CATALOG_SCHEMAS, is_view, system_catalogs
 from sql.system_relations import SYSTEM_RELATIONS, SYSTEM_SCHEMA

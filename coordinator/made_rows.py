@@ -11,9 +11,9 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from compute.plan_nodes import nodes
-from coordinator.execute_query import run_plan
 from coordinator.execution import Execution, held
 from coordinator.pgwire.kernels import Column
+from coordinator.running import run_plan
 from sql.plan import Join, Plan, RelationId, Subquery
 from storage.batch import InlineSlice, ShardView
 from storage.types import OWN, ShardId

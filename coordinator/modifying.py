@@ -5,7 +5,7 @@
                             └─ new, old, columns of others ─▶ RETURNING, over relation `new`
 
 INVARIANTS
-  W2  rows for RETURNING are held until the commit is acknowledged (Q1); they are bounded.
+  W2  rows for RETURNING are held until the commit is acknowledged (Q1 of `execution.py`); bounded.
   W3  every scan is at the transaction's timestamp, so the commit is refused if it went stale.
 """
 
@@ -15,9 +15,9 @@ from typing import Final
 
 import pyarrow as pa
 
-from compute.reference_arrow import batch_schema
+from compute.arrow import batch_schema
 from coordinator.claims import Claims
-from coordinator.execute_query import run_plan
+from coordinator.execute_sequence import with_calls
 from coordinator.execution import Execution, held
 from coordinator.made_rows import made_batch, made_view, run_over
 from coordinator.moved_keys import MovedKeys
@@ -25,6 +25,7 @@ from coordinator.old_rows import OldRowsInMemory
 from coordinator.pgwire.kernels import Column
 from coordinator.point_access import point_access
 from coordinator.row_sink import stored_schema
+from coordinator.running import run_plan
 from coordinator.statement_work import Reading, StatementWork
 from coordinator.upserting import Upserts
 from coordinator.view_rules import ViewRules
@@ -58,7 +59,7 @@ def readings(modify: Modify) -> Sequence[Reading]:
 async def run_modify(execution: Execution, modify: Modify, work: StatementWork) -> Modified:
     """Run a part; what it writes is in `work` then, and not yet in the transaction."""
     part = _Part(execution, modify, work)
-    async for batch in await _source(execution, modify, work):
+    async for batch in with_calls(execution, await _source(execution, modify, work), modify.calls):
         await part.take(batch)
     return await part.finish()
 
@@ -72,7 +73,8 @@ async def _source(
         return held(pa.Table.from_batches([await access.answer(execution, inputs)]))
     in_process = execution.services.in_process
     if not inputs and in_process.can_run(modify.source):
-        schema = stored_schema(modify.table) if modify.kind is ModifyKind.INSERT else None
+        is_new = modify.kind is ModifyKind.INSERT and modify.calls is None
+        schema = stored_schema(modify.table) if is_new else None
         return held(in_process.evaluate(execution.run(modify.source, {}), schema))
     run = run_over if work.made else run_plan
     return run(execution, modify.source, inputs)

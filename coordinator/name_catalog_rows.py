@@ -3,10 +3,10 @@
 A row names the columns it has (W2 of `catalog_rows.py`).
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from compute.reference_strings import quote_ident
 from coordinator.catalog_objects import (
     EVERYTHING,
     definitions,
@@ -24,7 +24,8 @@ from sql.system_catalogs import (
     PG_CATALOG,
 )
 from sql.system_relations import SYSTEM_SCHEMA
-from sql.types import OIDS, SqlType, display
+from sql.temporary import ALIAS
+from sql.types import OIDS, SqlType, display, quoted_name
 
 
 def _definitions(context: BindContext) -> Iterator[Named]:
@@ -85,6 +86,32 @@ def _names(context: BindContext) -> Iterator[Named]:
         yield {"kind": "type", "oid": OIDS[name], "shown": display(SqlType(name)), "other": other}
 
 
+def _name_lists(context: BindContext) -> Iterator[Named]:
+    """What `compute/reference_registered.py` reads: each kind's names in one text."""
+    names: dict[str, dict[str, int]] = {kind: {} for kind in ("class", "type", "namespace", "role")}
+    for kind, oid, shown, other in registered_names(context):
+        names[kind].setdefault(shown, oid)
+        names[kind].setdefault(other, oid)
+        if kind == "type" and other.startswith("_"):
+            names[kind].setdefault(f"{other[1:]}[]", oid)
+    types = names["type"]
+    for alias, name in _ALIASES.items():
+        types.setdefault(alias, OIDS[name])
+        types.setdefault(f"{alias}[]", OIDS[f"_{name}"])
+    schemas = [*CATALOG_SCHEMAS, SYSTEM_SCHEMA, context.temporary, *context.catalog.schemas]
+    further: dict[str, dict[str, object]] = {
+        "class": {
+            "database": context.database,
+            "schemas": schemas,
+            "aliases": {ALIAS: context.temporary},
+        },
+        "type": {"relations": list(names["class"])},
+    }
+    for kind, known in names.items():
+        text = json.dumps({"names": known, **further.get(kind, {})})
+        yield {"kind": kind, "names": text}
+
+
 _ALIASES: Final = {
     "int": "int4", "decimal": "numeric", "dec": "numeric", "float": "float8", "char": "bpchar",
     "nchar": "bpchar", "char varying": "varchar", "national character": "bpchar",
@@ -94,23 +121,23 @@ _ALIASES: Final = {
 def registered_names(context: BindContext) -> Iterator[tuple[str, int, str, str]]:
     """Kind and oid of everything that a reg type may name, its text, and how else it is called."""
     for oid, schema, name, visible in _relation_names(context):
-        text = quote_ident(name)
-        qualified = f"{quote_ident(schema)}.{text}"
+        text = quoted_name(name)
+        qualified = f"{quoted_name(schema)}.{text}"
         yield "class", oid, text if visible else qualified, qualified
     for named in all_types(context):
         other = named.name
         if named.schema != PG_CATALOG:
             is_array = named.domain is None and named.type.element is not None
             suffix = "[]" if is_array else ""
-            plain = quote_ident(named.name.removeprefix("_") if suffix else named.name)
-            other = f"{quote_ident(named.schema)}.{plain}{suffix}"
+            plain = quoted_name(named.name.removeprefix("_") if suffix else named.name)
+            other = f"{quoted_name(named.schema)}.{plain}{suffix}"
         yield "type", named.oid, named.shown, other
     for schema in (*CATALOG_SCHEMAS, SYSTEM_SCHEMA, *context.catalog.schemas):
-        text = quote_ident(schema)
+        text = quoted_name(schema)
         yield "namespace", schema_oid(schema), text, text
     roles = roles_of(context)
     for role in roles.all():
-        text = quote_ident(roles.name(role.oid))
+        text = quoted_name(roles.name(role.oid))
         yield "role", role.oid, text, text
 
 
@@ -121,12 +148,12 @@ def _serials(context: BindContext) -> Iterator[Named]:
             owned = [s for s in context.catalog.sequences() if s.owner == table.oid]
             for sequence in owned:
                 if sequence.owner_field == column.field:
-                    name = quote_ident(table.name)
+                    name = quoted_name(table.name)
                     yield {
                         "shown": name if table.schema in context.search_path else None,
-                        "other": f"{quote_ident(table.schema)}.{name}",
+                        "other": f"{quoted_name(table.schema)}.{name}",
                         "attname": column.name,
-                        "sequence": f"{quote_ident(sequence.schema)}.{quote_ident(sequence.name)}",
+                        "sequence": f"{quoted_name(sequence.schema)}.{quoted_name(sequence.name)}",
                     }
 
 
@@ -144,6 +171,7 @@ def _updatable(context: BindContext) -> Iterator[Named]:
 
 NAME_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
     "meridian_definitions": _definitions,
+    "meridian_name_lists": _name_lists,
     "meridian_names": _names,
     "meridian_serials": _serials,
     "meridian_type_names": _type_names,

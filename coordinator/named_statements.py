@@ -1,4 +1,5 @@
-"""PREPARE, EXECUTE, DECLARE, FETCH, MOVE as values: statements about statements and portals.
+"""Statements about statements and portals as values: PREPARE, EXECUTE, also as the query of CREATE
+TABLE AS, DECLARE, FETCH, MOVE.
 
 They are read off the syntax tree here and done in `commands.py`, which owns the names.
 """
@@ -10,13 +11,12 @@ from typing import Final, TypeAlias
 from pglast import ast
 from pglast.enums import FetchDirection
 
+from sql.bind_cursors import BINARY, HOLD, SCROLL, declared_query
 from sql.bind_types import declared_by_name
-from sql.errors import not_supported
+from sql.errors import SqlError, not_supported
 from sql.parse import Statement, parse
 from sql.syntax import Node, is_a
 from sql.types import SqlType, display
-
-_BINARY, _SCROLL, _HOLD = 1, 2, 32
 
 ALL: Final = 9_223_372_036_854_775_807
 """FETCH ALL, as the parser counts it."""
@@ -43,6 +43,25 @@ class Invocation:
 
 
 @dataclass(frozen=True, slots=True)
+class Filling:
+    """CREATE TABLE .. AS EXECUTE name (arguments)."""
+
+    invocation: Invocation
+
+    def statement(self, own: Statement, prepared: Statement) -> Statement:
+        """CREATE TABLE .. AS the query that was prepared. Raises 42809."""
+        if not is_a(prepared.node, ast.SelectStmt):
+            raise SqlError("42809", "prepared statement is not a SELECT")
+        node: Node = own.node
+        filled = type(node)(
+            **({name: getattr(node, name) for name in node} | {"query": prepared.node})
+        )
+        # Both texts, and which statement of its text it is, say what this one is to the plan cache.
+        text = f"{prepared.text}\n-- {own.offset} {own.text}"
+        return replace(prepared, text=text, node=filled)
+
+
+@dataclass(frozen=True, slots=True)
 class Declaration:
     """DECLARE name CURSOR FOR query."""
 
@@ -63,7 +82,7 @@ class Fetch:
     move: bool = False
 
 
-Named: TypeAlias = Preparation | Invocation | Declaration | Fetch
+Named: TypeAlias = Preparation | Invocation | Filling | Declaration | Fetch
 
 
 def named_statement(statement: Statement) -> Named | None:
@@ -74,14 +93,17 @@ def named_statement(statement: Statement) -> Named | None:
         return Preparation(node.name, declared, _inside(statement, node.query))
     if is_a(node, ast.ExecuteStmt):
         return Invocation(node.name, tuple(node.params or ()))
+    if is_a(node, ast.CreateTableAsStmt) and is_a(node.query, ast.ExecuteStmt):
+        query: Node = node.query
+        return Filling(Invocation(query.name, tuple(query.params or ())))
     if is_a(node, ast.DeclareCursorStmt):
-        if node.options & _BINARY:
-            raise not_supported("BINARY cursors")
+        if node.options & BINARY:
+            raise not_supported("a BINARY cursor")
         return Declaration(
             node.portalname,
-            _inside(statement, node.query),
-            scroll=bool(node.options & _SCROLL),
-            hold=bool(node.options & _HOLD),
+            _inside(statement, declared_query(node)),
+            scroll=bool(node.options & SCROLL),
+            hold=bool(node.options & HOLD),
         )
     return _fetch(node) if is_a(node, ast.FetchStmt) else None
 

@@ -7,6 +7,7 @@ INVARIANTS
 from dataclasses import replace
 
 from compute.constant_folding import folded
+from sql.definition_statements import CreateObject
 from sql.errors import SqlError
 from sql.statements import Bound, CopyOut, CreateTableAs, Explain, Modify, Prepared, Query
 from sql.traverse import scans
@@ -37,6 +38,10 @@ def _planned(bound: Bound) -> Bound:
             return replace(bound, source=folded(bound.source))
         case Modify() if any(scans(bound.source)):
             return replace(bound, source=folded(bound.source))
+        case CreateObject(computed=computed):
+            for plan in computed:
+                folded(plan)
+            return bound
         case Explain(statement=Query() as query):
             return replace(bound, statement=replace(query, plan=folded(query.plan)))
         case _:

@@ -7,6 +7,7 @@ INVARIANTS
       it was opened after; closing it ends the engine's work.
   O2  a portal that was run to its end yields nothing more; its tag counts the rows of one Execute.
   O3  rows are encoded off the loop when they are many, so that one result never stalls the others.
+  O4  a literal is read when its statement is prepared, under the settings and the clock of then.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -17,6 +18,7 @@ import pyarrow as pa
 
 from coordinator.execution import Done, Outcome, Rows
 from sql.parse import Statement
+from sql.read_literals import ReadLiterals, as_read
 from sql.statements import OutputColumn
 from sql.types import SqlType, Value
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from coordinator.cursors import Cursor
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PreparedStatement:
     """A statement of the client: its text, the types it declared, and what it was found to be."""
 
@@ -33,6 +35,15 @@ class PreparedStatement:
     parameters: tuple[SqlType, ...]
     columns: tuple[OutputColumn, ...] | None
     """None: no rows, ever (NoData)."""
+    read: ReadLiterals | None = None
+    """Literals that mean something else now and then, or under another setting than `setting`."""
+    setting: tuple[object, ...] = ()
+
+    def under(self, setting: tuple[object, ...]) -> Statement:
+        """The statement, to be bound under a setting: literals stay what they were (O4)."""
+        if self.read is not None and (self.read.of_clock or setting != self.setting):
+            self.statement, self.read = as_read(self.statement, self.read), None
+        return self.statement
 
 
 @dataclass(slots=True)

@@ -15,7 +15,8 @@ INVARIANTS
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from decimal import Decimal
+from typing import Final, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -135,14 +136,26 @@ async def _unmet(
     """Which of these keys of the child the parent does not have, and where they stand."""
     parent = _parent(execution, foreign)
     key = _referenced(parent, foreign)
-    rows = _cast(rows, parent, key)
-    new = NewKeys(parent, key, rows)
-    if not new.count:
+    fitted = _cast(rows, parent, key)
+    new = NewKeys(parent, key, fitted)
+    found: set[RowKey] = set()
+    if new.count:
+        view = await _look(execution, parent, new)
+        found = await _locate(execution, view, new)
+    elif _nulls(fitted) == _nulls(rows):
         return []
-    view = await _look(execution, parent, new)
-    found = await _locate(execution, view, new)
-    keys = enumerate(row_keys(key, rows))
-    return [(at, values) for at, values in keys if values is not None and values not in found]
+    keys = row_keys(key, fitted)
+    # What does not fit into the parent's columns is a key, and not there.
+    given = keys if _nulls(fitted) == _nulls(rows) else row_keys(key, rows)
+    return [
+        (at, values)
+        for at, values in enumerate(given)
+        if values is not None and (keys[at] is None or values not in found)
+    ]
+
+
+def _nulls(rows: pa.Table) -> Sequence[int]:
+    return [column.null_count for column in rows.columns]
 
 
 async def check_children(
@@ -219,12 +232,11 @@ async def _child_of(
     key = _referenced(parent, foreign)
     fields = [parent.columns[ordinal].field for ordinal in key.columns]
     action = foreign.on_delete if change.kind == DELETED else foreign.on_update
-    lost: pa.Table | None = old.select(list(key.columns)).rename_columns(fields)
+    went = old.select(list(key.columns)).rename_columns(fields)
+    lost: pa.Table | None = went
     after: pa.Table | None = None
     if action == "no action":
-        lost = await _gone(
-            execution, parent, key, old.select(list(key.columns)).rename_columns(fields)
-        )
+        lost = await _gone(execution, parent, key, went)
     elif change.kind == UPDATED:
         if change.moved is None:
             return None
@@ -386,7 +398,18 @@ def _fitted(column: Column, name: str, type_: pa.DataType) -> Column:
         wide = column.cast(pa.int64())
         fits = pc.and_(pc.greater_equal(wide, low), pc.less_equal(wide, high))
         column = pc.if_else(fits, wide, pa.scalar(None, pa.int64()))
+    elif _is_narrower(type_, column.type):
+        bound = Decimal(10**type_.precision - 1).scaleb(-type_.scale)
+        least, most = (pa.scalar(value, column.type) for value in (-bound, bound))
+        fits = pc.and_(pc.greater_equal(column, least), pc.less_equal(column, most))
+        column = pc.if_else(fits, column, pa.scalar(None, column.type))
     return column.cast(type_)
+
+
+def _is_narrower(one: pa.DataType, other: pa.DataType) -> TypeGuard[pa.Decimal128Type]:
+    if not isinstance(one, pa.Decimal128Type) or not isinstance(other, pa.Decimal128Type):
+        return False
+    return bool(one.precision < other.precision)
 
 
 async def _look(execution: Execution, table: Table, keys: NewKeys) -> ShardView:

@@ -15,16 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap64
 
+from compute.arrow import batch_schema
 from compute.key_index import Place
 from compute.located_rows import fetch
-from compute.reference_arrow import batch_schema
 from compute.row_keys import RowKey, row_keys
-from coordinator.execute_query import run_plan
 from coordinator.execution import Execution
 from coordinator.key_check import Going, check_keys
 from coordinator.moved_keys import Moved, MovedKeys
 from coordinator.pgwire.kernels import Column
 from coordinator.row_sink import RowSink, stored_schema
+from coordinator.running import run_plan
 from coordinator.spilling import buffer_rows
 from sql.bind import bind_with_context
 from sql.binding import Binding
@@ -181,9 +181,9 @@ def own_columns(foreign: ForeignKey, *, deleted: bool) -> Sequence[int]:
     return [foreign.columns[place] for place in chosen] or foreign.columns
 
 
-def changed(moved: Moved, key: Key, ordinals: Sequence[str]) -> Moved:
-    """Those rows whose key is another one now, of the keys' columns."""
-    before, after = moved.before.select(list(ordinals)), moved.after.select(list(ordinals))
+def changed(moved: Moved, key: Key, fields: Sequence[str]) -> Moved:
+    """The rows whose key is another one now; of their columns those of the key, by field."""
+    before, after = moved.before.select(list(fields)), moved.after.select(list(fields))
     pairs = zip(row_keys(key, before), row_keys(key, after), strict=True)
     other = pa.array([at for at, (old, new) in enumerate(pairs) if old is not None and old != new])
     chosen = other.cast(pa.int64())

@@ -42,25 +42,25 @@ ENGINE_ROWS_MIN: Final = 10_000
 """Larger batches are checked by the local engine, where there is one."""
 
 
-def not_null_violation(table: Table, column: TableColumn, row: pa.RecordBatch) -> SqlError:
+def _not_null_violation(table: Table, column: TableColumn, shown: str) -> SqlError:
     """23502, with the row that fails as PostgreSQL shows it."""
     return SqlError(
         "23502",
         f'null value in column "{column.name}" of relation "{table.name}" violates'
         " not-null constraint",
-        detail=f"Failing row contains ({failing_row(table.columns, row)}).",
+        detail=f"Failing row contains ({shown}).",
         schema=table.schema,
         table=table.name,
         column=column.name,
     )
 
 
-def check_violation(table: Table, check: Check, row: pa.RecordBatch) -> SqlError:
+def _check_violation(table: Table, check: Check, shown: str) -> SqlError:
     """23514, likewise."""
     return SqlError(
         "23514",
         f'new row for relation "{table.name}" violates check constraint "{check.name}"',
-        detail=f"Failing row contains ({failing_row(table.columns, row)}).",
+        detail=f"Failing row contains ({shown}).",
         schema=table.schema,
         table=table.name,
         constraint=check.name,
@@ -184,7 +184,10 @@ class RowRules:
 
     def _null_in(self, row: pa.RecordBatch) -> SqlError:
         ordinal = next(at for at in self._required if row.column(at).null_count)
-        return not_null_violation(self._table, self._table.columns[ordinal], row)
+        return _not_null_violation(self._table, self._table.columns[ordinal], self._shown(row))
+
+    def _shown(self, row: pa.RecordBatch) -> str:
+        return failing_row(self._execution.variables, self._table.columns, row)
 
     async def _check(self, batch: pa.RecordBatch) -> None:
         if not batch.num_rows:
@@ -200,7 +203,8 @@ class RowRules:
             piece = batch.slice(start, PIECE_ROWS)
             found = await self._first(plan, piece)
             if found is not None:
-                raise check_violation(self._table, found[0], piece.slice(found[1], 1))
+                shown = self._shown(piece.slice(found[1], 1))
+                raise _check_violation(self._table, found[0], shown)
             await asyncio.sleep(0)
 
     async def _first(self, plan: Plan, piece: pa.RecordBatch) -> tuple[Check, int] | None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from coordinator.errors import storage_failure
+from sql.catalog import Catalog
 from sql.catalog_objects import SequenceDefinition
 from sql.errors import SqlError
 from storage.errors import StorageError
@@ -180,9 +181,13 @@ class SessionSequences:
             raise SqlError("55000", message)
         return self.values[sequence.oid]
 
-    def newest(self) -> int:
+    def was_set(self, sequence: SequenceDefinition, value: int) -> None:
+        """setval() of the session; lastval() is of the sequence that gave the last value."""
+        self.values[sequence.oid] = value
+
+    def newest(self, catalog: Catalog) -> int:
         """lastval()."""
-        if self.last is None:
+        if self.last is None or catalog.sequence_by_oid(self.last) is None:
             raise SqlError("55000", "lastval is not yet defined in this session")
         return self.values[self.last]
 

@@ -109,13 +109,6 @@ class Server:
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
 
-    def hurry(self) -> None:
-        """End every session at once."""
-        for _, session in list(self._sessions.values()):
-            session.end()
-        for task in list(self._tasks):
-            task.cancel()
-
     def spawn(self, work: Coroutine[object, object, None]) -> bool:
         """Run a connection's task; it handles its own failures (D3). False: nobody is served any
         more, as the server is about to end.

@@ -7,9 +7,11 @@ from typing import Final
 from coordinator.execution import Execution
 from coordinator.pgwire.arrow_types import to_values
 from coordinator.variables import TRANSACTION_MODES
+from sql.bind import bind_with_context
 from sql.binding import Supplied
 from sql.errors import SqlError, not_supported
 from sql.plan import ColumnId, Expr, PlanColumn, Values
+from sql.serial_sequences import serial_sequence
 from sql.types import Interval, Value
 
 _DAY_S: Final = 86_400
@@ -33,7 +35,7 @@ def transaction_number(execution: Execution, kind: str, *, writes: bool) -> int 
 
 async def session_answer(execution: Execution, call: Supplied) -> Value:
     """Do it; what the call answers. A strict function of NULL does nothing."""
-    values = _evaluated(execution, call.args, call.kind)
+    values = evaluated(execution, call.args, call.kind)
     match call.kind, values:
         case "set_config", (name, value, local):
             return _set_config(execution, name, value, local=local is True)
@@ -42,6 +44,12 @@ async def session_answer(execution: Execution, call: Supplied) -> Value:
                 return None
             return _setting(execution, str(name), missing_ok=missing_ok == [True])
         case _, (None,):
+            return None
+        case "pg_get_serial_sequence", (str() as table, str() as column):
+            return bind_with_context(
+                execution.context(), lambda binding: serial_sequence(binding, table, column)
+            )
+        case "pg_get_serial_sequence", _:
             return None
         case "pg_sleep", (float() as seconds,):
             return await _sleep(seconds)
@@ -53,7 +61,8 @@ async def session_answer(execution: Execution, call: Supplied) -> Value:
             raise AssertionError(f"{call.kind} has no such arguments")
 
 
-def _evaluated(execution: Execution, args: Sequence[Expr], name: str) -> Sequence[Value]:
+def evaluated(execution: Execution, args: Sequence[Expr], name: str) -> Sequence[Value]:
+    """The values of arguments of constants and parameters."""
     columns = tuple(PlanColumn(ColumnId(n), f"a{n}", arg.type) for n, arg in enumerate(args))
     plan = Values(columns, (tuple(args),))
     in_process = execution.services.in_process

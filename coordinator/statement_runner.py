@@ -26,17 +26,19 @@ from coordinator.deferred_checks import check_deferred, execute_set_constraints
 from coordinator.execute_copy import CopyStream, execute_copy_in, execute_copy_out
 from coordinator.execute_create_as import execute_create_as
 from coordinator.execute_definition import Definition, execute_advance, execute_definition
-from coordinator.execute_explain import EXPLAIN_COLUMNS, execute_explain, explain_columns
+from coordinator.execute_explain import execute_explain
 from coordinator.execute_explain_timestamp import execute_explain_timestamp
+from coordinator.execute_lock import execute_lock
 from coordinator.execute_maintenance import execute_maintenance
 from coordinator.execute_modify import execute_compound, execute_modify, tables_of
 from coordinator.execute_query import execute_query
-from coordinator.execute_sequence import SETVAL_COLUMNS, execute_set_sequence, supply
-from coordinator.execute_setting import execute_control, execute_set, execute_show, show_columns
+from coordinator.execute_sequence import supply
+from coordinator.execute_setting import execute_control, execute_set, execute_show
 from coordinator.execute_truncate import execute_truncate
 from coordinator.execution import Done, Execution, Outcome
 from coordinator.named_statements import Invocation, argument_query, values_wanted
 from coordinator.requests import Identity, Request, check_alone, ends_block, needs_catalog, run_by
+from coordinator.result_columns import result_columns
 from coordinator.temporary import discard, drop_with_session, ended_by_commit
 from coordinator.transaction import failed_transaction
 from coordinator.variable_table import product_version
@@ -74,12 +76,11 @@ from sql.statements import (
     Empty,
     Explain,
     ExplainTimestamp,
+    LockTables,
     Maintenance,
     Modify,
-    OutputColumn,
     Prepared,
     Query,
-    SetSequence,
     Truncate,
 )
 from sql.system_relations import is_system
@@ -105,6 +106,8 @@ class StatementRunner:
         self._variables = execution.variables
         self._identity = identity
         self._copy = copy
+        self._path_first: tuple[str, ...] = ()
+        """Before the search path."""
         self._transaction.settle = self._settle
 
     # --- binding --------------------------------------------------------------------------------
@@ -168,7 +171,8 @@ class StatementRunner:
         return (*key, own) if own in catalog.schemas else key
 
     def _context(self, catalog: Catalog, *, fixed: bool = True, ts: int = 0) -> BindContext:
-        own, path = self._identity.temporary, self._variables.search_path
+        own = self._identity.temporary
+        path = (*self._path_first, *self._variables.search_path)
         first = ALIAS not in path and own in catalog.schemas
         path = (own, *path) if first else tuple([own if name == ALIAS else name for name in path])
         return BindContext(
@@ -219,7 +223,8 @@ class StatementRunner:
         prepared = self._bind(query, self._services.coordination.newest_catalog, ())
         bound = prepared.bound
         assert isinstance(bound, Query), "a SELECT is bound to a query"
-        if bound.tables or prepared.supplied or not self._services.in_process.can_run(bound.plan):
+        computed = prepared.supplied or bound.calls is not None
+        if bound.tables or computed or not self._services.in_process.can_run(bound.plan):
             raise not_supported("this expression in EXECUTE")
         return self._services.in_process.value(bound.plan)
 
@@ -228,26 +233,6 @@ class StatementRunner:
         bound = self._bind(statement, _NO_CATALOG, ()).bound
         assert isinstance(bound, Discard), "asked for statements that discard only"
         return bound
-
-    def columns(self, bound: Bound) -> tuple[OutputColumn, ...] | None:
-        """The columns of the rows that a statement yields; None if it never yields rows."""
-        match bound:
-            case Query():
-                return bound.columns
-            case Modify():
-                return None if bound.returning is None else bound.columns
-            case Compound():
-                return self.columns(bound.main)
-            case ShowVariable():
-                return show_columns(self._variables, bound)
-            case Explain():
-                return explain_columns(bound)
-            case ExplainTimestamp():
-                return EXPLAIN_COLUMNS
-            case SetSequence():
-                return SETVAL_COLUMNS
-            case _:
-                return None
 
     # --- running --------------------------------------------------------------------------------
 
@@ -348,7 +333,21 @@ class StatementRunner:
             await supply(execution, prepared)
         if as_of is None:
             self._look_up(prepared, alone=alone)
-        return await self._execute(prepared, execution, as_of, alone=alone), prepared.bound
+        outcome = await self._execute(prepared, execution, as_of, alone=alone)
+        if isinstance(prepared.bound, CreateSchema) and prepared.bound.elements:
+            await self._make_elements(request.statement, prepared.bound)
+        return outcome, prepared.bound
+
+    async def _make_elements(self, statement: Statement, made: CreateSchema) -> None:
+        """What CREATE SCHEMA makes in its schema, where names are looked for first."""
+        self._path_first = (made.name,)
+        try:
+            for place, node in enumerate(made.elements):
+                # A text of its own, for the plan cache.
+                element = replace(statement, text=f"{statement.text}\n-- {place}", node=node)
+                await self._attempt(Request(element), self.execution(()), alone=False)
+        finally:
+            self._path_first = ()
 
     def _look_up(self, prepared: Prepared, *, alone: bool) -> None:
         """Tell what the statement's names rest on; a query alone rests on its timestamp."""
@@ -420,7 +419,7 @@ class StatementRunner:
         if request.expected is None:
             return
         promised = [column.type for column in request.expected]
-        found = [column.type for column in self.columns(bound) or ()]
+        found = [column.type for column in result_columns(bound, self._variables) or ()]
         if promised != found:
             raise SqlError("0A000", "cached plan must not change result type")
 
@@ -438,6 +437,8 @@ class StatementRunner:
                 return await execute_create_as(execution, created)
             case Truncate() as truncated:
                 return await execute_truncate(execution, truncated, prepared.tag)
+            case LockTables() as locked:
+                return await execute_lock(execution, locked, prepared.tag)
             case CopyIn() as copy:
                 return await execute_copy_in(execution, copy, self._copy)
             case CopyOut() as copy:
@@ -448,8 +449,6 @@ class StatementRunner:
                 | CreateSequence() | CreateObject() | ChangeObjects() | ChangeRights()
             ) as definition:  # fmt: skip
                 return await execute_definition(execution, definition, prepared.tag)
-            case SetSequence() as setting_value:
-                return await execute_set_sequence(execution, setting_value)
             case AdvanceTimeline() as advance:
                 return execute_advance(execution, advance, prepared.tag)
             case Maintenance() as maintenance:

@@ -6,7 +6,6 @@ A row names the columns it has (W2 of `catalog_rows.py`).
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from compute.reference_strings import quote_ident
 from coordinator.catalog_objects import (
     action_code,
     check_numbers,
@@ -14,8 +13,10 @@ from coordinator.catalog_objects import (
     constraints_of,
     default_of,
     index_definition,
+    index_flags,
     is_user_view,
     key_numbers,
+    orders_of,
     other_index,
     referenced_key,
     shown_text,
@@ -31,11 +32,11 @@ from coordinator.type_catalog_rows import (
     opclass_oid,
     stored_as,
 )
-from sql.bind_checks import not_null_name
 from sql.binding import BindContext
 from sql.catalog import Catalog, Key, Table
 from sql.catalog_objects import IndexDefinition, SequenceDefinition
 from sql.catalog_oids import constraint_oid, derived_oid, index_oid, schema_oid
+from sql.constraint_names import not_null_name
 from sql.rights import schema_thing
 from sql.sequence_relation import sequence_relation
 from sql.storage_options import shown_options
@@ -47,7 +48,7 @@ from sql.system_catalogs import (
 )
 from sql.system_relations import SYSTEM_RELATIONS, SYSTEM_SCHEMA
 from sql.temporary import is_temporary
-from sql.types import OIDS, Value
+from sql.types import OIDS, Value, quoted_name
 
 
 def users_tables(catalog: Catalog) -> list[Table]:
@@ -324,20 +325,16 @@ def _pg_index(context: BindContext) -> Iterator[Named]:
                 "indkey": key_numbers(table, key),
                 "indcollation": tuple(map(collation_of, types)),
                 "indclass": tuple(map(opclass_oid, types)),
-                "indoption": (0,) * count,
+                "indoption": index_flags(orders_of(key)),
             }
 
 
 def _plain_index(context: BindContext, table: Table, index: IndexDefinition) -> Named:
     """An index of CREATE INDEX."""
-    numbers = {quote_ident(c.name): column_number(c, at) for at, c in enumerate(table.columns, 1)}
-    types = {quote_ident(c.name): c.type for c in table.columns}
+    numbers = {quoted_name(c.name): column_number(c, at) for at, c in enumerate(table.columns, 1)}
+    types = {quoted_name(c.name): c.type for c in table.columns}
     found = [types.get(element) for element in index.elements]
     options = index.options or ("",) * len(index.elements)
-    flags = [
-        ("DESC" in option) + 2 * ("FIRST" in option or ("DESC" in option and "LAST" not in option))
-        for option in options
-    ]
     count = len(index.elements)
     return {
         "indexrelid": index.oid,
@@ -351,7 +348,7 @@ def _plain_index(context: BindContext, table: Table, index: IndexDefinition) -> 
         "indkey": tuple(numbers.get(name, 0) for name in (*index.elements, *index.include)),
         "indcollation": tuple(0 if type_ is None else collation_of(type_) for type_ in found),
         "indclass": tuple(map(opclass_oid, found, options)),
-        "indoption": tuple(flags),
+        "indoption": index_flags(options),
         "indexprs": None
         if None not in found
         else ", ".join(

@@ -8,7 +8,7 @@
 INVARIANTS
   E1  when a server accepts its first connection no temporary relation exists.
   E2  what other relations keep of a dropped one goes, too: the defaults that name
-      it, by nextval() before all.
+      it, by nextval() before all. Nothing else that stays can name it (`refuse_temporary`).
   E3  a type that something permanent has stays, and its schema with it. None is made any more
       (`sql/type_users.py`), but old directories may have one.
 """

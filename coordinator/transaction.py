@@ -25,6 +25,7 @@ from coordinator import session_errors as wrong
 from coordinator.coordination import Coordination, RequestRefused
 from coordinator.core.messages import ConnectionId, Insertion, Isolation, Snapshot, TransactionId
 from coordinator.deferral import Deferral
+from coordinator.fresh_tables import FreshTables
 from coordinator.isolation import level_of, snapshot_id, snapshot_named, unknown_snapshot
 from coordinator.pgwire.messages import TransactionStatus
 from coordinator.savepoints import Savepoint, place_of
@@ -65,6 +66,7 @@ class SessionTransaction:
         self._changed_catalog = False
         self.sequences = SessionSequences()
         self.deferral = Deferral()
+        self.fresh = FreshTables(self._savepoints)
         self.settle: Callable[[], Awaitable[None]] | None = None
         """Looks at deferred constraints (X7)."""
         self.number: int | None = None  # what txid_current() answers, once somebody asks
@@ -359,6 +361,7 @@ class SessionTransaction:
         if self._id is not None:
             self._coordination.release(self._id, self._savepoints[place].number)
         del self._savepoints[place:]
+        self.fresh.released()
 
     def rollback_to(self, name: str) -> None:
         """ROLLBACK TO: what came after is undone, portals too; the savepoint stays."""
@@ -367,6 +370,7 @@ class SessionTransaction:
         savepoint = self._savepoints[place]
         self._undo_to(savepoint)
         del self._savepoints[place + 1 :]
+        self.fresh.undone()
         self._failed = False
         self.rolled_back_to = savepoint.serial
 
@@ -491,5 +495,6 @@ class SessionTransaction:
         self._not_of_system = None
         self._changed_catalog = False
         self.deferral.forget()
+        self.fresh.clear()
         self.wrote = False
         self.inline_bytes = 0

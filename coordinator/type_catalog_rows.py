@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from compute.reference_strings import quote_ident
 from coordinator.catalog_objects import shown_text
 from coordinator.information_schema_rows import Named
 from coordinator.rights_rows import Shown
@@ -18,7 +17,7 @@ from sql.catalog_oids import derived_oid, schema_oid
 from sql.enum_types import is_enum
 from sql.privileges import OWNER
 from sql.system_catalogs import PG_CATALOG
-from sql.types import CATEGORIES, OIDS, PREFERRED, SqlType, Value, array_of, display
+from sql.types import CATEGORIES, OIDS, PREFERRED, SqlType, Value, array_of, display, quoted_name
 
 _CHAR: Final = 18
 _DEFAULT_COLLATION, _C_COLLATION = 100, 950
@@ -101,8 +100,8 @@ def _shown(context: BindContext, found: UserType) -> tuple[str, bool]:
     catalog = context.catalog
     path = [name for name in context.search_path if name in catalog.schemas]
     visible = found.schema == next((s for s in path if catalog.type_named(s, found.name)), None)
-    name = quote_ident(found.name)
-    return (name if visible else f"{quote_ident(found.schema)}.{name}"), visible
+    name = quoted_name(found.name)
+    return (name if visible else f"{quoted_name(found.schema)}.{name}"), visible
 
 
 def all_types(context: BindContext) -> Iterator[NamedType]:

@@ -22,6 +22,7 @@ from coordinator.date_styles import completed_date_style
 from coordinator.isolation import level_of
 from coordinator.variable_table import TABLE, Variable, split_search_path
 from sql.errors import SqlError, not_supported
+from sql.look_up import SYSTEM_SCHEMAS
 from sql.postgresql import has_setting
 from sql.styles import Styles, styles_of
 
@@ -200,6 +201,8 @@ class Variables:
         """SET [LOCAL]; None is DEFAULT. Raises 22023, 42704, 55P02, 0A000."""
         variable = self._variable(name)
         key = variable.name.lower()
+        if key == "session_authorization" and value is None:
+            return  # a session stays who it is
         if variable.internal:
             raise SqlError("55P02", f'parameter "{variable.name}" cannot be changed')
         checked = self.checked(name, value)
@@ -305,8 +308,12 @@ class Variables:
 
     def _refresh(self) -> None:
         names = split_search_path(self.get("search_path"))
-        path = [self._user if name == "$user" else name for name in names]
-        self._search_path = tuple(path)
+        # Our own schema is called like the user of the server's DSN: a user's own schema is never
+        # one of the system, whose `transactions` would then be there before he makes his.
+        own = () if self._user in SYSTEM_SCHEMAS else (self._user,)
+        self._search_path = tuple(
+            found for name in names for found in (own if name == "$user" else (name,))
+        )
         self._timezone = self.get("timezone")
         settings = ("datestyle", "intervalstyle", "extra_float_digits", "bytea_output")
         self._styles = styles_of(*map(self.get, settings))

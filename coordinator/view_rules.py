@@ -44,6 +44,7 @@ class ViewRules:
                 broken += [(row, number) for row, allowed in answers if allowed is not True]
         if broken:
             row, number = min(broken)
-            shown = failing_row(self._table.columns, batch.slice(row, 1))
+            variables = self._execution.variables
+            shown = failing_row(variables, self._table.columns, batch.slice(row, 1))
             message = f'new row violates check option for view "{checks.views[number]}"'
             raise SqlError("44000", message, detail=f"Failing row contains ({shown}).")

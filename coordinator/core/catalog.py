@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from coordinator.core.catalog_records import decode_change, encode_change
+from coordinator.core.fitting import new_misfit
 from coordinator.core.messages import (
     CatalogChange,
     PutComment,
@@ -39,6 +40,7 @@ from coordinator.core.messages import (
     RemoveTable,
     RemoveTimeline,
 )
+from coordinator.core.names import names_twice
 from coordinator.core.remarks import forget, is_there, put_comment
 from coordinator.core.rights import change_rights, missing_role
 from sql.catalog import WHOLE_CATALOG, Catalog, LookUp, ReadHold, Table, Timeline, state_of
@@ -47,12 +49,10 @@ from sql.catalog_objects import (
     TYPE,
     CatalogObject,
     Comment,
-    DomainDefinition,
     EnumDefinition,
     Subject,
     ViewDefinition,
 )
-from sql.enum_types import enum_of, is_enum
 from sql.privileges import Rights
 from sql.roles import Role
 from storage.stash import Delete, Put, Write
@@ -73,6 +73,16 @@ def apply_changes(
     catalog: Catalog, changes: Iterable[CatalogChange], *, version: int, replayed: bool = False
 ) -> Catalog:
     """The catalog after these changes. Raises Stale (K2). `replayed`: they are the stash's (K4)."""
+    made = _applied(catalog, changes, version=version, replayed=replayed)
+    if not replayed:
+        _check_roles(made.roles, made.rights)
+    return made
+
+
+def _applied(
+    catalog: Catalog, changes: Iterable[CatalogChange], *, version: int, replayed: bool
+) -> Catalog:
+    """One change after the other."""
     tables = dict(catalog.tables)
     schemas = set(catalog.schemas)
     timelines = dict(catalog.timelines)
@@ -122,12 +132,25 @@ def apply_changes(
                 _change_times(timelines, tables, holds, change)
         forget(comments, change)
         forget(rights, change)
-    if not replayed:
-        _check_references(tables, objects)
-        _check_roles(roles, rights)
     return Catalog(
         version, frozenset(schemas), tables, timelines, holds, objects, comments, roles, rights
     )
+
+
+def check_fits(before: Catalog, after: Catalog, changes: Sequence[CatalogChange]) -> None:
+    """Raise Stale for what a change alone does not show: names, and what refers to what (K5, G1).
+
+    Asked when a statement is done: half of one need not fit. What did not fit before is left:
+    older versions have let it be.
+    """
+    twice = names_twice(after)
+    if twice:
+        new = sorted(twice - names_twice(before))
+        if new:
+            raise Stale(f'relation "{new[0][1]}" already exists')
+    misfit = new_misfit(before, after, changes)
+    if misfit is not None:
+        raise Stale(f"what {misfit.what} rests on was changed by a concurrent transaction")
 
 
 def _check_row_type(
@@ -142,29 +165,6 @@ def _check_row_type(
             raise Stale(f'type "{thing.name}" already exists')
     elif isinstance(thing, ViewDefinition) and (TYPE, thing.schema, thing.name) in objects:
         raise Stale(f'type "{thing.name}" already exists')
-
-
-def _check_references(
-    tables: Mapping[tuple[str, str], Table], objects: Mapping[tuple[str, str, str], CatalogObject]
-) -> None:
-    """Whatever is referred to is there (K5)."""
-    types = {thing.type.name for thing in objects.values() if isinstance(thing, EnumDefinition)}
-    domains = {thing.domain for thing in objects.values() if isinstance(thing, DomainDefinition)}
-    for table in tables.values():
-        for column in table.columns:
-            name = column.type.name.removeprefix("_")
-            if is_enum(name) and name not in types:
-                raise Stale(f'type "{enum_of(name).name}" was changed by a concurrent transaction')
-            if column.domain is not None and column.domain not in domains:
-                raise Stale(f'type "{column.domain.name}" was changed by a concurrent transaction')
-    views = [thing for thing in objects.values() if isinstance(thing, ViewDefinition)]
-    if views:
-        there = {table.oid for table in tables.values()} | {o.oid for o in objects.values()}
-        if any(relation[2] not in there for view in views for relation in view.relations):
-            raise Stale("a relation that a view uses was dropped by a concurrent transaction")
-    wanted = {key.table for table in tables.values() for key in table.foreign_keys}
-    if wanted and not wanted <= {table.oid for table in tables.values()}:
-        raise Stale("a table that a foreign key refers to was dropped by a concurrent transaction")
 
 
 def _check_roles(roles: Mapping[int, Role], rights: Mapping[Subject, Rights]) -> None:

@@ -141,6 +141,7 @@ def _encode_key(key: Key) -> dict[str, Json]:
         "index": key.index,
         "deferrable": key.deferrable,
         "deferred": key.deferred,
+        "orders": key.orders,
     }
 
 
@@ -215,6 +216,7 @@ def _decode_key(record: Mapping[str, Json]) -> Key:
         bool(record.get("index", False)),
         bool(record.get("deferrable", False)),
         bool(record.get("deferred", False)),
+        tuple(map(_text, cast("Sequence[Json]", record.get("orders", ())))),
     )
 
 
@@ -239,6 +241,7 @@ def _encode_column(column: Column) -> dict[str, Json]:
         "not_null_name": column.not_null_name,
         "domain": None if column.domain is None else asdict(column.domain),
         "default_of_domain": column.default_of_domain,
+        "invariant": column.invariant,
     }
 
 
@@ -261,6 +264,7 @@ def _decode_column(record: Mapping[str, Json]) -> Column:
         not_null_name=_text(record.get("not_null_name", "")),
         domain=_decode_domain(record.get("domain")),
         default_of_domain=bool(record.get("default_of_domain", False)),
+        invariant=_text(record.get("invariant", "")),
     )
 
 

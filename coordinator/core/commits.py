@@ -43,6 +43,9 @@ from storage.types import ShardId, Timestamp, Token
 def commit(core: CoreState, message: CommitTransaction, now: Timestamp) -> list[Effect]:
     """Queue a transaction for a group; one that has written nothing is answered at once."""
     txn = core.transactions[message.txn]
+    if txn.misfit is not None:
+        words = f"a definition does not fit the transaction's own catalog: {txn.misfit}"
+        return [refuse(message.request, "XX000", words), *end(core, txn, now)]
     if not txn.is_write():
         ts = txn.snapshot.ts if txn.snapshot is not None else core.oracle.read_ts()
         return [Reply(message.request, Committed(ts)), *end(core, txn, now)]

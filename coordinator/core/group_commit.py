@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from coordinator.core.catalog import Stale, apply_changes, encode_changes
+from coordinator.core.catalog import Stale, apply_changes, check_fits, encode_changes
 from coordinator.core.interim import Interim, RecentWrites, interim_of
 from coordinator.core.leases import WriteLeases
 from coordinator.core.messages import (
@@ -247,7 +247,8 @@ def _admit(group: _Gathering, pending: Pending) -> None:
     catalog = group.catalog
     try:
         if txn.changes:
-            catalog = apply_changes(catalog, txn.changes, version=catalog.version + 1)
+            catalog = apply_changes(group.catalog, txn.changes, version=catalog.version + 1)
+            check_fits(group.catalog, catalog, txn.changes)
     except Stale as error:
         group.refused.append((pending, stale_refusal(str(error))))
         return

@@ -20,7 +20,14 @@ from coordinator.core.messages import (
     RemoveTable,
 )
 from sql.catalog import Table
-from sql.catalog_objects import CatalogObject, Comment, Subject, ViewDefinition
+from sql.catalog_objects import (
+    CatalogObject,
+    Comment,
+    DomainDefinition,
+    Subject,
+    ViewDefinition,
+)
+from sql.constraint_names import constraint_names
 from sql.roles import BUILT_IN, Role
 
 V = TypeVar("V")
@@ -85,11 +92,9 @@ def _has(thing: Table | CatalogObject, subject: Subject) -> bool:
             assert isinstance(subject.part, int), "a column is known by its number"
             return isinstance(thing, ViewDefinition) and subject.part <= len(thing.columns)
         case "constraint" if isinstance(thing, Table):
-            return subject.part in {
-                *(key.name for key in thing.keys),
-                *(check.name for check in thing.checks),
-                *(key.name for key in thing.foreign_keys),
-            }
+            return subject.part in {*constraint_names(thing)}
+        case "constraint" if isinstance(thing, DomainDefinition):
+            return subject.part in thing.rules
         case "index" if isinstance(thing, Table):
             return any(key.name == subject.part for key in thing.keys)
         case _:

@@ -18,6 +18,7 @@ from coordinator.core.messages import PutRights, PutRole, RemoveRole
 from coordinator.core.remarks import is_there
 from sql.catalog import Table
 from sql.catalog_objects import CatalogObject, Subject
+from sql.look_up import SYSTEM_SCHEMAS
 from sql.privileges import FIRST_OID, Rights, mentioned
 from sql.roles import BUILT_IN, Role
 
@@ -44,7 +45,7 @@ def change_rights(
                 return f'role "{role.name}" was changed by a concurrent transaction'
             del roles[role.oid]
         case PutRights(subject=subject, rights=said):
-            if not (_has_always_been(subject) or is_there(subject, *things, roles)):
+            if not (has_always_been(subject) or is_there(subject, *things, roles)):
                 return "something was dropped by a concurrent transaction"
             before = rights.get(subject, _NONE)
             if not replayed and said.version != before.version + 1:
@@ -80,7 +81,10 @@ def _is_member_of_itself(role: Role, roles: Mapping[int, Role]) -> bool:
     return False
 
 
-def _has_always_been(subject: Subject) -> bool:
+def has_always_been(subject: Subject) -> bool:
+    """Whether it is PostgreSQL's own."""
+    if subject.kind == "schema":
+        return subject.of in SYSTEM_SCHEMAS
     return isinstance(subject.of, int) and subject.of < FIRST_OID
 
 

@@ -224,17 +224,3 @@ def _chosen(question: Question, lower: Timestamp, upper: Timestamp | None) -> Ch
     if upper is None or lower <= question.now + question.bound_us:
         return WaitForClock(lower)
     return TooFar(lower)
-
-
-def determine_as_of(
-    as_of: Timestamp,
-    *,
-    at_least: bool,
-    since: Timestamp,
-    read_ts: Timestamp,
-    now: Timestamp,
-    bound_us: int,
-) -> Choice:
-    """The timestamp of `AS OF [AT LEAST] as_of` for a query that arrives `now`."""
-    question = Question(since, read_ts, now, bound_us, as_of=as_of, at_least=at_least)
-    return determine(question).choice

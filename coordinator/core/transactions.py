@@ -9,6 +9,8 @@ INVARIANTS
   X4  after RollbackTo its writes and DDL are those of the savepoint; its timestamp and what it has
       read stay. Savepoint 0 is its beginning and always there.
   X5  a staged file is named by its writes, or handed out once to be removed.
+  X6  one whose DDL did not fit its own snapshot (K2 of `core/catalog.py`) commits nothing: the
+      binder and the core disagree then, and nobody else pays for it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,7 +19,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from coordinator.core.catalog import apply_changes, still_means
+from coordinator.core.catalog import apply_changes, check_fits, still_means
 from coordinator.core.messages import (
     CatalogChange,
     ConnectionId,
@@ -106,6 +108,8 @@ class Transaction:
     """Names that it rests on (A6)."""
     unharmed: dict[ShardId, Timestamp] = field(default_factory=dict[ShardId, Timestamp])
     """Up to when nobody else has changed a row that it has written, or given its key (A7)."""
+    misfit: str | None = None
+    """Why DDL did not fit its own snapshot (X6)."""
     _savepoints: dict[int, _Mark] = field(default_factory=dict[int, _Mark])
     _overlays: int = 0
     _old_bytes: int = 0
@@ -114,6 +118,7 @@ class Transaction:
         """Read at `ts` from now on, its own DDL on top of `catalog`. Raises Stale."""
         if self.changes:
             shown = apply_changes(catalog, self.changes, version=self._overlay_version())
+            check_fits(catalog, shown, self.changes)
         else:
             shown = catalog
         self.base = catalog
