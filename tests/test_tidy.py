@@ -22,7 +22,7 @@ FILE_LINES_MAX = 800
 FILE_LINES_AIM = 500
 
 # Files that passed the aim, with the length they had: they may shrink and leave, not grow.
-LONG_FILES = {"sql/datetime_input.py": 539}
+LONG_FILES: dict[str, int] = {}
 
 # Words that say nothing about what is inside.
 EMPTY_NAMES = frozenset({"utils", "util", "helpers", "helper", "common", "manager", "data", "info"})

@@ -8,8 +8,10 @@ python -m tests.bench.tpch_bench --scale 0.1 --engines local
 
 The targets (issue 5), at scale 1: Spark through the server in at most 1.05 times the time of
 PySpark, the local engine in at most 1.3 times that of DuckDB. A query's time is the median of its
-runs after one that warms up; the sum of all queries is compared. The servers do not run at once;
-both JVMs have the same memory.
+runs after one that warms up; the sum of all queries is compared. Every run has a text of its own:
+the server keeps what it has prepared on Spark, with its shuffled rows, for the same text over the
+same files, and would answer again in milliseconds. The servers do not run at once; both JVMs have
+the same memory.
 """
 
 import argparse
@@ -100,15 +102,19 @@ def _timed(what: str, queries: Mapping[str, str], run: Run, rounds: int) -> Time
     """Median seconds of each query."""
     times: Times = {}
     for name, text in queries.items():
-        run(text)
+        run(_of_round(text, 0))
         taken: list[float] = []
-        for _ in range(rounds):
+        for number in range(1, rounds + 1):
             began = time.perf_counter()
-            run(text)
+            run(_of_round(text, number))
             taken.append(time.perf_counter() - began)
         times[name] = statistics.median(taken)
     print(f"{what}: {sum(times.values()):.2f} s", flush=True)
     return times
+
+
+def _of_round(text: str, number: int) -> str:
+    return f"select answer.*, {number} as round from ({text}) answer"
 
 
 def _alone(

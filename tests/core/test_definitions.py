@@ -276,6 +276,20 @@ def test_what_its_own_ddl_decided_is_not_looked_up_again() -> None:
     assert not refused(stage.commit(swap))
 
 
+def test_ddl_that_does_not_fit_its_own_snapshot_costs_its_transaction_alone() -> None:
+    stage = Stage()
+    wrong, other = stage.begin(), stage.begin()
+    stage.define(wrong, PutTable(B))
+    stage.define(wrong, PutTable(replace(B, oid=B.oid + 1)))
+    stage.define(other, PutTable(replace(B, name="c")))
+    assert list(stage.catalog(wrong).tables) == [("public", "a"), ("public", "b")]
+    reply = stage.commit(wrong)
+    assert isinstance(reply, Refused)
+    assert (reply.reason, reply.sqlstate) == (RefusedReason.OTHER, "XX000")
+    assert isinstance(stage.commit(other), Committed)
+    assert list(stage.catalog(stage.begin()).tables) == [("public", "a"), ("public", "c")]
+
+
 @pytest.mark.parametrize("level", [Isolation.REPEATABLE_READ, Isolation.READ_COMMITTED])
 def test_levels_that_do_not_validate_reads_do_not_validate_names(level: Isolation) -> None:
     stage = Stage()

@@ -57,6 +57,8 @@ RACES = (
     ("update c set pid = 1", "delete from p where id = 1"),
     ("insert into d values (1)", "delete from p where id = 1"),
     ("insert into e values (1)", "update p set id = 9 where id = 1"),
+    ("insert into c values (1)", "alter table p alter id type bigint using id + 5 * (id % 2)"),
+    ("delete from p where id = 1", "alter table c alter pid type bigint using pid - 1"),
 )
 
 

@@ -1,11 +1,18 @@
 """After every change of a definition, foreign readers see what we do; a restart, too.
 
+    change ─▶ commit ─▶ a cut behind it ─▶ every table: our answer, and theirs
+    at the end ─▶ every version of every table that there was: our answer of its time, and theirs
+
 A value that readers write in words of their own (an array, an interval) is asked for in parts.
+
+INVARIANTS
+  R1  a reader finds our columns, by our names, in our order, and none besides.
+  R2  what we show differently has another version, and no version was shown differently before.
+  R3  a change is compared after a cut behind it: a table that is written after it is cut, too.
 """
 
-import asyncio
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psycopg
@@ -13,6 +20,8 @@ import pytest
 
 from coordinator.core.settings import CoreSettings
 from storage.memory import MemoryObjectStore, MemoryStash
+from tests.definitions.cuts import Connection, export
+from tests.definitions.foreign_stories import STORIES
 from tests.foreign_readers import (
     DeltaRs,
     ForeignReader,
@@ -22,57 +31,9 @@ from tests.foreign_readers import (
 )
 from tests.session.stack import serving
 
-TRIES = 500
-
-CHANGES = (
-    "create table t (a int, b text)",
-    "insert into t values (1, 'x'), (2, 'y'), (3, null)",
-    "alter table t add column c bigint",
-    "insert into t values (4, 'z', 40)",
-    "alter table t rename column b to name",
-    "insert into t values (5, 'v', 50)",
-    "alter table t drop column c",
-    "alter table t add column c text default 'new'",
-    "insert into t (a) values (6)",
-    "alter table t alter column a type numeric(12,2)",
-    "delete from t where a = 2",
-    "alter table t alter column a set not null, alter column c drop default",
-    "insert into t (a) values (7)",
-    "alter table t add column d int, drop column name, alter column c type varchar(40)",
-    "update t set d = 1 where a > 3",
-    "alter table t rename column d to name",
-    "alter table t add constraint positive check (a > 0), add primary key (a)",
-    "insert into t values (8, 'q', 9)",
-)
-
-TYPES = (
-    "create type mood as enum ('sad', 'ok')",
-    "create domain size as int check (value > 0)",
-    "create table t (id int, m mood, d size, i interval, h time, u uuid, j json, b jsonb, a int[],"
-    " n numeric(8,2)[], y bytea, ms mood[], w date, c char(4))",
-    "insert into t values (1, 'sad', 5, '1 year 2 mons -3 days 04:05:06.000007', '23:59:59.5',"
-    " 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11', '{\"b\":  1}', '{\"b\":  1, \"a\": null}',"
-    " '{1,null,3}', '{1.5}', '\\x00ff', '{ok,sad}', '2024-02-29', 'ab')",
-    "insert into t (id, m, d) values (2, null, null), (3, 'ok', 7)",
-    "alter type mood add value 'happy' before 'ok'",
-    "insert into t (id, m, ms, i) values (4, 'happy', '{happy,null}', '-1 day')",
-    "alter type mood rename value 'sad' to 'blue'",
-    "insert into t (id, m, h, a) values (5, 'blue', '00:00', '{}')",
-    "alter table t drop column i, drop column a",
-    "alter table t add column i text default 'was an interval'",
-    "alter table t add column a text[] default '{x,null}'",
-    "insert into t (id, a, i) values (6, '{y,z}', null)",
-    "alter table t alter column h type text, alter column u type text",
-    "alter table t alter column m type text, alter column n type int[] using n::int[]",
-    "alter table t alter column m type mood using m::mood, alter column d type bigint",
-    "alter domain size add constraint small check (value < 1000)",
-    "alter table t add column d2 size default 9, drop column d",
-    "update t set d2 = id * 100, m = 'happy', y = '\\x' where id < 3",
-    "alter table t rename column d2 to d",
-    "delete from t where id = 4",
-    "drop type mood cascade",
-    "insert into t (id, w) values (7, '1999-12-31')",
-)
+TRIES = 5_000
+BEHIND = "written_behind"
+"""The table that is written after every change (R3)."""
 
 PARTS = {
     "interval": (
@@ -81,6 +42,9 @@ PARTS = {
         "(extract(hour from {0}) * 3600000000 + extract(minute from {0}) * 60000000"
         " + extract(microseconds from {0}))::bigint",
     ),
+    "float8": ("round({0} * 1000)::bigint",),
+    "timestamp": ("(extract(epoch from {0}) * 1000000)::bigint",),
+    "timestamptz": ("(extract(epoch from {0}) * 1000000)::bigint",),
     "time": ("(extract(epoch from {0}) * 1000000)::bigint",),
     "bytea": ("encode({0}, 'hex')",),
     "array": ("{0} is null", "{0}[1]", "{0}[2]", "{0}[3]"),
@@ -90,15 +54,29 @@ PARTS = {
 _IN_WORDS_OF_ALL = {
     "interval": ("{0}['months']", "{0}['days']", "{0}['micros']"),
     "bytea": ("lower(hex({0}))",),
+    "float8": ("cast(round({0} * 1000) as bigint)",),
 }
+
+
+def _times(micros: str) -> Mapping[str, Sequence[str]]:
+    return {"timestamp": (micros,), "timestamptz": (micros,)}
+
+
 THEIR_PARTS = {
-    "delta-rs": {**_IN_WORDS_OF_ALL, "bytea": ("encode({0}, 'hex')",), "array": PARTS["array"]},
-    "DuckDB": {**_IN_WORDS_OF_ALL, "array": PARTS["array"]},
+    "delta-rs": {
+        **_IN_WORDS_OF_ALL,
+        **_times("cast({0} as bigint)"),
+        "bytea": ("encode({0}, 'hex')",),
+        "array": PARTS["array"],
+    },
+    "DuckDB": {**_IN_WORDS_OF_ALL, **_times("epoch_us({0})"), "array": PARTS["array"]},
     "delta-spark": {
         **_IN_WORDS_OF_ALL,
+        **_times("unix_micros(cast({0} as timestamp))"),
         "array": ("{0} is null", *(f"try_element_at({{0}}, {at})" for at in (1, 2, 3))),
     },
 }
+THEIR_TEXT = {"delta-rs": "varchar", "DuckDB": "varchar", "delta-spark": "string"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,115 +86,156 @@ class Reading:
     name: str
     reader: ForeignReader
 
+    @property
+    def quote(self) -> str:
+        """What stands around a name."""
+        return "`" if self.name == "delta-spark" else '"'
+
 
 @pytest.fixture(
     scope="module",
-    params=(
-        "delta-rs",
-        "DuckDB",
-        pytest.param("delta-spark", marks=(pytest.mark.slow, pytest.mark.spark)),
-    ),
+    params=("quick", pytest.param("delta-spark", marks=(pytest.mark.slow, pytest.mark.spark))),
 )
-def reading(request: pytest.FixtureRequest) -> Iterator[Reading]:
-    match request.param:
-        case "delta-rs":
-            yield Reading(request.param, DeltaRs())
-        case "DuckDB":
-            with duckdb_reader() as duckdb:
-                yield Reading(request.param, duckdb)
-        case _:
-            with delta_spark_reader() as spark:
-                yield Reading(request.param, spark)
+def readings(request: pytest.FixtureRequest) -> Iterator[Sequence[Reading]]:
+    """Those that are asked of one run of a story."""
+    if request.param == "quick":
+        with duckdb_reader() as duckdb:
+            yield (Reading("delta-rs", DeltaRs()), Reading("DuckDB", duckdb))
+    else:
+        with delta_spark_reader() as spark:
+            yield (Reading("delta-spark", spark),)
 
 
-@pytest.mark.parametrize("changes", [CHANGES, TYPES], ids=["columns", "types"])
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A table that we show: its newest version, and our answer at `ts`."""
+
+    schema: str
+    name: str
+    ts: int
+    shard: str
+    version: int
+    columns: Sequence[tuple[str, str]]
+    rows: Rows
+
+    @property
+    def is_temporary(self) -> bool:
+        """Only its session finds it."""
+        return self.schema.startswith("pg_temp")
+
+    @property
+    def asked(self) -> str:
+        """Our query, without a time."""
+        return f'select {_asked(self.columns, PARTS, "text")} from "{self.schema}"."{self.name}"'
+
+
+@pytest.mark.parametrize("story", STORIES)
 def test_they_read_what_we_do_after_every_change(
-    reading: Reading, changes: Sequence[str], tmp_path: Path
+    readings: Sequence[Reading], story: str, tmp_path: Path
 ) -> None:
     stash, store = MemoryStash(), MemoryObjectStore()
     core = CoreSettings(cut_age_us=0)
-    pasts: list[tuple[int, Rows]] = []
+    seen: dict[tuple[str, int], Shown] = {}
     with serving(stash=stash, store=store, core=core) as dsn:
-        for change in changes:
-            with psycopg.connect(dsn, autocommit=True) as connection:
-                before = _cut(connection)
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute(f"create table {BEHIND} (n int)".encode())
+            for change in STORIES[story]:
                 connection.execute(change.encode())
-                columns = _columns(connection)
-                if not columns:
-                    continue
-                ours, _ = _rows(connection, f"select {_asked(columns, PARTS, 'text')} from t")
-                pasts.append((_present(connection), _rows(connection, "select * from t")[0]))
-                _wait_for_cut(connection, before)
-            place = exported(store, tmp_path)
-            asked = _asked(columns, THEIR_PARTS[reading.name], "varchar")
-            theirs = reading.reader.query(f"select {asked} from t", {"t": place})
-            assert sorted((tuple(row) for row in theirs), key=repr) == ours, change
-        _check_pasts(dsn, pasts)
+                tables = _cut(connection)
+                export(store, tmp_path)
+                for table in tables:
+                    known = seen.setdefault((table.shard, table.version), table)
+                    if known is table:
+                        for reading in readings:
+                            _compare(reading, table, tmp_path, change)
+                    assert (known.columns, known.rows) == (table.columns, table.rows), change
+        _check_pasts(dsn, seen.values())
+    newest = {table.shard: table.version for table in seen.values()}
+    for table in seen.values():
+        for reading in readings if table.version < newest[table.shard] else ():
+            _compare(reading, table, tmp_path, f"version {table.version}", table.version)
     with serving(stash=stash, store=store, core=core) as dsn:
-        _check_pasts(dsn, pasts)
+        _check_pasts(dsn, seen.values())
 
 
-def _columns(
-    connection: "psycopg.Connection[tuple[object, ...]]",
-) -> list[tuple[str, str]]:
-    """Names and types, of arrays that they are some; none without a table."""
+def _compare(
+    reading: Reading, table: Shown, directory: Path, change: str, version: int | None = None
+) -> None:
+    """Whether they read what we have shown; of a version, or the newest one."""
+    reader, places = reading.reader, {"t": directory / table.shard}
+    versions = None if version is None else {"t": version}
+    columns = [str(row[0]) for row in reader.query("describe t", places, versions)]
+    assert columns == [name for name, _ in table.columns], (change, table.name)
+    if not columns:
+        return
+    asked = _asked(
+        table.columns, THEIR_PARTS[reading.name], THEIR_TEXT[reading.name], reading.quote
+    )
+    theirs = reader.query(f"select {asked} from t", places, versions)
+    assert sorted((tuple(row) for row in theirs), key=repr) == table.rows, (change, table.name)
+
+
+def _cut(connection: Connection) -> Sequence[Shown]:
+    """All tables, when everything until now is in their files (R3)."""
+    connection.execute(f"insert into {BEHIND} values (1)".encode())
+    behind = f"select cut >= {_present(connection)} from meridian.frontiers"
+    behind += f" where table_name = '{BEHIND}'"
+    asked = (connection.execute(behind.encode()).fetchone() for _ in range(TRIES))
+    assert any(row == (True,) for row in asked), "no cut came"
+    newest = connection.execute(
+        "select table_schema, table_name, shard, max(version) from meridian.cuts"
+        " join (pg_class join pg_namespace n on n.oid = relnamespace)"
+        " on nspname = table_schema and relname = table_name"
+        f" where table_name <> '{BEHIND}' group by 1, 2, 3".encode()
+    ).fetchall()
+    present = _present(connection)
+    return [
+        _shown(connection, present, str(schema), str(name), str(shard), int(str(version)))
+        for schema, name, shard, version in newest
+    ]
+
+
+def _shown(
+    connection: Connection, present: int, schema: str, name: str, shard: str, version: int
+) -> Shown:
     found = connection.execute(
         "select column_name, case data_type when 'ARRAY' then 'array' else udt_name end"
-        " from information_schema.columns where table_name = 't' order by ordinal_position"
+        " from information_schema.columns where table_schema = %s and table_name = %s"
+        " order by ordinal_position",
+        (schema, name),
     )
-    return [(str(name), str(type_)) for name, type_ in found.fetchall()]
+    columns = [(str(column), str(type_)) for column, type_ in found.fetchall()]
+    shown = Shown(schema, name, present, shard, version, columns, [])
+    return replace(shown, rows=_rows(connection, shown.asked) if columns else [])
 
 
 def _asked(
-    columns: Sequence[tuple[str, str]], parts: Mapping[str, Sequence[str]], text: str
+    columns: Sequence[tuple[str, str]],
+    parts: Mapping[str, Sequence[str]],
+    text: str,
+    quote: str = '"',
 ) -> str:
     return ", ".join(
-        f"cast({part.format(name)} as {text})"
+        f"cast({part.format(f'{quote}{name}{quote}')} as {text})"
         for name, type_ in columns
         for part in parts.get(type_, ("{0}",))
     )
 
 
-def _present(connection: "psycopg.Connection[tuple[object, ...]]") -> int:
+def _present(connection: Connection) -> int:
     row = connection.execute("select read_ts from meridian.timelines").fetchone()
     assert row is not None
     return int(str(row[0]))
 
 
-def _cut(connection: "psycopg.Connection[tuple[object, ...]]") -> int:
-    row = connection.execute("select coalesce(min(cut), 0) from meridian.frontiers").fetchone()
-    assert row is not None
-    return int(str(row[0]))
-
-
-def _wait_for_cut(connection: "psycopg.Connection[tuple[object, ...]]", before: int) -> None:
-    """The next one: nothing was left to flush before the change. Perhaps the change needs none."""
-    for _ in range(TRIES):
-        if _cut(connection) > before:
-            return
-
-
-def exported(store: MemoryObjectStore, directory: Path) -> Path:
-    """The only table of the store, as files."""
-    names = asyncio.run(store.list(""))
-    for name in names:
-        path = directory / name
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(store.peek(name))
-    return directory / names[0].split("/")[0]
-
-
-def _check_pasts(dsn: str, pasts: list[tuple[int, Rows]]) -> None:
+def _check_pasts(dsn: str, seen: Iterable[Shown]) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
-        for ts, rows in pasts:
-            assert _rows(connection, f"select * from t as of {ts}")[0] == rows
+        for table in seen:
+            if table.columns and not table.is_temporary:
+                past = f"{table.asked} as of {table.ts}"
+                assert _rows(connection, past) == table.rows, past
 
 
-def _rows(
-    connection: "psycopg.Connection[tuple[object, ...]]", query: str
-) -> tuple[Rows, list[str]]:
-    cursor = connection.execute(query.encode())
-    assert cursor.description is not None
-    rows = [tuple(None if v is None else str(v) for v in row) for row in cursor.fetchall()]
-    return sorted(rows, key=repr), [column.name for column in cursor.description]
+def _rows(connection: Connection, query: str) -> Rows:
+    found = connection.execute(query.encode()).fetchall()
+    return sorted((tuple(row) for row in found), key=repr)

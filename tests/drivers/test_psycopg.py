@@ -230,6 +230,23 @@ def test_notices_reach_the_client(connection: psycopg.Connection) -> None:
     assert heard == ['table "never_there" does not exist, skipping']
 
 
+def test_results_name_columns_by_the_numbers_of_the_catalog(
+    connection: psycopg.Connection,
+) -> None:
+    connection.execute("create table numbered (a int, b int)")
+    connection.execute("alter table numbered drop column a, add column c int")
+    numbers = (
+        "select attnum from pg_attribute where attname = %s and attrelid = 'numbered'::regclass"
+    )
+    for query in ("select b, c from numbered", "insert into numbered values (1, 2) returning b, c"):
+        result = connection.execute(query.encode()).pgresult
+        assert result is not None
+        for place, name in enumerate("bc"):
+            told = (result.ftablecol(place),)
+            assert connection.execute(numbers, (name,)).fetchone() == told
+    connection.execute("drop table numbered")
+
+
 def test_other_databases_do_not_exist(dsn: str) -> None:
     with pytest.raises(psycopg.OperationalError, match='database "other" does not exist'):
         psycopg.connect(dsn, dbname="other")

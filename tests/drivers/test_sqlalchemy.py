@@ -126,3 +126,15 @@ def test_the_inspector_tells_columns_and_constraints(engine: sa.Engine) -> None:
     ]
     assert inspector.get_pk_constraint("users")["constrained_columns"] == ["id"]
     assert [c["column_names"] for c in inspector.get_unique_constraints("users")] == [["name"]]
+
+
+def test_tables_may_be_called_like_our_relations(engine: sa.Engine) -> None:
+    # The user of the DSN is called like the schema: none of its relations is in anybody's way.
+    assert "transactions" not in sa.inspect(engine).get_view_names()
+    metadata = sa.MetaData()
+    table = sa.Table("transactions", metadata, sa.Column("id", sa.Integer, primary_key=True))
+    metadata.create_all(engine)
+    with engine.begin() as connection:
+        connection.execute(table.insert().values(id=1))
+        assert connection.scalars(sa.select(table.c.id)).all() == [1]
+    metadata.drop_all(engine)

@@ -1,38 +1,11 @@
-"""Expressions for every row of the function table: sample values of each type, combined by rule.
+"""Sample values of each type, and of arguments that take more than their type says.
 
-Nothing here knows an answer: PostgreSQL gives them (`recorded.py`). Combinations are chosen by
-arithmetic, so that the same table always yields the same expressions.
+Nothing here knows an answer: PostgreSQL gives them (`recorded.py`). How values are combined is told
+in `generating.py`.
 """
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
-from sql.functions import FILES, Function, FunctionKind, rows_of
-
-_FIRST = ("operators.txt", "functions.txt", "aggregates.txt", "casts.txt")
-ELSEWHERE = (
-    "aliases.txt",
-    "arrays.txt",
-    "json.txt",
-    "times.txt",
-    "sets.txt",
-    "windows.txt",
-    "catalog_functions.txt",
-    "registered.txt",
-    "session.txt",
-    "enums.txt",
-    "variadic.txt",
-)
-"""Their cases are statements, in `tests/types` and `tests/sqldiff`."""
-FAMILIES = {
-    "postgresql": _FIRST,
-    **{name.removesuffix(".txt"): (name,) for name in FILES if name not in _FIRST + ELSEWHERE},
-}
-"""Cases and answers are kept by family: the data files of the function table that it covers. What
-stands in `cases/<family>.txt`, an expression a line, is asked besides.
-"""
-_CASES = Path(__file__).parent / "cases"
-CASES_PER_ROW = 6
 NULL = None
 
 SAMPLES: dict[str, Sequence[str | None]] = {
@@ -72,11 +45,40 @@ SAMPLES: dict[str, Sequence[str | None]] = {
         "1 month 1 day 01:02:03.5", "30 days", "1 month", "-1 day", NULL, "00:00:00.000001",
         "13 months -5 days",
     ),
+    "time": ("12:34:56.5", "00:00:00", "24:00:00", NULL, "23:59:59.999999"),
+    "timetz": (
+        "12:34:56.5+05:30", "00:00:00+00", "24:00:00-08", NULL, "23:59:59.999999+00",
+        "10:00:00+00", "12:00:00+02",
+    ),
+    "json": (
+        '{"a": 1, "b": [1, {"x": null}, "t"], "": "e", "a": {"b": 2.50}}', "[1, 2.0, null, [3]]",
+        "{}", "[]", NULL, '" \\u00e4\\n"', "null", ' {"b" :  {"1": true, "n": null} } ',
+        "-1.50e2", '[{"a": null}, "a", true]',
+    ),
+    "jsonb": (
+        '{"a": 1, "b": [1, {"x": null}, "t"], "": "e"}', "[1, 2.0, null, [3], \"a\"]", "{}", "[]",
+        NULL, '" \\u00e4\\n"', "null", '{"b": {"1": true, "n": null}, "a": {"b": 2.50}}', "-1.50e2",
+        '[{"a": null}, "a", true]', "true", '{"a": 1}',
+    ),
+    "jsonpath": (
+        "$", "$.a", "$[*]", "strict $.b", "$.a ? (@ > 1)", NULL, "$.**", "$.a == 1", "$.a > $x",
+        "exists($.b)", "$.a + 1", "$[0 to last].type()", "strict $[1]",
+    ),
+    "record": ("1, 'a'::text", "2, null::text", "null::int4, 'b'::text", NULL, "1, 'A b'::text"),
+    "_int4": ("{1,2,3}", "{}", "{3,NULL,-3}", NULL, "{NULL}", "{3,1,2,1}", "{{1,2},{3,4}}"),
+    "_text": (
+        '{a,"b c",NULL}', "{}", '{"",A,"a,b","NULL"}', NULL, "{Äöß,a,a}", '{"\\"","\\\\"}',
+        "{{a,b},{c,d}}",
+    ),
+    "_numeric": ("{1.5,2,-0.001}", "{}", "{NULL,1000}", NULL, "{0,0,7}"),
+    "_float8": ("{1.5,NaN,-Infinity}", "{}", "{NULL,-0.5}", NULL, "{0,-0,1e300}"),
+    "_bool": ("{t,f,NULL}", "{}", NULL, "{f}"),
+    "_timestamp": ("{2024-02-29 12:00:00,NULL}", "{}", NULL, '{"1969-12-31 23:59:59.5"}'),
 }  # fmt: skip
 
 # Arguments of functions that take a word, a pattern or a small number where the type alone says
 # less.
-_WORDS = {
+WORDS = {
     "date_trunc": (
         "day", "month", "hour", "week", "quarter", "year", "second", "milliseconds", "decade",
         "century",
@@ -90,8 +92,8 @@ _WORDS = {
     ),
     "timezone": ("UTC", "Europe/Berlin", "America/New_York", "Nowhere/None"),
 }  # fmt: skip
-_WORDS["extract"] = _WORDS["date_part"]
-_TEXTS = {
+WORDS["extract"] = WORDS["date_part"]
+TEXTS = {
     "to_bool": ("true", " YES ", "of", "0", "maybe", NULL, "", "f", "on"),
     "to_int": ("12", " -7 ", "0x1F", "1_000", "1.5", "", NULL, "99999999999999999999", "+5",
     "\t3\n", "1e3", "12a"),
@@ -120,15 +122,37 @@ _TEXTS = {
     "to_bytea": ("\\x00ff", "a\\\\b", "\\x0", NULL, "abc\\001", "\\xzz"),
     "to_interval": ("1 day", "1:02:03", "1 mon -2 days", NULL, "bogus"),
     "to_oid": ("1", "4294967295", "-1", NULL, "x"),
+    "to_time": (
+        "12:34", "24:00", "25:00", "12:34:56.1234567", NULL, "allballs", "10:00 PM", "", "x",
+        "2024-01-01 10:00", "23:59:60", "10:00+02", " 1:2 ",
+    ),
+    "to_json": (
+        '{"a": 1, "a": 2}', " [1, 2.50, 1e3]", "nul", NULL, "", '{"a":}', '"x\\u00e4"',
+        '"\\u0000"', "[1,", "-0", "01", "true", '{"b": 1, "aa": 2, "a": 3}', "1e400",
+    ),
+    "to_scalar": (
+        "true", "1.5", '"x"', "null", "[]", "99999999999", NULL, "-0.5", "32768", "2.5", "-7",
+        "false", "1e30", "{}",
+    ),
+    "to_jsonpath": (
+        "$", "$.a[*] ? (@.b > 1)", "x", NULL, "", "strict $", "$.", '$."a b"[0 to last]', "1 + 2",
+    ),
+    "to__int4": ("{1,2}", " { 1 , NULL } ", "{", NULL, "{}", "{a}", "{{1},{2}}", "[2:3]={5,6}", ""),
+    "to__text": ('{a,"b c",NULL}', '{"NULL"}', "{a,}", NULL, "{}", "{{a},{b}}", "x", '{"\\""}'),
+    "to__numeric": ("{1.5,NULL}", "{NaN}", NULL, "{1e3}", "{x}"),
+    "to__float8": ("{1.5,NaN}", "{Infinity}", NULL, "{1e400}", "{}"),
+    "to__bool": ("{t,yes,NULL}", "{maybe}", NULL, "{}"),
 }  # fmt: skip
-_CAST_TEXTS = {
+CAST_TEXTS = {
     "bool": "to_bool", "int2": "to_int", "int4": "to_int", "int8": "to_int", "float4": "to_float",
     "float8": "to_float", "numeric": "to_numeric", "date": "to_date", "timestamp": "to_timestamp",
     "timestamptz": "to_timestamp", "uuid": "to_uuid", "bytea": "to_bytea",
     "interval": "to_interval",
-    "oid": "to_oid",
+    "oid": "to_oid", "time": "to_time", "timetz": "to_time", "json": "to_json",
+    "jsonb": "to_json", "jsonpath": "to_jsonpath",
+    **{f"_{name}": f"to__{name}" for name in ("int4", "text", "numeric", "float8", "bool")},
 }  # fmt: skip
-_REGEXES = (
+REGEXES = (
     "l+",
     "b_",
     "",
@@ -145,7 +169,7 @@ _REGEXES = (
 _FLAGS = ("", "i", "g", "n", NULL, "x", "z", "ig")
 _ENCODINGS = ("UTF8", "latin1", NULL, "WIN1252", "nonsense", "utf-8", "SQL_ASCII")
 _FORMS = ("NFC", "NFD", NULL, "nfkc", "NFKD", "x")
-_TIME_TEMPLATES = (
+TIME_TEMPLATES = (
     "YYYY-MM-DD HH24:MI:SS.US",
     "Day, DD Mon YYYY",
     "FMHH12:MI am",
@@ -154,9 +178,9 @@ _TIME_TEMPLATES = (
     "Q WW J CC",
     "DDDth",
 )
-_NUMBER_TEMPLATES = ("999.99", "FM0,000.9", "S9999", NULL, "", "999PR", "9.99EEEE", "RN", "L99MI")
-_PLACED: dict[str, dict[int, Sequence[str | None]]] = {
-    "regexp_replace": {1: _REGEXES, 2: ("X", "[\\1]", "", NULL, "\\&\\\\-\\2", "$1"), 5: _FLAGS},
+NUMBER_TEMPLATES = ("999.99", "FM0,000.9", "S9999", NULL, "", "999PR", "9.99EEEE", "RN", "L99MI")
+PLACED: dict[str, dict[int, Sequence[str | None]]] = {
+    "regexp_replace": {1: REGEXES, 2: ("X", "[\\1]", "", NULL, "\\&\\\\-\\2", "$1"), 5: _FLAGS},
     "convert_from": {1: _ENCODINGS},
     "convert_to": {1: _ENCODINGS},
     "convert": {1: _ENCODINGS, 2: _ENCODINGS},
@@ -184,16 +208,60 @@ _PLACED: dict[str, dict[int, Sequence[str | None]]] = {
     },
     "timezone": {0: ("02:00:00", "-05:30:00", "1 day", NULL)},
     "date_bin": {0: ("15 minutes", "1 day 2 hours", "1 month", NULL, "0", "7 days")},
-    "regexp_like": {1: _REGEXES, 2: _FLAGS},
-    "regexp_match": {1: _REGEXES, 2: _FLAGS},
-    "regexp_split_to_array": {1: _REGEXES, 2: _FLAGS},
-    "regexp_count": {1: _REGEXES, 3: _FLAGS},
-    "regexp_instr": {1: _REGEXES, 4: ("0", "1", NULL, "2"), 5: _FLAGS, 6: ("0", "1", "2", NULL)},
-    "regexp_substr": {1: _REGEXES, 4: _FLAGS, 5: ("0", "1", "2", NULL)},
+    "regexp_like": {1: REGEXES, 2: _FLAGS},
+    "regexp_match": {1: REGEXES, 2: _FLAGS},
+    "regexp_split_to_array": {1: REGEXES, 2: _FLAGS},
+    "regexp_count": {1: REGEXES, 3: _FLAGS},
+    "regexp_instr": {1: REGEXES, 4: ("0", "1", NULL, "2"), 5: _FLAGS, 6: ("0", "1", "2", NULL)},
+    "regexp_substr": {1: REGEXES, 4: _FLAGS, 5: ("0", "1", "2", NULL)},
+    "make_time": {
+        0: ("8", "24", "0", "-1", NULL, "23"),
+        1: ("15", "0", "60", "59", NULL),
+        2: ("23.5", "0", "60", "59.9999999", NULL, "-1"),
+    },
+    "textregexeq": {1: REGEXES},
+    "textregexne": {1: REGEXES},
+    "texticregexeq": {1: REGEXES},
+    "texticregexne": {1: REGEXES},
+    "array_to_string": {1: (",", "", NULL, " - ", "NULL"), 2: ("*", NULL, "")},
+    "string_to_array": {
+        0: ("a,b,,c", "", "abc", NULL, ",", "a, b"),
+        1: (",", "", NULL, ", ", "x"),
+        2: ("b", "", NULL, "a"),
+    },
+    "array_fill": {
+        1: ("{3}", "{0}", "{}", "{2,2}", NULL, "{-1}", "{NULL}"),
+        2: ("{2}", "{1}", "{1,1}", NULL, "{-1}"),
+    },
+    "width_bucket": {1: ("{1,3,5}", "{-1}", "{}", NULL, "{NULL}", "{0,0}")},
+    "jsonb_set_lax": {
+        4: (
+            "use_json_null",
+            "raise_exception",
+            "delete_key",
+            "return_target",
+            NULL,
+            "x",
+            "delete_key",
+        ),
+    },
+    "json_object": {
+        0: ("{a,1,b,NULL}", "{}", "{a}", NULL, "{{a,1},{b,2}}", "{NULL,1}", "{a,b}"),
+        1: ("{1,NULL}", "{}", "{x}", NULL, "{1,2,3,4}"),
+    },
 }
+PLACED["jsonb_object"] = PLACED["json_object"]
 """Values of an argument by its place in a function."""
-_SMALL = ("1", "2", "0", "-1", "3", NULL, "-2", "5", "100")
-_PATTERNS = {
+IN_DOCUMENTS: dict[str, Sequence[str | None]] = {
+    "text": ("a", "b", "", "1", NULL, "x", "n", "0"),
+    "int4": ("0", "1", "-1", "2", NULL, "-5", "2147483647", "-2147483648"),
+    "_text": ("{a}", "{b,1,x}", "{}", "{0}", NULL, "{a,-1}", "{NULL}", "{b,0}", "{1,new}"),
+    "jsonb": ('{"x": 1}', "5", "{}", '["t"]', NULL, '"a"', '{"a": 1}', "[]"),
+    "bool": ("true", "false", NULL),
+}
+"""What stands behind a document."""
+SMALL = ("1", "2", "0", "-1", "3", NULL, "-2", "5", "100")
+PATTERNS = {
     "~~": ("h%", "_b%", "a\\%b\\_c\\\\d", "%€%", NULL, "", "%l", "\\", "%"),
     "~": (
         "l+",
@@ -212,203 +280,13 @@ _PATTERNS = {
         "*a",
     ),
 }
-_CONCRETE = {"any": "text", "anyelement": "int4"}
-_SKIPPED = frozenset({"random()"})
 
 
 def literal(type_: str, value: str | None) -> str:
     """A typed literal."""
     if value is None:
         return f"null::{type_}"
+    if type_ == "record":
+        return f"row({value})"
     doubled = value.replace("'", "''")
     return f"'{doubled}'::{type_}"
-
-
-def expressions(family: str) -> list[str]:
-    """Expressions for every row of a family that SQL can reach, each once."""
-    found: list[str] = []
-    for row in (row for file in FAMILIES[family] for row in rows_of(file)):
-        if not row.internal and row.id not in _SKIPPED and row.volatility != "volatile":
-            found += _cases(row)
-    path = _CASES / f"{family}.txt"
-    written = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return list(dict.fromkeys([*found, *(line for line in written if line[:2] not in ("", "--"))]))
-
-
-def _cases(row: Function) -> Iterator[str]:
-    match row.kind:
-        case FunctionKind.CAST:
-            yield from _casts(row)
-        case FunctionKind.OPERATOR:
-            yield from _operators(row)
-        case FunctionKind.AGGREGATE:
-            yield from _aggregates(row)
-        case FunctionKind.FUNCTION:
-            yield from _functions(row)
-
-
-def _casts(row: Function) -> Iterator[str]:
-    source, target = row.args[0], row.result
-    from_text = source in ("text", "varchar", "bpchar") and target in _CAST_TEXTS
-    if from_text:
-        values = _TEXTS[_CAST_TEXTS[target]]
-        values = values if source == "text" else values[:3]
-    else:
-        values = SAMPLES[source]
-    shown = {"varchar": "varchar(3)", "bpchar": "char(4)", "numeric": "numeric(12,3)"}
-    for index, value in enumerate(values):
-        name = target
-        # A modifier every other time; char is char(1) without one, so bpchar keeps its name.
-        if index % 2 and target in shown:
-            name = shown[target]
-        # Over a column: the binder computes casts of constants itself.
-        yield f"(select cast(x as {name}) from (values ({literal(source, value)})) v(x))"
-
-
-def _operators(row: Function) -> Iterator[str]:
-    pattern = next(
-        (
-            p
-            for p in ("~~", "~")
-            if p == row.name.lstrip("!").rstrip("*") or (p == "~~" and "~~" in row.name)
-        ),
-        None,
-    )
-    if pattern is not None and len(row.args) == 2:
-        column = SAMPLES[row.args[0]]
-        for index, value in enumerate(_PATTERNS[pattern]):
-            right = literal(row.args[1], value)
-            yield f"({literal(row.args[0], column[index % len(column)])} {row.name} {right})"
-            other = column[(index * 3 + 1) % len(column)]
-            yield f"({literal(row.args[0], other)} {row.name} {right})"
-        return
-    if len(row.args) == 1:
-        for value in SAMPLES[row.args[0]]:
-            yield f"({row.name} {literal(row.args[0], value)})"
-        return
-    left, right = (SAMPLES["text" if t == "anynonarray" else t] for t in row.args)
-    types = ["int4" if t == "anynonarray" else t for t in row.args]
-    if "anynonarray" in row.args:
-        for other in ("int4", "bool", "float8", "numeric", "date", "bytea", "bpchar"):
-            value = literal(other, SAMPLES[other][0])
-            parts = [value if t == "anynonarray" else "'<'::text" for t in row.args]
-            yield f"({parts[0]} {row.name} {parts[1]})"
-        return
-    if row.name in ("<<", ">>"):
-        right = ("1", "33", "0", NULL, "5")
-    count = max(len(left), len(right))
-    for index in range(count):
-        a, b = left[index % len(left)], right[index % len(right)]
-        yield f"({literal(types[0], a)} {row.name} {literal(types[1], b)})"
-        a, b = left[(index + 1) % len(left)], right[(index * 3 + 2) % len(right)]
-        if index < CASES_PER_ROW:
-            yield f"({literal(types[0], a)} {row.name} {literal(types[1], b)})"
-
-
-def _within(row: Function) -> Iterator[str]:
-    type_ = {"anyelement": "text"}.get(row.args[0], row.args[0])
-    values = SAMPLES[type_]
-    direct = ("0.5", "0", "1", "0.3", "null::float8", "1.5") if len(row.args) == 2 else ("",)
-    for index, argument in enumerate(direct):
-        chosen = [values[(index + at) % len(values)] for at in range(5 - index % 3)]
-        rows = ", ".join(f"({literal(type_, value)})" for value in [*chosen, chosen[0]])
-        for order in ("x", "x desc"):
-            call = f"{row.name}({argument}) within group (order by {order})"
-            yield f"(select {call} from (values {rows}) v(x))"
-        yield f"(select {call} filter (where x is null) from (values {rows}) v(x))"
-
-
-def _two_floats(row: Function) -> Iterator[str]:
-    values = [value for value in SAMPLES["float8"] if value not in ("1e308", "1e-310")]
-    for index, size in enumerate((4, 3, 2, 1, 0, 5)):
-        chosen = [
-            (values[(index + at) % len(values)], values[(index * 2 + at * 3 + 1) % len(values)])
-            for at in range(size)
-        ]
-        rows = ", ".join(
-            f"({literal('float8', y)}, {literal('float8', x)})" for y, x in [*chosen, (NULL, "1")]
-        )
-        yield f"(select {row.name}(y, x) from (values {rows}) v(y, x))"
-        yield f"(select {row.name}(y, x) filter (where y < 3) from (values {rows}) v(y, x))"
-
-
-def _aggregates(row: Function) -> Iterator[str]:
-    if row.within:
-        yield from _within(row)
-        return
-    if row.args == ("float8", "float8"):
-        yield from _two_floats(row)
-        return
-    if not row.args:
-        yield "(select count(*) from (values (1), (null)) v(x))"
-        yield "(select count(*) from (values (1), (null)) v(x) where x > 5)"
-        yield "(select count(*) filter (where x is null) from (values (1), (null)) v(x))"
-        return
-    type_ = "int4" if row.args[0].startswith("any") else row.args[0]
-    # PostgreSQL's avg(float8) fails when the squares overflow that only stddev needs; ours does
-    # not.
-    values = [value for value in SAMPLES[type_] if value not in ("1e308", "3e38")]
-    second = (
-        ", ','::text" if row.args[1:] == ("text",) else ", '\\x2c'::bytea" if row.args[1:] else ""
-    )
-    order = " order by x" if second else ""
-    for index, size in enumerate((3, 4, 2, 1, 0)):
-        chosen = [values[(index * 2 + at) % len(values)] for at in range(size)] or [None]
-        rows = ", ".join(f"({literal(type_, value)})" for value in [*chosen, None])
-        yield f"(select {row.name}(x{second}{order}) from (values {rows}) v(x))"
-        if index == 1:
-            call, twice = f"(x{second}{order})", f"(values {rows}, {rows}) v(x)"
-            yield f"(select {row.name}(distinct {call[1:]} from {twice})"
-            yield f"(select {row.name}{call} filter (where x is null) from (values {rows}) v(x))"
-
-
-def _functions(row: Function) -> Iterator[str]:
-    arguments: list[Sequence[str | None]] = []
-    for position, type_ in enumerate(row.args):
-        words = _WORDS.get(row.name)
-        placed = _placed(row, position)
-        if placed is not None:
-            arguments.append(placed)
-        elif words is not None and type_ == "text" and position == 0:
-            arguments.append(words)
-        elif row.name == "date_trunc" and position == 2:
-            arguments.append(_WORDS["timezone"])
-        elif position and type_ == "int4":
-            arguments.append(_SMALL)
-        elif position and type_ == "text":
-            arguments.append(("l", "b_", "", "lo", NULL, "-", "b", "xyz", "€"))
-        else:
-            arguments.append(SAMPLES[_CONCRETE.get(type_, type_)])
-    yield from _calls(row, arguments)
-
-
-def _placed(row: Function, position: int) -> Sequence[str | None] | None:
-    """The values that are special for this place, if the row has such a place."""
-    if row.name == "to_char" and position:
-        dated = row.args[0] in ("timestamp", "timestamptz", "interval")
-        return _TIME_TEMPLATES if dated else _NUMBER_TEMPLATES
-    if row.name == "to_timestamp" and len(row.args) == 1:
-        return None
-    if row.name == "timezone" and row.args[0] != "interval":
-        return None
-    return _PLACED.get(row.name, {}).get(position)
-
-
-def _calls(row: Function, arguments: Sequence[Sequence[str | None]]) -> Iterator[str]:
-    if row.name == "make_date" or row.name == "make_timestamp":
-        return
-    count = max((len(values) for values in arguments), default=1)
-    wanted = count if len(arguments) < 2 else max(count, CASES_PER_ROW * 2)
-    for index in range(wanted):
-        parts = [
-            literal(
-                _CONCRETE.get(type_, type_),
-                values[(index * (2 * at + 1) + at) % len(values)],
-            )
-            for at, (type_, values) in enumerate(zip(row.args, arguments, strict=True))
-        ]
-        if row.name == "extract":
-            field = parts[0].partition("::")[0]
-            yield f"extract({field} from {parts[1]})"
-        else:
-            yield f"{row.name}({', '.join(parts)})"

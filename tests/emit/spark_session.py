@@ -22,6 +22,8 @@ from sql.emit.scope import OutsideFunction
 from sql.emit.selects import EmittedQuery
 from sql.emit.spark_types import spark_type
 from sql.errors import SqlError
+from sql.plan import Aggregate
+from sql.traverse import is_volatile_expression
 from sql.types import SqlType, Value
 
 _SETTINGS = {
@@ -73,8 +75,10 @@ class Spark:
             return
         self._registered.add(name)
         type_ = f"v {spark_type(function.type)}, e string"
-        answer = ArrowFunction(name, function)
+        answer, expr = ArrowFunction(name, function), function.expr
         udf = UserDefinedFunction(answer, type_, name=name, evalType=ARROW_SCALAR)  # type: ignore[arg-type]
+        if not isinstance(expr, Aggregate) and is_volatile_expression(expr):
+            udf = udf.asNondeterministic()
         self.session.udf.register(name, udf)
 
 

@@ -12,8 +12,8 @@ from compute.reference_arrow import to_values
 from sql.errors import SqlError
 from sql.plan import output_columns
 from sql.types import SqlType
+from tests.emit.generating import FAMILIES
 from tests.emit.recorded import Answer, read
-from tests.emit.samples import FAMILIES
 from tests.emit.test_rows import answer, check, is_refusal, plan_of, same
 from tests.emit.test_spark import close_floats
 

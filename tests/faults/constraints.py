@@ -2,6 +2,7 @@
 
     holders    a slot is held by one row; who takes a slot over moves the row that was there away
     parents    come and go; NO ACTION for children, SET NULL for followers, CASCADE for guests
+    home       a parent that stays: children move there from a parent that goes
 
 Every row of holders, children and followers has a value of its own and is never deleted: they are
 grow-only sets for the judge of the history. What keys promise is judged in every answer.
@@ -22,6 +23,7 @@ from tests.history.events import Add, Finding, Operation, ReadSet
 
 SLOTS: Final = 8
 PARENTS: Final = 5
+HOME: Final = 0
 LEVELS: Final = ("SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED")
 SETS: Final = ("holders", "children", "followers")
 
@@ -31,8 +33,11 @@ DEFINITIONS: Final = (
     "CREATE TABLE children (parent bigint NOT NULL REFERENCES parents, value bigint)",
     "CREATE TABLE followers (parent bigint REFERENCES parents ON DELETE SET NULL, value bigint)",
     "CREATE TABLE guests (parent bigint REFERENCES parents ON DELETE CASCADE)",
-    f"INSERT INTO parents SELECT generate_series(1, {PARENTS})",
+    f"INSERT INTO parents SELECT generate_series({HOME}, {PARENTS})",
 )
+
+# Without it children would soon hold every parent, and nothing of parents and guests would change.
+MOVE_HOME: Final = f"UPDATE children SET parent = {HOME} WHERE parent = $1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +104,13 @@ class Constraints:
         await _in_either_way(client, rng, [add], body, alone=rng.random() < 0.5)
 
     async def _change_parents(self, client: Client, rng: random.Random) -> None:
-        """A parent comes, with a guest; or one goes, which children forbid."""
+        """A parent comes, with a guest; or one goes, which children forbid until they moved."""
         parent, kind = rng.randint(1, PARENTS), rng.randrange(3)
 
         async def body(connection: asyncpg.Connection) -> list[Operation]:
             if kind:
+                if kind == 2:
+                    await connection.execute(MOVE_HOME, parent)
                 await connection.execute("DELETE FROM parents WHERE id = $1", parent)
             else:
                 await connection.execute("INSERT INTO parents VALUES ($1)", parent)

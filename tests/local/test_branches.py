@@ -37,6 +37,19 @@ QUERIES = [
     "select id, v <> 0 and (select 10/t.v > 1) from t",
     "select id, case when v <> 0 then (select (select 10/t.v + u.id) from t u where u.id = 1) end"
     " from t",
+    "select id, case when exists (select 1 from t u where u.id = t.id and t.v <> 0)"
+    " then (select sum(10/t.v + u.v) from t u) end from t",
+    "select id, case when (select count(*) from t u where u.v > 5) > 0"
+    " then (select 1/u.v from t u where u.v = 0) else 7 end from t",
+    "select id, case when exists (select 1 from t u where u.id = t.id and t.v <> 0)"
+    " then 10/v in (select u.id from t u) end from t",
+    "select id, case when exists (select 1 from t u where u.id = t.id and u.v >= 0)"
+    " then (select u.v from t u where u.id = t.id) else (select u.v from t u) end from t"
+    " where id < 3",
+    "select id, case when exists (select 1 from t u where u.id = t.id and t.v <> 0)"
+    " then array(select 10/t.v from t u where u.id < 3) end from t",
+    "select id, case when v in (select u.v from t u where u.v > 0) then"
+    " case when (select 10/t.v) > 1 then (select 10/(t.v - 10)) end end from t",
 ]
 
 

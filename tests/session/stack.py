@@ -32,6 +32,7 @@ from coordinator.temporary import drop_leftovers
 from sql.catalog import Table
 from storage.batch import DataFile
 from storage.clock import SystemClock
+from storage.delta.statistics import table_statistics
 from storage.memory import MemoryObjectStore, MemoryStash
 from storage.types import ShardId, Source
 
@@ -61,8 +62,8 @@ class MemorySpooler:
         content = io.BytesIO()
         pq.write_table(table, content)
         await self._store.create(self._path, content.getvalue())
-        stats = f'{{"numRecords":{table.num_rows}}}'
-        return [DataFile(Source(self._name), table.num_rows, len(content.getvalue()), stats)]
+        file = Source(self._name)
+        return [DataFile(file, table.num_rows, len(content.getvalue()), table_statistics(table))]
 
     async def discard(self) -> None:
         self._batches.clear()
@@ -117,7 +118,7 @@ async def running(
         engine=engine or ReferenceExecutor(read_file),
         in_process=ReferenceInProcess(),
         spool=lambda shard, schema: MemorySpooler(
-            kept, shard, schema, f"staged-{next(names)}.parquet"
+            kept, shard, schema, f"staged-{stash.epoch}-{next(names)}.parquet"
         ),
         plans=PlanCache(),
         key_index=KeyIndex(

@@ -25,6 +25,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         server.start()
         with psycopg.connect(server.dsn, autocommit=True) as connection:
             connection.execute("CREATE TABLE u (id int)")
+            connection.execute("CREATE INDEX i ON u (id)")
             connection.execute("INSERT INTO t VALUES (4, 'd')")
             _assert_served(server)
         server.kill()
@@ -102,6 +103,11 @@ def test_a_killed_server_leaves_everything_in_order(
     ("statement", "line"),
     [
         ("DELETE FROM entries WHERE collection = 'catalog'", "the catalog has never had it"),
+        (
+            "DELETE FROM entries WHERE collection = 'catalog'"
+            ' AND CAST(value AS text) LIKE \'%put_table%"name": "u"%\'',
+            "error: index public.i: is of the table",
+        ),
         ("DELETE FROM entries WHERE collection = 'shards'", "is not registered"),
         ("DELETE FROM entries WHERE collection = 'oracle'", "the oracle's ceiling is missing"),
         ("DELETE FROM entries WHERE collection = 'batches'", "0 batches instead of 1"),

@@ -12,7 +12,7 @@ INVARIANTS
 
 import asyncio
 import io
-from collections.abc import Awaitable, Callable, Container, Sequence
+from collections.abc import Awaitable, Callable, Container
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -39,60 +39,12 @@ from storage.batch import ShardView, WriteBatch
 from storage.clock import SystemClock
 from storage.errors import Fatal
 from storage.memory import MemoryObjectStore, MemoryStash
-from storage.stash import Require, Write
-from storage.types import Epoch, Timestamp
+from storage.types import Timestamp
+from tests.session.mortal import Life, MortalStash, MortalStore
 
 OWNER = ConnectionId(1)
 COLUMNS = (Column("value", INT8),)
 SETTINGS = CoreSettings(cut_age_us=1)
-
-
-class Life:
-    """How many writes a process still has, and whether the last one is done."""
-
-    def __init__(self) -> None:
-        self.writes = 0
-        self._left: int | None = None
-        self._last_is_done = False
-
-    def end_at(self, write: int, *, done: bool) -> None:
-        self._left, self._last_is_done = write, done
-
-    def go_on(self) -> None:
-        self._left = None
-
-    async def write(self, do: Callable[[], Awaitable[None]]) -> None:
-        self.writes += 1
-        if self._left is None:
-            return await do()
-        self._left -= 1
-        if self._left > 0 or (self._left == 0 and self._last_is_done):
-            await do()
-        if self._left <= 0:
-            raise Fatal("the process is gone")
-        return None
-
-
-class MortalStash(MemoryStash):
-    def __init__(self, life: Life) -> None:
-        super().__init__()
-        self._life = life
-
-    async def transact(
-        self, epoch: Epoch, writes: Sequence[Write], *, requires: Sequence[Require] = ()
-    ) -> None:
-        write = super().transact
-        await self._life.write(lambda: write(epoch, writes, requires=requires))
-
-
-class MortalStore(MemoryObjectStore):
-    def __init__(self, life: Life) -> None:
-        super().__init__()
-        self._life = life
-
-    async def create(self, name: str, content: bytes) -> None:
-        write = super().create
-        await self._life.write(lambda: write(name, content))
 
 
 @dataclass(frozen=True)

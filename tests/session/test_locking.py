@@ -1,4 +1,4 @@
-"""SELECT FOR UPDATE and its kin: nobody waits, and what was read is validated at every level."""
+"""SELECT FOR UPDATE and its kin, and LOCK TABLE: nobody waits, what was read is validated."""
 
 import pytest
 from psycopg import errors
@@ -51,6 +51,44 @@ async def test_other_rows_may_change(level: str) -> None:
         await one.execute("update t set v = 12 where id = 1")
         await one.execute("commit")
         assert await all_rows(other, "select v from t order by id") == [(12,), (21,)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select v from plain where id = 1 for update",
+        "select v from over_plain where id = 1 for share of over_plain",
+        "select v from (select id, v from plain) s where id = 1 for update",
+    ],
+)
+@on_a_loop
+async def test_a_view_is_locked_by_its_tables(query: str) -> None:
+    async with running() as stack, connected(stack, 2) as (one, other):
+        await other.execute("create table t (id int, v int)")
+        await other.execute("create table log (v int)")
+        await other.execute("create view plain as select id, v from t")
+        await other.execute("create view over_plain as select * from plain where v > 0")
+        await other.execute("alter table t rename to renamed")
+        await other.execute("insert into renamed values (1, 10), (2, 20)")
+        await one.execute("begin isolation level repeatable read")
+        assert await value(one, query) == 10
+        await other.execute("update renamed set v = 11 where id = 1")
+        await one.execute("insert into log values (10)")
+        await refused(one, "commit", errors.SerializationFailure)
+
+
+@on_a_loop
+async def test_a_view_may_lock() -> None:
+    async with running() as stack, connected(stack, 2) as (one, other):
+        await other.execute("create table t (id int, v int)")
+        await other.execute("create table log (v int)")
+        await other.execute("create view locking as select id, v from t for update")
+        await other.execute("insert into t values (1, 10), (2, 20)")
+        await one.execute("begin isolation level repeatable read")
+        assert await value(one, "select v from locking where id = 1") == 10
+        await other.execute("update t set v = 11 where id = 1")
+        await one.execute("insert into log values (10)")
+        await refused(one, "commit", errors.SerializationFailure)
 
 
 @on_a_loop
@@ -115,3 +153,44 @@ async def test_two_workers_take_two_rows_of_a_queue() -> None:
         assert await all_rows(one, take) == [(1,)]
         assert await all_rows(other, take) == [(2,)]
         assert await all_rows(other, take) == []
+
+
+@pytest.mark.parametrize("level", ["serializable", *WEAK])
+@on_a_loop
+async def test_a_locked_table_has_not_changed_at_the_commit(level: str) -> None:
+    async with running() as stack, connected(stack, 2) as (one, other):
+        await other.execute("create table t (id int, v int)")
+        await other.execute("create table log (v int)")
+        await one.execute(f"begin isolation level {level}".encode())
+        await one.execute("lock table t in share mode")
+        await other.execute("insert into t values (1, 10)")
+        await one.execute("insert into log values (10)")
+        await refused(one, "commit", errors.SerializationFailure)
+        assert await all_rows(other, "select v from log") == []
+
+
+@pytest.mark.parametrize("mode", ["access share", "row share", "row exclusive"])
+@on_a_loop
+async def test_a_lock_that_lets_writers_in_refuses_nobody(mode: str) -> None:
+    async with running() as stack, connected(stack, 2) as (one, other):
+        await other.execute("create table t (id int, v int)")
+        await one.execute("begin")
+        await one.execute(f"lock table t in {mode} mode".encode())
+        await other.execute("insert into t values (1, 10)")
+        await one.execute("insert into t values (2, 20)")
+        await one.execute("commit")
+        assert await all_rows(other, "select v from t order by id") == [(10,), (20,)]
+
+
+@on_a_loop
+async def test_of_two_who_lock_a_table_and_write_to_it_one_commits() -> None:
+    async with running() as stack, connected(stack, 2) as (one, other):
+        await other.execute("create table t (id int)")
+        for connection in (one, other):
+            await connection.execute("begin")
+            await connection.execute("lock table t in exclusive mode")
+            assert await value(connection, "select count(*) from t") == 0
+            await connection.execute("insert into t values (1)")
+        await one.execute("commit")
+        await refused(other, "commit", errors.SerializationFailure)
+        assert await all_rows(one, "select id from t") == [(1,)]

@@ -164,6 +164,13 @@ def test_search_path_knows_the_user_and_quotes(variables: Variables) -> None:
     assert split_search_path("") == []
 
 
+def test_nobodys_own_schema_is_one_of_the_system() -> None:
+    started = Variables.started(user="meridian", parameters={}, defaults={})
+    assert started.search_path == ("public",)
+    started.set("search_path", '"$user", meridian', local=False)
+    assert started.search_path == ("meridian",)
+
+
 def test_show_all_is_sorted_and_has_custom_ones(variables: Variables) -> None:
     variables.set("app.x", "1", local=False)
     names = [row.name.lower() for row in variables.all()]

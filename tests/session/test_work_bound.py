@@ -31,6 +31,13 @@ def test_products_of_rows_go_to_the_engine() -> None:
     assert not runs_in_process(f"SELECT count(*) FROM {tables}")
 
 
+def test_rows_that_are_written_out_run_at_once_however_many() -> None:
+    rows = ", ".join(f"({number})" for number in range(30_000))
+    twice = f"SELECT x FROM (SELECT DISTINCT x FROM (VALUES {rows}) a(x)) b WHERE x > 5"
+    assert runs_in_process(f"SELECT max(x) FROM ({twice}) c GROUP BY x % 2 ORDER BY 1")
+    assert not runs_in_process(f"SELECT count(*) FROM (VALUES {rows}) a(x), {TEN} b(y), {TEN} c(z)")
+
+
 def test_subqueries_count_for_every_row_that_asks_them() -> None:
     inner = ", ".join(f"{TEN} t{number}(x{number})" for number in range(3))
     outer = f"{TEN} a(x), {TEN} b(y), {TEN} c(z)"

@@ -1,4 +1,5 @@
-"""Write `sql/data/postgresql.txt` from a real PostgreSQL: `python -m tests.sql.postgresql_names`.
+"""Write `sql/data/postgresql.txt` and `argument_names.txt` there from a real PostgreSQL:
+`python -m tests.sql.postgresql_names`.
 
 Functions that SQL cannot call (of type internal or cstring) are left out.
 """
@@ -10,7 +11,7 @@ import psycopg
 
 from tests.servers import postgres
 
-FILE = Path(__file__).parents[2] / "sql" / "data" / "postgresql.txt"
+DATA = Path(__file__).parents[2] / "sql" / "data"
 HEAD = (
     "# Functions, operators, casts and settings of PostgreSQL {version}; see sql/postgresql.py.\n"
 )
@@ -40,9 +41,26 @@ from pg_cast join pg_type s on s.oid = castsource join pg_type t on t.oid = cast
 
 SETTINGS = "select lower(name) || ' ^', '' from pg_settings"
 
+# Names of a function's inputs, and the defaults of the last ones.
+NAMES_HEAD = "# Functions of PostgreSQL {version} whose arguments have names; see sql/{module}.\n"
+ARGUMENT_NAMES = """
+select distinct proname,
+  (select string_agg(proargnames[place]
+      || case when place = pronargs and provariadic <> 0 then '*' else '' end
+      || coalesce('=' || (string_to_array(pg_get_expr(proargdefaults, 0), ', '))
+           [place - (pronargs - pronargdefaults)], ''), ',' order by place)
+    from generate_series(1, pronargs) place)
+from pg_proc
+where pronamespace = 'pg_catalog'::regnamespace and pronargs > 0
+  and '' <> all(proargnames[:pronargs])
+  and coalesce(proargmodes[:pronargs] <@ '{i,v}', true)
+  and prorettype::regtype::text not in ('internal', 'cstring', 'trigger', 'event_trigger')
+order by 1, 2
+"""
+
 
 def main() -> None:
-    """Write the file."""
+    """Write the files."""
     with postgres() as dsn, psycopg.connect(dsn) as connection:
         [(version,)] = connection.execute("show server_version").fetchall()
         rows = sorted(
@@ -50,11 +68,19 @@ def main() -> None:
             for query in (FUNCTIONS, OPERATORS, CASTS, SETTINGS)
             for row in connection.execute(query)
         )
+        named = connection.execute(ARGUMENT_NAMES).fetchall()
     lines = [
         f"{head}: {';'.join(types for _, types in overloads)}\n"
         for head, overloads in groupby(rows, lambda row: row[0])
     ]
-    FILE.write_text(HEAD.format(version=version) + "".join(lines), encoding="utf-8")
+    names = [f"{name}: {arguments}\n" for name, arguments in named]
+    head = NAMES_HEAD.format(version=version, module="named_arguments.py")
+    _write("postgresql.txt", HEAD.format(version=version) + "".join(lines))
+    _write("argument_names.txt", head + "".join(names))
+
+
+def _write(name: str, text: str) -> None:
+    (DATA / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

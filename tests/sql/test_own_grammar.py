@@ -78,7 +78,6 @@ def test_what_postgresql_understands_keeps_its_meaning() -> None:
         ("select 'é'; create table x (a nope) in timeline line", "nope"),
         ("explain timestamp for select 'é', nope from t as of 5", "nope"),
         ("explain timestamp for select a from t as of nope", "nope"),
-        ("optimize public.nope", "public.nope"),
         ("create table m (a int default 'x') in timeline nope", "nope"),
     ],
 )

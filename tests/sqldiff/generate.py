@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 
+from tests.sqldiff import generated_rows as rows
 from tests.sqldiff.generated_dates import dates
 from tests.sqldiff.generated_queries import aggregates, joins, subqueries, windows
 from tests.sqldiff.statement_files import path_of, told_in
@@ -216,6 +217,11 @@ def texts() -> Iterator[str]:
 
 
 FILES: dict[str, Callable[[], Iterator[str]]] = {
+    "every_row_catalogs": rows.catalogs,
+    "every_row_enums": rows.enums,
+    "every_row_privileges": rows.privileges,
+    "every_row_registered": rows.registered,
+    "every_row_session": rows.session,
     "generated_aggregates": aggregates,
     "generated_arithmetic": arithmetic,
     "generated_casts": casts,

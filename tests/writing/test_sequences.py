@@ -93,7 +93,7 @@ def test_sequences(kind: type[Writer], seed: int, engine: str, real: str, tmp_pa
         ours = played(server.dsn, kind, seed, LONG)
         theirs = played(fresh_database(real), kind, seed, LONG)
         for said, expected in zip(ours, theirs, strict=True):
-            assert said == expected, f"seed {seed} on {engine}"
+            assert of_any_row(said) == of_any_row(expected), f"seed {seed} on {engine}"
 
 
 @pytest.mark.slow
@@ -109,8 +109,14 @@ def test_sequences_on_spark(kind: type[Writer], seed: int, real: str, spark: str
 
 
 def of_any_row(told: str) -> str:
-    """Spark gives rows in any order, so that any of several wrong keys may be told."""
-    return re.sub(r"(Key \(\w+\))=\(\w+\)", r"\1=(..)", told)
+    """Of several wrong rows any may be told: Spark gives them in any order, and PostgreSQL in that
+    of its pages, which fill up again. Of several deferred constraints any may be told, and a
+    reference that both sides have broken by either.
+    """
+    told = re.sub(r"^> commit\nE 2350[35].*", "> commit\nE 2350", told)
+    told = re.sub(r"(Key \(\w+\))=\(\w+\)", r"\1=(..)", told)
+    told = re.sub(r"^E 22.*", "E 22", told, flags=re.MULTILINE)
+    return re.sub(r'^E 23503 .* foreign key constraint ("\w+").*', r"E 23503 \1", told, flags=re.M)
 
 
 if __name__ == "__main__":

@@ -101,6 +101,23 @@ select relname, relnamespace::regnamespace from pg_class where relname in ('m', 
 insert into moved.m (b) values (1) returning a
 alter table moved.m set schema public
 select relname, relnamespace::regnamespace from pg_class where relname in ('m', 'm_b', 'm_a_seq', 'mv') order by 1
+create table nn (a int primary key, b text not null, c int constraint named not null)
+comment on constraint nn_b_not_null on nn is 'of b'
+comment on constraint named on nn is 'of c'
+comment on constraint nn_a_not_null on nope is 'x'
+comment on constraint nn_d_not_null on nn is 'x'
+create table copied (like nn including comments)
+create table bare (like nn)
+select conrelid::regclass::text, conname, obj_description(oid, 'pg_constraint') from pg_constraint where contype = 'n' and conrelid in ('nn'::regclass, 'copied'::regclass, 'bare'::regclass) order by 1, 2
+alter table nn rename constraint nn_b_not_null to nb
+alter table nn rename column b to bb
+alter table nn rename to n2
+select conname, obj_description(oid, 'pg_constraint') from pg_constraint where contype = 'n' and conrelid = 'n2'::regclass order by 1
+alter table n2 alter bb drop not null
+alter table n2 alter bb set not null
+alter table n2 drop column c
+alter table n2 add column c int constraint named not null
+select conname, obj_description(oid, 'pg_constraint') from pg_constraint where contype = 'n' and conrelid = 'n2'::regclass order by 1
 # meridian
 comment on function lower(text) is 'x'
 comment on type int4 is 'x'

@@ -81,7 +81,6 @@ insert into late values (997, 1)
 insert into cc values (50, 50)
 # meridian
 create table q (id int primary key)
-create table bad (a bigint references q)
 create table bad (a int, b int, foreign key (a, b) references q match full deferrable)
 create table random_ (a int default (random() * 10)::int references q on delete set default)
 create table long (a varchar(9) primary key)

@@ -54,7 +54,58 @@ create index on im (concat(c, a))
 create index on im ((gen_random_uuid()))
 create index on im (extract(year from b))
 create index on im (extract(year from b at time zone 'UTC'))
+# names count those that are there already, and included columns; expressions stand in parentheses
+create table ie (a int, b text, c int)
+create index on ie ((a + 1), (a + 2), (a + 3) desc)
+create index on ie (a, a, (a * 2)) include (b)
+create index on ie ((b || 'x'), lower(b), coalesce(a, 1), nullif(a, 2), greatest(a, c), (a is null))
+create index on ie ((a + 1)) include (c, b)
+create table ie2 (like ie including indexes)
+select c.relname from pg_index i join pg_class c on c.oid = i.indexrelid where indrelid in ('ie'::regclass, 'ie2'::regclass) order by 1
+select c.relname, pg_get_indexdef(c.oid, 1, true), pg_get_indexdef(c.oid, 2, true), pg_get_indexdef(c.oid, 3, true) from pg_index i join pg_class c on c.oid = i.indexrelid where indrelid = 'ie'::regclass and i.indnkeyatts <= 3 order by 1
+create table ordered (a int, b text, c int)
+create index on ordered (b asc nulls last, a desc nulls first)
+create index on ordered (a desc nulls last, c nulls first)
+create unique index on ordered (a desc, b)
+create unique index on ordered (b desc nulls first, c nulls first)
+create unique index on ordered (a asc nulls last)
+create unique index on ordered (c desc nulls last)
+create unique index u on ordered using hash (a)
+create index on ordered using hash (a, b)
+create index on ordered using hash (a desc)
+create index on ordered using hash (a nulls first)
+create index on ordered using hash (a) include (b)
+insert into ordered values (1, 'x', 1), (1, 'y', 2)
+select indexdef from pg_indexes where tablename = 'ordered' order by indexname
+select array_to_string(i.indoption::int2[], ' ') from pg_index i join pg_class c on c.oid = i.indexrelid where indrelid = 'ordered'::regclass order by relname
+create table as_ordered (like ordered including indexes)
+select indexdef from pg_indexes where tablename = 'as_ordered' order by indexname
+alter table ordered rename a to aa
+select indexdef from pg_indexes where tablename = 'ordered' order by indexname
+# What an index computes: constants of it are computed at once.
+create table computed (a int, b text, j json)
+create index on computed ((null))
+create index on computed (('x'))
+create index on computed using hash (('x'))
+create index on computed (('x') text_ops)
+create index on computed (j)
+create index on computed ((b::json))
+create index on computed ((1/0))
+create index on computed ((a / (1/0)))
+create index on computed ((case when a > 0 then 1/0 else 1 end))
+create index on computed ((case when false then 1/0 else 1 end))
+create index on computed ((a / 0))
+create index on computed ((null::int))
+create index on computed (a) where null
+create index on computed (a) where 1/0 = 1
+create index on computed (a) where 'x'
+drop table computed
 # meridian
+select pg_get_indexdef(indexrelid) from pg_index where indrelid = 'ie'::regclass order by 1
 create index on t using gin (z)
 create unique index on t (z) where z > 0
 create unique index on t ((z + 1))
+create unique index on ordered (aa) include (b)
+create index on ordered (aa) nulls not distinct
+create table no_heirs (a int not null no inherit)
+alter table ordered add constraint n not null aa no inherit

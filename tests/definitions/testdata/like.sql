@@ -84,6 +84,12 @@ alter table numbers rename column n to nn
 alter table numbers drop column m
 create table numbers3 (like numbers including all)
 insert into numbers3 values (1.234, 'abc') returning *
+create table named_nulls (a int constraint must not null, b int not null, c int primary key)
+create table as_named (like named_nulls)
+create table as_all (like named_nulls including all, d int not null)
+select conrelid::regclass::text, conname from pg_constraint where contype = 'n' and conrelid in ('as_named'::regclass, 'as_all'::regclass) order by 1, 2
+alter table as_named drop constraint must
+insert into as_named values (null, null, 1)
 # meridian
 # A value that does not fit: PostgreSQL cuts its upper half off, and tells nobody.
 alter table gen alter id set generated always set no maxvalue restart 2147483648

@@ -27,6 +27,9 @@ grant select (x) on schema n to a
 grant create, usage on schema n to a with grant option
 grant select on schema n to a
 grant create on schema nosuch to a
+grant create on schema pg_catalog, information_schema to a
+select nspname, nspacl from pg_namespace where nspname in ('pg_catalog', 'information_schema') order by 1
+revoke create on schema pg_catalog, information_schema from a
 grant usage on type mood to a
 grant usage on type d to a
 grant usage on domain d to b

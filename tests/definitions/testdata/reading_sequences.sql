@@ -68,7 +68,7 @@ create table w (a bigint)
 insert into w select last_value from s
 select * from w
 select relname, last_value from pg_class c, pg_sequences q where q.sequencename = c.relname order by 1
+select nextval('s'), last_value from s
 # meridian
 create view sv as select last_value from s
 select ctid from s
-select nextval('s'), last_value from s

@@ -53,3 +53,19 @@ insert into farther (b) values (1)
 select * from farther
 create table shorter (a smallint default nextval('far'), b int)
 insert into shorter (b) select x from (values (1), (2)) v(x)
+# Numbers that are none of bigint.
+create sequence half increment 1.5
+create sequence half start 1e3
+create sequence half maxvalue 99999999999999999999
+create sequence half minvalue -99999999999999999999
+create sequence half cache 2.0
+create sequence half increment -2.5
+create sequence half start 0x1F maxvalue 1_000_000_000_000 increment -0x2
+alter sequence half restart 1.5
+alter sequence half restart with -0.5
+alter sequence half start 99999999999999999999
+create table half_owned (id int generated always as identity (start with 1.5))
+create table half_owned (id int generated always as identity)
+alter table half_owned alter id restart with 1.5
+alter table half_owned alter id set increment by 0.5
+select nextval('half'), nextval('half')

@@ -115,7 +115,7 @@ insert into dep (z) values (4)
 select * from dep
 alter table dep drop column z cascade
 select * from dep
+select nextval('p_id_seq') from p
+update p set a = nextval('p_id_seq') where id = 1 returning a
 # meridian
 update i set id = default where b = 1
-select nextval('p_id_seq') from p
-update p set a = nextval('p_id_seq')

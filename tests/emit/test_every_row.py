@@ -1,0 +1,149 @@
+"""No row of the function table without cases on PostgreSQL's recorded answers.
+
+INVARIANTS
+  E1  every row that is not internal (nor ELSEWHERE) is called by at least three cases; by one with
+      a NULL, if it takes arguments. Cases are expressions (`generating.py`) and, where a table, a
+      type or a role is needed, statements (`tests/sqldiff`, files `every_row_*`).
+  E2  what a row's own rewriting calls is no case of it, but for names that only rewritings know.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from unittest import mock
+
+import psycopg
+
+import sql.bind_calls
+import sql.bind_sets
+import sql.coerce
+from sql.binding import Binding
+from sql.errors import SqlError
+from sql.functions import Function, all_functions
+from sql.overloads import Choice
+from sql.plan import Expr
+from sql.types import SqlType
+from tests.emit.generating import FAMILIES
+from tests.emit.recorded import read
+from tests.emit.test_rows import functions_of, plan_of
+from tests.session.stack import serving
+from tests.sqldiff.statement_files import areas, cases
+
+CASES_MIN = 3
+# The binder answers these itself, and nobody chooses their rows; see `tests/definitions`
+# (sequences) and `tests/sqldiff` (`volatile_calls`, `sequences_in_queries`).
+ELSEWHERE = (
+    "clock_timestamp", "currval", "lastval", "meridian_clock", "nextval", "pg_get_serial_sequence",
+    "setval",
+)  # fmt: skip
+_Chooser = Callable[..., Choice | None]
+
+
+class Watch:
+    """Counts the rows that statements are bound to."""
+
+    def __init__(self) -> None:
+        self.cases: Counter[str] = Counter()
+        self.nulls: Counter[str] = Counter()
+        self._bound: Counter[str] = Counter()
+        self._depth = 0
+
+    def ended(self, text: str) -> None:
+        """What was bound since the last call was this statement."""
+        self.cases += self._bound
+        if re.search(r"(?i)\bnull\b", re.sub(r"'[^']*'", "''", text)):
+            self.nulls += self._bound
+        self._bound.clear()
+
+    def note(self, row: Function) -> None:
+        """A row was chosen (E2)."""
+        if self._depth == 0 or row.name.startswith("meridian_"):
+            self._bound[row.id] += 1
+
+    def note_all(self, ids: set[str]) -> None:
+        """What a plan calls and nobody chose: the rows that apply modifiers."""
+        self._bound.update(id_ for id_ in ids if id_ not in self._bound)
+
+    def choosing(self, choose: _Chooser) -> _Chooser:
+        """A chooser that tells what it chose."""
+
+        def watched(name: str, args: tuple[str, ...], **options: bool) -> Choice | None:
+            choice = choose(name, args, **options)
+            if choice is not None:
+                self.note(choice.function)
+            return choice
+
+        return watched
+
+    def standing_in(self, stand_in: Callable[..., Expr]) -> Callable[..., Expr]:
+        """A rewriting, in which nothing is a case (E2)."""
+
+        def watched(binding: Binding, text: str, args: Sequence[Expr]) -> Expr:
+            self._depth += 1
+            try:
+                return stand_in(binding, text, args)
+            finally:
+                self._depth -= 1
+
+        return watched
+
+    def converting(self, convert: Callable[..., Expr]) -> Callable[..., Expr]:
+        """A cast that tells its row."""
+
+        def watched(binding: Binding, expr: Expr, row: Function, target: SqlType) -> Expr:
+            self.note(row)
+            return convert(binding, expr, row, target)
+
+        return watched
+
+
+@contextmanager
+def watching() -> Iterator[Watch]:
+    watch = Watch()
+    with ExitStack() as stack:
+        for module, name, watched in (
+            (sql.bind_calls, "choose_function", watch.choosing),
+            (sql.bind_calls, "choose_operator", watch.choosing),
+            (sql.bind_calls, "stand_in", watch.standing_in),
+            (sql.bind_sets, "stand_in", watch.standing_in),
+            (sql.coerce, "stand_in", watch.standing_in),
+            (sql.coerce, "_converted", watch.converting),
+        ):
+            patched = watched(getattr(module, name))  # type: ignore[operator]
+            stack.enter_context(mock.patch.object(module, name, patched))
+        yield watch
+
+
+def bind_expressions(watch: Watch) -> None:
+    for family in FAMILIES:
+        for expression in read(family):
+            with suppress(SqlError):
+                watch.note_all(functions_of(plan_of(expression)))
+            watch.ended(expression)
+
+
+def bind_statements(watch: Watch) -> None:
+    """Queries are bound and not run."""
+    for area in (area for area in areas() if area.startswith("every_row_")):
+        with serving() as dsn, psycopg.connect(dsn, autocommit=True) as connection:
+            watch.ended("")
+            for case in cases(area):
+                query = case.text.startswith("select")
+                with suppress(psycopg.Error):
+                    text = f"prepare q as {case.text}" if query else case.text
+                    connection.execute(text.encode())
+                    if query:
+                        connection.execute("deallocate q")
+                watch.ended(case.text)
+
+
+def test_every_row_has_cases() -> None:
+    with watching() as watch:
+        bind_expressions(watch)
+        bind_statements(watch)
+    rows = [row for row in all_functions() if not row.internal and row.name not in ELSEWHERE]
+    few = [f"{row.id}: {watch.cases[row.id]}" for row in rows if watch.cases[row.id] < CASES_MIN]
+    assert not few, f"{len(few)} rows with too few cases:\n" + "\n".join(few)
+    unasked = [row.id for row in rows if row.args and not watch.nulls[row.id]]
+    assert not unasked, f"{len(unasked)} rows without a NULL:\n" + "\n".join(unasked)
