@@ -13,7 +13,7 @@ from sql.catalog import Catalog
 from sql.parse import parse
 from sql.statements import CreateTable
 from storage.memory import MemoryObjectStore, MemoryStash
-from tests.definitions.cuts import cut, exported, wait_for_cut
+from tests.exported import exported
 from tests.foreign_readers import DeltaRs, ForeignReader, delta_spark_reader
 from tests.session.stack import serving
 
@@ -124,7 +124,6 @@ def test_others_find_the_same_rows_wrong(reader: ForeignReader, tmp_path: Path) 
         psycopg.connect(dsn, autocommit=True) as connection,
     ):
         connection.execute(f"create table t ({COLUMNS})".encode())
-        before = cut(connection)
         connection.execute(f"insert into t values {', '.join(ROWS)}".encode())
         asked = ", ".join(f"coalesce({condition}, true)" for condition in conditions)
         ours = connection.execute(f"select {asked} from t order by id".encode()).fetchall()
@@ -132,7 +131,8 @@ def test_others_find_the_same_rows_wrong(reader: ForeignReader, tmp_path: Path) 
         assert all(told)
         query = f"select {', '.join(told)} from t order by id"
 
-        wait_for_cut(connection, before)
+        # It waits until everything is in files.
+        connection.execute("optimize t")
         assert reader.query(query, {"t": exported(store, tmp_path)}) == ours
     # Most conditions are wrong of rows of their own, so that others would be noticed.
     assert len(set(zip(*ours, strict=True))) > len(conditions) // 2
@@ -162,9 +162,8 @@ def test_they_follow_the_definition(tmp_path: Path) -> None:
     with serving(stash=stash, store=store, core=core) as dsn:
         for step, expected in steps:
             with psycopg.connect(dsn, autocommit=True) as connection:
-                before = cut(connection)
                 connection.execute(step.encode())
-                wait_for_cut(connection, before)
+                connection.execute("optimize t")
             assert _told(exported(store, tmp_path)) == expected, step
     with serving(stash=stash, store=store, core=core) as dsn:
         assert _told(exported(store, tmp_path)) == {}

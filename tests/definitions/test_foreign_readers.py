@@ -14,14 +14,15 @@ INVARIANTS
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 import psycopg
 import pytest
 
 from coordinator.core.settings import CoreSettings
 from storage.memory import MemoryObjectStore, MemoryStash
-from tests.definitions.cuts import Connection, export
 from tests.definitions.foreign_stories import STORIES
+from tests.exported import export
 from tests.foreign_readers import (
     DeltaRs,
     ForeignReader,
@@ -30,6 +31,8 @@ from tests.foreign_readers import (
     duckdb_reader,
 )
 from tests.session.stack import serving
+
+Connection: TypeAlias = "psycopg.Connection[tuple[object, ...]]"
 
 TRIES = 5_000
 BEHIND = "written_behind"

@@ -6,7 +6,7 @@ import psycopg
 
 from coordinator.core.settings import CoreSettings
 from storage.memory import MemoryObjectStore, MemoryStash
-from tests.definitions.cuts import exported
+from tests.exported import exported
 from tests.foreign_readers import DeltaRs, ForeignReader, Rows, duckdb_reader
 from tests.session.stack import serving
 
