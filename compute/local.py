@@ -17,7 +17,7 @@ import contextlib
 import shutil
 import threading
 from collections.abc import AsyncIterator, Callable, Set
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -39,6 +39,7 @@ from sql.errors import stack_depth
 from sql.plan import Plan, output_columns
 from sql.plan_depth import check_depth
 from storage.batch import DataFile
+from storage.threads import Threads
 from storage.types import ShardId
 
 R = TypeVar("R")
@@ -74,8 +75,8 @@ class LocalExecutor:
         self._functions = LocalFunctions(self._database)
         self._relations = LocalRelations(settings.warehouse.resolve(), RowReader(self._read_file))
         workers = max(4, 2 * settings.threads)
-        self._workers = ThreadPoolExecutor(workers, "local-query")
-        self._interrupters = ThreadPoolExecutor(_INTERRUPTERS, "local-interrupt")
+        self._workers = Threads(workers, "local-query")
+        self._interrupters = Threads(_INTERRUPTERS, "local-interrupt")
         self.statements = LocalStatements()
         self._queries: set[_Query] = set()
         self._closed = False

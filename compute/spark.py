@@ -18,7 +18,7 @@ import itertools
 import logging
 import shutil
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
@@ -48,6 +48,7 @@ from compute.spark_session import (
 from sql.errors import stack_depth
 from sql.plan import output_columns
 from storage.batch import DataFile, ShardView
+from storage.threads import Threads
 from storage.types import ShardId
 
 log = logging.getLogger(__name__)
@@ -73,7 +74,7 @@ class Engine:
 
     jvm: Jvm
     lanes: Mapping[LaneName, Lane]
-    control: ThreadPoolExecutor
+    control: Threads
 
     def cancel(self, query: Query) -> None:
         """End a query's jobs, now or when they are submitted; does not wait."""
@@ -108,7 +109,7 @@ class SparkExecutor:
             shutil.rmtree(directory, ignore_errors=True)
             directory.mkdir(parents=True, mode=0o700)
         write_pools(settings)
-        self._readers = ThreadPoolExecutor(READERS, "spark-results")
+        self._readers = Threads(READERS, "spark-results")
         self._supervisor: JvmSupervisor[Engine] = JvmSupervisor(
             JvmSettings(
                 directory=settings.directory / "jvm",
@@ -263,7 +264,7 @@ class SparkExecutor:
         with guarded(jvm):
             root = jvm.java.org.apache.spark.sql.classic.SparkSession.builder().getOrCreate()
             lanes = {name: self._lane(jvm, root, name) for name in LaneName}
-        previous, engine = self._engine, Engine(jvm, lanes, ThreadPoolExecutor(1, "spark-control"))
+        previous, engine = self._engine, Engine(jvm, lanes, Threads(1, "spark-control"))
         if previous is not None:
             previous.close()
         self._engine = engine

@@ -14,7 +14,7 @@ INVARIANTS
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +41,7 @@ from compute.spark_session import LaneName, SparkSession
 from sql.emit.selects import EmittedQuery
 from sql.emit.spark import emit
 from sql.plan import output_columns
+from storage.threads import Threads
 
 R = TypeVar("R")
 
@@ -81,9 +82,7 @@ class Lane:
         self._functions = SparkFunctions(session)
         self._lock = threading.Lock()
         self._prepared: OrderedDict[Hashable, _Prepared] = OrderedDict()
-        self._pool = ThreadPoolExecutor(
-            threads, f"spark-{session.lane}", initializer=session.enter_thread
-        )
+        self._pool = Threads(threads, f"spark-{session.lane}", initializer=session.enter_thread)
 
     def close(self) -> None:
         """Start nothing more; does not wait for what runs."""

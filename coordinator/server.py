@@ -18,6 +18,7 @@ from typing import Final, Protocol
 
 from coordinator.config import Settings
 from coordinator.execution import Services
+from storage.threads import Threads
 
 log = logging.getLogger("meridian.server")
 
@@ -72,6 +73,8 @@ class Server:
         from coordinator.connection import Connection
 
         loop = asyncio.get_running_loop()
+        # Whatever `to_thread` is told, here and below, ends (T1 of `storage/threads.py`).
+        loop.set_default_executor(Threads(thread_name_prefix="server"))
         self._listener = await loop.create_server(
             lambda: Connection(self),
             self.settings.host,

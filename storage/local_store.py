@@ -23,7 +23,6 @@ import itertools
 import os
 import secrets
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -31,6 +30,7 @@ from typing import TypeVar
 
 from storage.errors import AlreadyExists, Determinate, Fatal, Indeterminate, NotFound
 from storage.object_store import RESERVED, name_parts
+from storage.threads import Threads
 
 Result = TypeVar("Result")
 
@@ -47,7 +47,7 @@ class LocalObjectStore:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="store")
+        self._threads = Threads(_THREADS, thread_name_prefix="store")
         self._numbers = itertools.count()
         # Several processes, on several machines, may share the directory of unfinished objects.
         self._process = f"{os.getpid()}-{secrets.token_hex(4)}"

@@ -27,6 +27,7 @@ from storage.directory_lock import DirectoryLock
 from storage.errors import Determinate, Fatal, StorageError
 from storage.sqlite_file import StashFile, open_stash_file
 from storage.stash import Require, Write
+from storage.threads import heard
 from storage.types import Epoch
 
 Result = TypeVar("Result")
@@ -41,9 +42,9 @@ class _Job(Generic[Result]):
     def run(self) -> None:
         """Do the work on the stash's thread and report to the caller's loop."""
         try:
-            result = self.work()
+            result = heard(self.work)
         # Whatever went wrong belongs to the caller; this thread lives on.
-        except BaseException as error:
+        except Exception as error:
             self._report(self._fail, error)
         else:
             self._report(self._finish, result)
@@ -57,7 +58,7 @@ class _Job(Generic[Result]):
         if not self.done.done():
             self.done.set_result(result)
 
-    def _fail(self, error: BaseException) -> None:
+    def _fail(self, error: Exception) -> None:
         if not self.done.done():
             self.done.set_exception(error)
 

@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import psycopg
 import pyarrow as pa
 import pytest
 
 from compute.executor import Run
+from compute.local import LocalExecutor
+from compute.local_database import LocalSettings
 from sql.errors import SqlError
 from tests.session.stack import running
 
@@ -50,3 +53,42 @@ def test_a_failure_that_the_engine_names_leaves_the_session() -> None:
 
 def test_a_failure_that_nobody_foresaw_ends_the_session() -> None:
     assert asyncio.run(_asked(KeyError("nobody"))) == ("XX000", False)
+
+
+@pytest.mark.parametrize("error", [StopIteration(), KeyError("nobody")])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "coordinator.planning.folded",
+        "coordinator.execute_query.run_plan",
+        "compute.local_statements.emit",
+        "compute.local.shaped",
+        "coordinator.execution.relation_view",
+    ],
+)
+def test_what_nobody_foresaw_reaches_who_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, place: str
+) -> None:
+    """A future of asyncio takes no StopIteration: the session would wait for ever."""
+
+    asked_for = "select t.a from t, meridian.timelines"
+
+    def failing(*_args: object) -> None:
+        raise error
+
+    async def asked() -> tuple[object, object]:
+        local = LocalExecutor(LocalSettings(tmp_path / "warehouse", tmp_path / "local"))
+        async with running(engine=local, local=local) as stack:
+            first = await psycopg.AsyncConnection.connect(stack.dsn, autocommit=True)
+            other = await psycopg.AsyncConnection.connect(stack.dsn, autocommit=True)
+            async with first, other:
+                await first.execute("create table t as select 1 as a")
+                with monkeypatch.context() as planted:
+                    planted.setattr(place, failing)
+                    with pytest.raises(psycopg.Error) as failed:
+                        await asyncio.wait_for(first.execute(asked_for), 30)
+                rows = await (await other.execute("select count(*) from t")).fetchall()
+        await local.close()
+        return (failed.value.sqlstate, failed.value.diag.message_primary), rows
+
+    assert asyncio.run(asked()) == (("XX000", "internal error"), [(1,)])
