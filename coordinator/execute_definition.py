@@ -26,6 +26,7 @@ from coordinator.execution import Done, Execution
 from coordinator.pgwire.messages import Severity
 from coordinator.spilling import write_rows
 from coordinator.time_value import time_value
+from sql.bind_sequences import check_restart
 from sql.binding import Filled
 from sql.catalog import ReadHold, Table
 from sql.catalog_objects import (
@@ -276,13 +277,24 @@ async def _begun(
     execution: Execution, thing: CatalogObject, fresh: frozenset[int]
 ) -> CatalogObject:
     """A sequence that begins anew has another state, which stands at its restart value."""
-    if thing.oid not in fresh or not isinstance(thing, SequenceDefinition):
+    if not isinstance(thing, SequenceDefinition):
+        return thing
+    if thing.oid not in fresh:
+        await _check_bounds(execution, thing)
         return thing
     value = int(thing.state.removeprefix("@"))
     _, state = await execution.services.coordination.new_table_id()
     begun = replace(thing, state=str(state))
     await execution.services.coordination.set_value(begun, value, called=False)
     return begun
+
+
+async def _check_bounds(execution: Execution, after: SequenceDefinition) -> None:
+    """22023 if a sequence that goes on stands beyond its new bounds."""
+    (known,) = (s for s in execution.catalog().sequences() if s.oid == after.oid)
+    if (known.least, known.greatest) != (after.least, after.greatest):
+        state = await execution.services.coordination.sequence_state(known)
+        check_restart(after, state.last)
 
 
 async def _altered(execution: Execution, statement: AlterTable) -> list[CatalogChange]:

@@ -1,9 +1,8 @@
 """A table while ALTER TABLE changes it, action by action (`bind_alter_columns.py`)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from sql.bind_checks import CheckNode
 from sql.bind_foreign_keys import ForeignNode
 from sql.bind_keys import KeyNode
 from sql.binding import Binding
@@ -12,6 +11,8 @@ from sql.catalog_objects import CatalogObject, Comment, SequenceDefinition
 from sql.definition_statements import Validation
 from sql.errors import SqlError
 from sql.plan import Expr, Scan
+from sql.scope import SYSTEM_COLUMNS
+from sql.syntax import Node
 from sql.table_changes import with_definition
 
 
@@ -31,10 +32,11 @@ class Altering:
     """Columns that have become of a domain."""
     retyped: list[str] = field(default_factory=list[str])
     """Columns that have got another type."""
-    keys: list[KeyNode] = field(default_factory=list[KeyNode])
+    keys: list[Sequence[KeyNode]] = field(default_factory=list[Sequence[KeyNode]])
+    """New ones, by action."""
     foreign: list[ForeignNode] = field(default_factory=list[ForeignNode])
     looked: list[Validation] = field(default_factory=list[Validation])
-    new_checks: list[CheckNode] = field(default_factory=list[CheckNode])
+    new_checks: list[Node] = field(default_factory=list[Node])
     sequences: dict[str, SequenceDefinition] = field(default_factory=dict[str, SequenceDefinition])
     dropped: list[CatalogObject] = field(default_factory=list[CatalogObject])
     children: dict[int, Table] = field(default_factory=dict[int, Table])
@@ -50,10 +52,12 @@ class Altering:
     )
 
     def ordinal(self, name: str) -> int:
-        """A column's place, or 42703."""
+        """A column's place, or 42703; 0A000 for a system column."""
         for place, column in enumerate(self.table.columns):
             if column.name == name:
                 return place
+        if name in SYSTEM_COLUMNS:
+            raise SqlError("0A000", f'cannot alter system column "{name}"')
         message = f'column "{name}" of relation "{self.table.name}" does not exist'
         raise SqlError("42703", message)
 

@@ -31,8 +31,8 @@ from sql.bind_alter_keys import add_keys, use_index
 from sql.bind_alter_references import children_after, let_go, retyped, take_views
 from sql.bind_alter_sequences import drop_sequences_of, follow_columns, parts_of
 from sql.bind_alter_types import alter_type, recheck_retyped
-from sql.bind_checks import CheckNode, bind_checks
-from sql.bind_columns import column_default, column_of
+from sql.bind_checks import bind_checks
+from sql.bind_columns import altered_default, column_of
 from sql.bind_domains import column_validations
 from sql.bind_foreign_keys import (
     ForeignNode,
@@ -52,6 +52,7 @@ from sql.delta_invariants import with_invariants
 from sql.domains import with_default
 from sql.errors import SqlError, not_supported
 from sql.plan import ColumnRef, Const, Expr, Plan, PlanColumn, Project
+from sql.scope import SYSTEM_COLUMNS
 from sql.statements import AlterTable
 from sql.storage_options import refuse_clustered, reset_options, storage_options, with_options
 from sql.syntax import Node, at
@@ -202,19 +203,21 @@ def _add_column(work: Altering, command: Node) -> None:
         work.required.append(column.name)
     if column.domain is not None:
         work.domains.append(column.name)
-    work.keys += parts.keys
+    work.keys.append(parts.keys)
     work.new_checks += parts.checks
     work.foreign += parts.foreign
 
 
 def check_column_name(name: str) -> None:
     """42701 for the name of a system column."""
-    if name in ("ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"):
+    if name in SYSTEM_COLUMNS:
         message = f'column name "{name}" conflicts with a system column name'
         raise SqlError("42701", message)
 
 
 def _drop_column(work: Altering, command: Node) -> None:
+    if command.name in SYSTEM_COLUMNS:
+        raise SqlError("0A000", f'cannot drop system column "{command.name}"')
     try:
         ordinal = work.ordinal(command.name)
     except SqlError as error:
@@ -281,7 +284,7 @@ def _set_default(work: Altering, command: Node) -> None:
         raise SqlError("42601", message, hint=hint)
     bare = replace(column, has_default=False, default=None, expression=None, sequence=0)
     if command.def_ is not None:
-        bare = column_default(work.binding, bare, command.def_)
+        bare = altered_default(work.binding, bare, command.def_)
     else:
         bare = with_default(work.binding, replace(bare, default_of_domain=False))
     work.define(command.name, lambda _: bare)
@@ -331,9 +334,9 @@ def _add_constraint(work: Altering, command: Node) -> None:
         case kind if kind in KEY_KINDS and node.indexname:
             use_index(work, node)
         case kind if kind in KEY_KINDS:
-            work.keys.append(KeyNode(node))
+            work.keys.append([KeyNode(node)])
         case ConstrType.CONSTR_CHECK:
-            work.new_checks.append(CheckNode(node))
+            work.new_checks.append(node)
         case ConstrType.CONSTR_NOTNULL:
             if node.skip_validation or node.is_no_inherit:
                 what = "NOT VALID" if node.skip_validation else "NO INHERIT"
@@ -355,11 +358,11 @@ def replace_name(command: Node, name: str) -> Node:
 
 def _add_constraints(work: Altering) -> None:
     """The constraints of all actions together, as CREATE TABLE has them."""
-    if work.keys:
-        add_keys(work)
+    for keys in work.keys:
+        add_keys(work, keys)
     bound = bind_checks(work.binding, work.table, work.new_checks, altered=True)
     checks = [
-        replace(check, validated=not node.node.skip_validation)
+        replace(check, validated=not node.skip_validation)
         for check, node in zip(bound, work.new_checks, strict=True)
     ]
     work.table = replace(work.table, checks=(*work.table.checks, *checks))

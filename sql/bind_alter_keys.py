@@ -1,5 +1,6 @@
 """ADD CONSTRAINT .. UNIQUE and PRIMARY KEY: new keys, and unique indexes that become ones."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pglast.enums import ConstrType
@@ -7,7 +8,7 @@ from pglast.enums import ConstrType
 from sql.altering import Altering
 from sql.bind_comments import constraint_renamed
 from sql.bind_foreign_keys import losing
-from sql.bind_keys import bind_keys
+from sql.bind_keys import KeyNode, bind_keys, relation_names
 from sql.catalog import Key
 from sql.catalog_objects import IndexDefinition
 from sql.constraint_names import constraint_names
@@ -16,17 +17,27 @@ from sql.look_up import refuse_taken
 from sql.syntax import Node, at
 
 
-def add_keys(work: Altering) -> None:
-    """The keys of all actions together."""
+def add_keys(work: Altering, nodes: Sequence[KeyNode]) -> None:
+    """The keys of an action. Unlike those of CREATE TABLE, one that says what a key of another
+    action says is a key of its own.
+    """
     table = work.table
-    if any(node.primary for node in work.keys):
+    if any(node.primary for node in nodes):
         _refuse_second(work)
-    catalog = work.binding.context.catalog
-    columns, keys = bind_keys(catalog, table.schema, table.name, table.columns, work.keys)
+    columns, keys = bind_keys(_taken_names(work), table.name, table.columns, nodes)
     was = {column.name for column in table.columns if not column.not_null}
     work.required += [c.name for c in columns if c.not_null and c.name in was]
     _put(work, (*table.keys, *keys))
     work.table = replace(work.table, columns=columns)
+
+
+def _taken_names(work: Altering) -> set[str]:
+    """Of the table's schema, as the actions so far have left it."""
+    names = relation_names(work.binding.context.catalog, work.table.schema)
+    names -= {key.name for key in work.before.keys}
+    names -= {thing.name for thing in work.dropped}
+    names |= {sequence.name for sequence in work.sequences.values()}
+    return names | {key.name for key in work.table.keys}
 
 
 def _put(work: Altering, keys: tuple[Key, ...]) -> None:
@@ -48,6 +59,9 @@ def use_index(work: Altering, node: Node) -> None:
     primary = node.contype == ConstrType.CONSTR_PRIMARY
     if primary:
         _refuse_second(work)
+        if not found.nulls_distinct:
+            message = "primary keys cannot use NULLS NOT DISTINCT indexes"
+            raise SqlError("42P16", message)
     if name != found.name:
         words = "ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index"
         work.notices.append(("00000", f'{words} "{found.name}" to "{name}"', None))

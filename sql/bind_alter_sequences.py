@@ -93,7 +93,8 @@ def _without_defaults(work: Altering, gone: Collection[int]) -> None:
 def parts_of(work: Altering) -> Parts:
     """For a new column: the names of sequences that are taken by now, and those that are not."""
     freed = [thing.name for thing in work.dropped if isinstance(thing, SequenceDefinition)]
-    return Parts(work.table.schema, work.table.name, taken=[*work.sequences.values()], freed=freed)
+    taken = [*work.sequences.values()]
+    return Parts(work.table.schema, work.table.name, taken=taken, altered=True, freed=freed)
 
 
 def follow_columns(work: Altering) -> None:

@@ -21,6 +21,7 @@ from sql.column_expressions import (
     check_scope,
     checked_default,
     expression_of,
+    refuse_subqueries,
     unplaced,
 )
 from sql.domains import with_default
@@ -43,9 +44,14 @@ from sql.types import SqlType, Value, display, quoted_name
 def alter_type(work: Altering, command: Node) -> None:
     """ALTER COLUMN .. TYPE .. [USING ..]."""
     node = command.def_
-    ordinal = work.ordinal(command.name)
+    try:
+        ordinal = work.ordinal(command.name)
+    except SqlError as error:
+        raise error.at(at(node.location)) if error.sqlstate == "0A000" else error from None
     column = work.table.columns[ordinal]
     refuse_clustered(work.table, ordinal, "alter")
+    if any(c.name == column.name and c.type != column.type for c in work.before.columns):
+        raise SqlError("0A000", f'cannot alter type of column "{column.name}" twice')
     catalog = work.binding.context.catalog
     for view in views_reading(catalog, work.table.oid, work.table.number_of(ordinal)):
         message = "cannot alter type of a column used by a view or rule"
@@ -103,6 +109,7 @@ def _converted(
     binding, expr = work.binding, work.values[ordinal]
     if using is not None:
         refuse_parameters(using)
+        refuse_subqueries(using, "transform expression")
         item = table_item(work.source, work.before, None)
         scope = Scope(clause="transform expressions", items=[item])
         expr = binding.expression(scope, using)

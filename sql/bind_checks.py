@@ -5,7 +5,6 @@ INVARIANTS
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from sql.binding import Binding
@@ -17,16 +16,8 @@ from sql.syntax import Node, at
 from sql.table_changes import unqualified
 
 
-@dataclass(frozen=True, slots=True)
-class CheckNode:
-    """A CHECK as it was written; `column`: of the column that it stands at."""
-
-    node: Node
-    column: str | None = None
-
-
 def bind_checks(
-    binding: Binding, table: Table, nodes: Sequence[CheckNode], *, altered: bool = False
+    binding: Binding, table: Table, nodes: Sequence[Node], *, altered: bool = False
 ) -> tuple[Check, ...]:
     """More checks of a table, which has its columns, keys and older checks. `altered`: by ALTER
     TABLE, where PostgreSQL has no text that errors of a condition could point at.
@@ -38,7 +29,7 @@ def bind_checks(
     new: set[str] = set()
     checks: list[Check] = []
     for node in nodes:
-        name = node.node.conname
+        name = node.conname
         if name in new:
             raise SqlError("42710", f'check constraint "{name}" already exists')
         if name in own:
@@ -51,9 +42,8 @@ def bind_checks(
 
 
 def _check(
-    binding: Binding, table: Table, check: CheckNode, taken: Collection[str], *, altered: bool
+    binding: Binding, table: Table, node: Node, taken: Collection[str], *, altered: bool
 ) -> Check:
-    node = check.node
     for used, what in (
         (node.is_no_inherit, "NO INHERIT"),
         (getattr(node, "is_enforced", True) is False, "NOT ENFORCED"),
@@ -65,10 +55,9 @@ def _check(
     placeless(bound) if altered else bound()
     name = node.conname
     if name is None:
+        # One alone gives it its name, wherever it stands.
         used_columns = column_names(node.raw_expr)
-        # Of the columns that a table's constraint uses, one alone gives it its name.
-        column = check.column or (used_columns[0] if len(used_columns) == 1 else "")
-        name = _free_name(table.name, column, taken)
+        name = _free_name(table.name, used_columns[0] if len(used_columns) == 1 else "", taken)
     return Check(name, unqualified(text_of(binding, node.raw_expr)))
 
 

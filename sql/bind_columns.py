@@ -5,12 +5,12 @@ ColumnDef ─▶ Column, and in Parts: keys, checks, the sequences of serial and
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 from pglast import ast
 from pglast.enums import ConstrType
 
-from sql.bind_checks import CheckNode
 from sql.bind_deferral import When, timed
 from sql.bind_foreign_keys import ForeignNode
 from sql.bind_keys import KEY_KINDS, KeyNode, relation_names
@@ -20,7 +20,7 @@ from sql.binding import Binding
 from sql.catalog import Column
 from sql.catalog_objects import INT_BOUNDS, SequenceDefinition
 from sql.collations import check_collation
-from sql.column_expressions import defined_default
+from sql.column_expressions import defined_default, placeless
 from sql.constraint_names import joined_name
 from sql.domains import with_default
 from sql.errors import SqlError, duplicate_table, not_supported
@@ -46,11 +46,13 @@ class Parts:
     table: str
     keys: list[KeyNode] = field(default_factory=list[KeyNode])
     foreign: list[ForeignNode] = field(default_factory=list[ForeignNode])
-    checks: list[CheckNode] = field(default_factory=list[CheckNode])
+    checks: list[Node] = field(default_factory=list[Node])
     not_nulls: list[Node] = field(default_factory=list[Node])
     """NOT NULL that stands beside the columns and names one."""
     taken: list[SequenceDefinition] = field(default_factory=list[SequenceDefinition])
     """Sequences that the same statement makes for other columns."""
+    altered: bool = False
+    """By ALTER TABLE."""
     freed: list[str] = field(default_factory=list[str])
     """Names of sequences that the same statement drops."""
     sequences: dict[str, SequenceDefinition] = field(default_factory=dict[str, SequenceDefinition])
@@ -136,7 +138,8 @@ def _constraint(
         case ConstrType.CONSTR_DEFAULT:
             _once(making, node, found, place)
             _refuse_own_sequence(found, constraint.raw_expr)
-            making.column = column_default(binding, making.column, constraint.raw_expr)
+            default = altered_default if found.altered else column_default
+            making.column = default(binding, making.column, constraint.raw_expr)
         case ConstrType.CONSTR_IDENTITY:
             _identity(binding, making, node, constraint, found)
         case ConstrType.CONSTR_GENERATED:
@@ -154,7 +157,7 @@ def _constraint(
         case kind if kind in KEY_KINDS:
             found.keys.append(KeyNode(constraint, node.colname, when))
         case ConstrType.CONSTR_CHECK:
-            found.checks.append(CheckNode(constraint, node.colname))
+            found.checks.append(constraint)
         case ConstrType.CONSTR_FOREIGN:
             found.foreign.append(ForeignNode(constraint, node.colname, when))
         case kind:
@@ -249,6 +252,11 @@ def _refuse_own_sequence(found: Parts, node: Node) -> None:
                 if constant.rpartition(".")[2] in made:
                     what = "a default that calls a sequence of another column of the statement"
                     raise not_supported(what, at(call.location))
+
+
+def altered_default(binding: Binding, column: Column, node: Node) -> Column:
+    """The same of ALTER TABLE, where PostgreSQL has no text that an error could point at."""
+    return placeless(partial(column_default, binding, column, node))
 
 
 def column_default(binding: Binding, column: Column, node: Node) -> Column:

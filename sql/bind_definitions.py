@@ -7,7 +7,7 @@ from typing import Final
 from pglast import ast
 from pglast.enums import ConstrType, DropBehavior, ObjectType, OnCommitAction
 
-from sql.bind_checks import CheckNode, bind_checks
+from sql.bind_checks import bind_checks
 from sql.bind_columns import CONSTRAINTS, Parts, column_of
 from sql.bind_foreign_keys import (
     ForeignNode,
@@ -16,7 +16,7 @@ from sql.bind_foreign_keys import (
     without_keys,
 )
 from sql.bind_generated import with_generated
-from sql.bind_keys import KEY_KINDS, KeyNode, bind_keys
+from sql.bind_keys import KEY_KINDS, KeyNode, bind_keys, relation_names
 from sql.bind_like import Copied, like, with_copied
 from sql.binding import Binding
 from sql.catalog import SYSTEM_TIMELINE, Column, ForeignKey, Table
@@ -48,6 +48,7 @@ from sql.look_up import (
 )
 from sql.role_names import role_of, roles_of, spec_name
 from sql.schema_elements import schema_elements
+from sql.scope import SYSTEM_COLUMNS
 from sql.sequence_users import (
     cascaded_uses,
     still_used,
@@ -103,7 +104,8 @@ def create_table(
     _check_names(columns)
     columns = _with_not_nulls(relation.relname, columns, parts.not_nulls)
     _check_not_null_names(relation.relname, columns)
-    bound, found = bind_keys(binding.context.catalog, schema, relation.relname, columns, parts.keys)
+    taken = relation_names(binding.context.catalog, schema)
+    bound, found = bind_keys(taken, relation.relname, columns, parts.keys)
     bare = Table(0, schema, relation.relname, "", bound, keys=found)
     bare = replace(bare, columns=with_generated(binding, bare, parts.generated))
     checked = replace(bare, checks=bind_checks(binding, bare, parts.checks))
@@ -140,7 +142,7 @@ def _table_constraint(element: Node, parts: Parts) -> None:
         case kind if kind in KEY_KINDS:
             parts.keys.append(KeyNode(element))
         case ConstrType.CONSTR_CHECK:
-            parts.checks.append(CheckNode(element))
+            parts.checks.append(element)
         case ConstrType.CONSTR_FOREIGN:
             parts.foreign.append(ForeignNode(element))
         case ConstrType.CONSTR_NOTNULL:
@@ -237,7 +239,7 @@ def _check_names(columns: Sequence[Column]) -> None:
     for column in columns:
         if column.name in seen:
             raise SqlError("42701", f'column "{column.name}" specified more than once')
-        if column.name in ("ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"):
+        if column.name in SYSTEM_COLUMNS:
             message = f'column name "{column.name}" conflicts with a system column name'
             raise SqlError("42701", message)
         seen.add(column.name)
@@ -278,7 +280,7 @@ def check_schema_name(name: str) -> None:
 
 
 def drop(binding: Binding, node: Node) -> DropTable | DropSchema | ChangeObjects:
-    """DROP TABLE or DROP SCHEMA; other kinds are 0A000."""
+    """DROP of any kind of thing."""
     match node.removeType:
         case ObjectType.OBJECT_TABLE:
             return _drop_tables(binding, node)
@@ -300,9 +302,10 @@ def drop(binding: Binding, node: Node) -> DropTable | DropSchema | ChangeObjects
             from sql.bind_drop_sequences import drop_sequences
 
             return drop_sequences(binding, node)
-        case kind:
-            what = kind.name.removeprefix("OBJECT_").replace("_", " ")
-            raise not_supported(f"DROP {what}", None)
+        case _:
+            from sql.bind_drop_absent import drop_absent
+
+            return drop_absent(binding, node)
 
 
 def _drop_tables(binding: Binding, node: Node) -> DropTable:

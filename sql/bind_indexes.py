@@ -20,7 +20,13 @@ from sql.binding import Binding
 from sql.catalog import Table
 from sql.catalog_objects import TEXT_CLASSES, IndexDefinition
 from sql.coerce import to_boolean
-from sql.column_expressions import check_scope, expression_of, refuse_subqueries, text_of
+from sql.column_expressions import (
+    check_scope,
+    expression_of,
+    placeless,
+    refuse_subqueries,
+    text_of,
+)
 from sql.constraint_names import NAME_BYTES_MAX, cut, joined_name
 from sql.definition_statements import ChangeObjects, CreateObject, Redefinition, cascades
 from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema
@@ -51,7 +57,7 @@ def _not_a_table(name: str, kind: str) -> SqlError:
 
 def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
     """CREATE [UNIQUE] INDEX [CONCURRENTLY] [IF NOT EXISTS]."""
-    table = find_table(binding, node.relation, _not_a_table)
+    table = placeless(partial(find_table, binding, node.relation, _not_a_table))
     refuse_system_change(table)
     place = at(node.relation.location)
     for used, what in (
@@ -271,9 +277,8 @@ def _unique(
         keys=tuple(ast.String(sval=e.name) for e in node.indexParams),
         nulls_not_distinct=node.nulls_not_distinct,
     )
-    columns, (key,) = bind_keys(
-        binding.context.catalog, table.schema, table.name, table.columns, [KeyNode(constraint)]
-    )
+    taken = relation_names(binding.context.catalog, table.schema)
+    columns, (key,) = bind_keys(taken, table.name, table.columns, [KeyNode(constraint)])
     key = replace(key, index=True, orders=orders)
     after = replace(table, columns=columns, keys=(*table.keys, key), version=table.version + 1)
     checked = validations(binding, after, (), (), (key,))

@@ -45,15 +45,17 @@ class KeyNode:
 
 
 def bind_keys(
-    catalog: Catalog, schema: str, table: str, columns: Sequence[Column], nodes: Sequence[KeyNode]
+    names: Collection[str], table: str, columns: Sequence[Column], nodes: Sequence[KeyNode]
 ) -> tuple[tuple[Column, ...], tuple[Key, ...]]:
-    """The columns, NOT NULL where a primary key says so, and the keys (E1)."""
+    """The columns, NOT NULL where a primary key says so, and the keys (E1). `names`: those of the
+    table's schema that are taken.
+    """
     ordered = sorted(nodes, key=lambda node: not node.primary)
     if sum(node.primary for node in nodes) > 1:
         place = at([node for node in nodes if node.primary][1].node.location)
         message = f'multiple primary keys for table "{table}" are not allowed'
         raise SqlError("42P16", message, place)
-    taken = {table, *relation_names(catalog, schema)}
+    taken = {table, *names}
     # Names that were given are taken before any is made up.
     for node in ordered:
         given = node.node.conname

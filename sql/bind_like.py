@@ -19,7 +19,7 @@ from typing import Final
 from pglast import ast
 from pglast.enums import ConstrType, TableLikeOption
 
-from sql.bind_checks import CheckNode, bind_checks
+from sql.bind_checks import bind_checks
 from sql.bind_columns import Parts, sequence_name
 from sql.bind_from import find_table, find_view
 from sql.bind_indexes import element_name, index_name
@@ -213,12 +213,10 @@ def _key(table: Table, names: Sequence[str], source: Key, taken: set[str]) -> Ke
 def _checks(binding: Binding, table: Table, checks: Sequence[Check]) -> tuple[Check, ...]:
     """The checks by their own names, of a table that has its own."""
     nodes = [
-        CheckNode(
-            ast.Constraint(
-                contype=ConstrType.CONSTR_CHECK,
-                conname=check.name,
-                raw_expr=expression_of(check.expression),
-            )
+        ast.Constraint(
+            contype=ConstrType.CONSTR_CHECK,
+            conname=check.name,
+            raw_expr=expression_of(check.expression),
         )
         for check in checks
     ]

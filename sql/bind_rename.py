@@ -25,6 +25,7 @@ from sql.look_up import (
     refuse_renamed,
     refuse_taken,
 )
+from sql.scope import SYSTEM_COLUMNS
 from sql.statements import AlterTable
 from sql.syntax import Node
 from sql.table_changes import index_with_name, with_name
@@ -79,6 +80,8 @@ def rename_column(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
         return AlterTable(missing=node.relation.relname, tag=tag)
     places = {column.name: place for place, column in enumerate(table.columns)}
     old, new = node.subname, node.newname
+    if old in SYSTEM_COLUMNS:
+        raise SqlError("0A000", f'cannot rename system column "{old}"')
     if old not in places:
         raise SqlError("42703", f'column "{old}" does not exist')
     check_column_name(new)

@@ -44,8 +44,7 @@ def alter_sequence(binding: Binding, node: Node) -> ChangeObjects | AlterTable:
     if found is None:
         if node.missing_ok:
             return AlterTable(missing=relation.relname, tag="ALTER SEQUENCE")
-        error = undefined_relation(binding, relation)
-        raise error if error.sqlstate == "3F000" else error.at(at(relation.location))
+        raise undefined_relation(binding, relation)
     made, fresh = altered_sequence(binding, found, node.options or ())
     return ChangeObjects("ALTER SEQUENCE", objects=(made,), fresh=fresh)
 

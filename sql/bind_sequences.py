@@ -255,14 +255,19 @@ def restart_of(made: SequenceDefinition, options: Iterable[Node]) -> int | None:
         if option.defname != "restart":
             continue
         value = made.start if option.arg is None else integer_of(option)
-        for wrong, bound in (
-            (value < made.least, f"less than MINVALUE ({made.least})"),
-            (value > made.greatest, f"greater than MAXVALUE ({made.greatest})"),
-        ):
-            if wrong:
-                raise SqlError("22023", f"RESTART value ({value}) cannot be {bound}")
+        check_restart(made, value)
         return value
     return None
+
+
+def check_restart(made: SequenceDefinition, value: int) -> None:
+    """22023 if a sequence cannot stand at a value."""
+    for wrong, bound in (
+        (value < made.least, f"less than MINVALUE ({made.least})"),
+        (value > made.greatest, f"greater than MAXVALUE ({made.greatest})"),
+    ):
+        if wrong:
+            raise SqlError("22023", f"RESTART value ({value}) cannot be {bound}")
 
 
 def _number(given: Mapping[str, Node], name: str, default: int) -> int:

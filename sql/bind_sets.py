@@ -98,7 +98,9 @@ def set_call(binding: Binding, scope: Scope, node: Node) -> Expr:
         message = "window function calls cannot contain set-returning function calls"
         raise SqlError("0A000", message, place)
     if scope.clause not in SET_CLAUSES:
-        what = "JOIN conditions" if scope.clause == "JOIN/ON" else scope.clause
+        what = {"JOIN/ON": "JOIN conditions", "DEFAULT": "DEFAULT expressions"}.get(
+            scope.clause, scope.clause
+        )
         raise SqlError("0A000", f"set-returning functions are not allowed in {what}", place)
     if scope.without_sets is not None:
         message = f"set-returning functions are not allowed in {scope.without_sets}"

@@ -98,7 +98,7 @@ def look_up_sequence(
             binding.look_ups.add(LookUp(candidate, name, found.oid))
             return found
         if table is not None or found is not None:
-            raise SqlError("42809", f'"{name}" is not a sequence')
+            raise wrong_kind(name, "sequence", "table" if found is None else found.kind)
         binding.look_ups.add(LookUp(candidate, name, None))
     return None
 
@@ -225,7 +225,7 @@ def not_there(
             raise undefined_schema(schema)
         return f'schema "{schema}" does not exist, skipping'
     if not missing_ok:
-        sqlstate = "42704" if kind == "index" else "42P01"
+        sqlstate = "42704" if kind in ("index", "foreign table") else "42P01"
         raise SqlError(sqlstate, f'{kind} "{name}" does not exist')
     return f'{kind} "{name}" does not exist, skipping'
 

@@ -30,6 +30,7 @@ _FOREIGN_STATES: Final = (
     ("no longer supported", "0A000"),
     ("is only supported for ON DELETE actions", "0A000"),
     ("constraints cannot be marked", "0A000"),
+    ("cannot include schema elements", "0A000"),
     ("not implemented", "0A000"),
     ("frame start cannot", "42P20"),
     ("frame end cannot", "42P20"),
