@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from compute.reference_numbers import Function
 from sql.errors import SqlError, not_supported, undefined_schema
-from sql.qualified_names import name_parts
+from sql.qualified_names import folded, name_parts, relation_parts
 from sql.types import quoted_name
 
 _OID_MAX: Final = (1 << 32) - 1
@@ -86,22 +86,16 @@ def _number(text: str) -> int | None:
 def _looked_up(kind: str, text: str, known: dict[str, Any]) -> int | None:
     if kind == "type":
         return _type(text, known)
-    parts = name_parts(text, None)
-    if kind == "class":
-        parts = _of_relation(parts, known)
-    elif len(parts) != 1:
+    parts = _relation(text, known) if kind == "class" else name_parts(text, None)
+    if kind != "class" and len(parts) != 1:
         raise SqlError("42602", "invalid name syntax")
     answer: int | None = known["names"].get(".".join(map(quoted_name, parts)))
     return answer
 
 
-def _of_relation(parts: list[str], known: dict[str, Any]) -> list[str]:
+def _relation(text: str, known: dict[str, Any]) -> list[str]:
     """Its schema and name; raises what RangeVarGetRelid does."""
-    if len(parts) > 3:
-        shown = ".".join(parts)
-        raise SqlError("42601", f"improper relation name (too many dotted names): {shown}")
-    if len(parts) == 3 and parts.pop(0) != known["database"]:
-        raise SqlError("0A000", "cross-database references are not implemented")
+    parts = relation_parts(text, known["database"], None)
     if len(parts) == 2:
         parts[0] = known["aliases"].get(parts[0], parts[0])
         if parts[0] not in known["schemas"]:
@@ -113,7 +107,7 @@ def _type(text: str, known: dict[str, Any]) -> int | None:
     if "(" in text:
         raise not_supported("a type with modifiers, as a value,", None)
     name = re.sub(r"\s+", " ", text.strip())
-    name = name if '"' in name else name.lower()
+    name = name if '"' in name else folded(name)
     for key in (name, name.removeprefix("pg_catalog.")):
         answer: int | None = known["names"].get(key)
         if answer is not None:

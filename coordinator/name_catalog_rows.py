@@ -148,10 +148,8 @@ def _serials(context: BindContext) -> Iterator[Named]:
             owned = [s for s in context.catalog.sequences() if s.owner == table.oid]
             for sequence in owned:
                 if sequence.owner_field == column.field:
-                    name = quoted_name(table.name)
                     yield {
-                        "shown": name if table.schema in context.search_path else None,
-                        "other": f"{quoted_name(table.schema)}.{name}",
+                        "relation": table.oid,
                         "attname": column.name,
                         "sequence": f"{quoted_name(sequence.schema)}.{quoted_name(sequence.name)}",
                     }

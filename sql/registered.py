@@ -21,7 +21,7 @@ from sql.errors import SqlError, not_supported, undefined_schema
 from sql.functions import Function, FunctionKind
 from sql.look_up import look_up, named_relation, schema_exists
 from sql.plan import Const, Expr
-from sql.qualified_names import name_parts
+from sql.qualified_names import name_parts, relation_parts
 from sql.role_names import roles_of
 from sql.syntax import Node, is_a
 from sql.system_catalogs import CATALOG_SCHEMAS, PG_CATALOG
@@ -101,14 +101,8 @@ def shown_type(constant: Const) -> str | None:
 
 
 def _relation(binding: Binding, text: str, place: int | None) -> int:
-    parts = name_parts(text, place)
-    if len(parts) > 3:
-        message = f"improper relation name (too many dotted names): {'.'.join(parts)}"
-        raise SqlError("42601", message, place)
-    if len(parts) == 3 and parts[0] != binding.context.database:
-        message = f'cross-database references are not implemented: "{text}"'
-        raise SqlError("0A000", message, place)
-    schema = parts[-2] if len(parts) > 1 else None
+    parts = relation_parts(text, binding.context.database, place)
+    schema = parts[0] if len(parts) > 1 else None
     if schema == ALIAS:
         schema = binding.context.temporary
     for candidate in (None, *binding.context.search_path) if schema is None else (schema,):

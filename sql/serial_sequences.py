@@ -11,9 +11,9 @@ from sql.bind_session_calls import session_value
 from sql.binding import Binding
 from sql.coerce import implicit
 from sql.errors import SqlError, undefined_schema
-from sql.look_up import look_up, relation_exists, schema_exists
+from sql.look_up import SYSTEM_SCHEMAS, look_up, relation_exists, schema_exists
 from sql.plan import Const, Expr, Param
-from sql.qualified_names import name_parts
+from sql.qualified_names import relation_parts
 from sql.syntax import Node, position
 from sql.types import TEXT, quoted_name
 
@@ -36,9 +36,10 @@ def serial_call(binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node]) 
 
 def serial_sequence(binding: Binding, named: str, column_name: str) -> str | None:
     """Its name with its schema, or None. Raises for a table or column that is not there."""
-    parts = name_parts(named, None)
-    schema = parts[-2] if len(parts) > 1 else None
-    if schema is not None and not schema_exists(binding, schema):
+    parts = relation_parts(named, binding.context.database, None)
+    schema = parts[0] if len(parts) > 1 else None
+    known = schema is None or schema in SYSTEM_SCHEMAS or schema_exists(binding, schema)
+    if schema is not None and not known:
         raise undefined_schema(schema)
     table = look_up(binding, parts[-1], schema=schema)
     if table is None:

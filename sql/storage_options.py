@@ -25,6 +25,7 @@ from sql.errors import SqlError, not_supported
 from sql.interval_input import parse_interval
 from sql.option_values import option_boolean
 from sql.plan import ColumnRef, Limit, Plan, Project, Sort, SortKey
+from sql.qualified_names import folded
 from sql.syntax import Node, at, is_a
 from sql.text_output import format_text
 from sql.types import INTERVAL, Interval, quoted_name
@@ -197,7 +198,7 @@ def _names(text: str) -> tuple[str, ...]:
         match = _NAME.match(text, place)
         if match is None:
             raise SqlError("22023", 'invalid value for parameter "cluster_by"')
-        names.append(match[2].lower() if match[1] is None else match[1].replace('""', '"'))
+        names.append(folded(match[2]) if match[1] is None else match[1].replace('""', '"'))
         place, more = match.end(), match[3] == ","
     return tuple(names)
 

@@ -94,7 +94,7 @@ HELPERS: Final = {
         _helper(0, "meridian_definitions", oid=OID, part=INT4, definition=TEXT),
         _helper(1, "meridian_type_names", oid=OID, name=TEXT, base=TEXT, plain=TEXT, suffix=TEXT),
         _helper(2, "meridian_visible", oid=OID, visible=BOOL),
-        _helper(4, "meridian_serials", shown=TEXT, other=TEXT, attname=TEXT, sequence=TEXT),
+        _helper(4, "meridian_serials", relation=OID, attname=TEXT, sequence=TEXT),
         _helper(5, "meridian_rights", kind=TEXT, oid=OID, part=INT4, grants=TEXT),
         _helper(6, "meridian_members", oid=OID, roles=TEXT),
         _helper(7, "meridian_updatable", oid=OID, part=INT4, events=INT4),
