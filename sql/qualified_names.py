@@ -16,7 +16,7 @@ def folded(name: str) -> str:
 
 
 def name_parts(text: str, place: int | None) -> list[str]:
-    """The parts of a qualified name, folded and cut as the parser would; 42602 for anything else."""
+    """The parts of a qualified name, folded and cut as the parser does it; 42602 for no name."""
     parts: list[str] = []
     position, joint = 0, "."
     while joint == ".":
