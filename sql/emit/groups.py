@@ -12,6 +12,7 @@ from typing import Final
 from sql.emit.scope import Scope
 from sql.emit.select_parts import Select, check_comparable, comparable, derived, numbered, within
 from sql.plan import ColumnId, ColumnRef, Expr, GroupBy, PlanColumn, output_columns
+from sql.renumbering import free_columns
 from sql.traverse import column_ids
 
 _COUNTS: Final = frozenset({"count", "regr_count"})
@@ -20,13 +21,14 @@ _COUNTS: Final = frozenset({"count", "regr_count"})
 
 def group_by(plan: GroupBy, select: Select, scope: Scope) -> Select:
     """The groups of a plain SELECT of the node's input."""
-    plan, select = _with_arguments(plan, select, scope)
-    keys = plan.keys
+    keys, columns = plan.keys, output_columns(plan.input)
     if plan.sets is not None:
         check_comparable(plan.key_columns, scope.statement, "grouping sets of")
     if plan.sets is not None or any(not isinstance(key, ColumnRef) for key in keys):
         select = _with_keys(plan, select, scope)
         keys = tuple(ColumnRef(column.id, column.type) for column in plan.key_columns)
+        columns = (*columns, *plan.key_columns)
+    plan, select = _with_arguments(plan, columns, select, scope)
     inside = within(select, scope)
     key_texts = [inside.key(key, "grouping by") for key in keys]
     # Of values that are equal and look otherwise, PostgreSQL shows any one.
@@ -59,8 +61,12 @@ def distinct_groups(select: Select, columns: Sequence[PlanColumn], scope: Scope)
     return replace(select, outputs=outputs, group=", ".join(keys))
 
 
-def _with_arguments(plan: GroupBy, select: Select, scope: Scope) -> tuple[GroupBy, Select]:
-    """A derived table that has what aggregates take from outer queries as columns (G2)."""
+def _with_arguments(
+    plan: GroupBy, below: Sequence[PlanColumn], select: Select, scope: Scope
+) -> tuple[GroupBy, Select]:
+    """A derived table that has, beside these columns, what aggregates take from outer queries and
+    subqueries.
+    """
     made: dict[Expr, PlanColumn] = {}
     for call in plan.aggregates:
         for arg in call.args:
@@ -70,14 +76,14 @@ def _with_arguments(plan: GroupBy, select: Select, scope: Scope) -> tuple[GroupB
     if not made:
         return plan, select
     inside = within(select, scope)
-    columns = (*output_columns(plan.input), *made.values())
+    columns = (*below, *made.values())
     texts = {column.id: inside.emit(arg) for arg, column in made.items()}
-    below = _derived_with(select, {**select.names, **texts}, columns, scope)
+    select = _derived_with(select, {**select.names, **texts}, columns, scope)
     calls = [
         replace(call, args=tuple([_column(made.get(arg), arg) for arg in call.args]))
         for call in plan.aggregates
     ]
-    return replace(plan, aggregates=tuple(calls)), below
+    return replace(plan, aggregates=tuple(calls)), select
 
 
 def _column(column: PlanColumn | None, otherwise: Expr) -> Expr:
@@ -122,7 +128,8 @@ def _by_sets(plan: GroupBy, select: Select, keys: Sequence[str], scope: Scope) -
         outputs[column.id] = f"cast({' + '.join(bits)} as int)"
     sets = ", ".join(f"({', '.join(keys[number] for number in one)})" for one in plan.sets)
     grouped = replace(select, outputs=outputs, group=f"grouping sets ({sets})")
-    if () not in plan.sets or scope.statement.dialect.empty_sets:
+    # DuckDB makes the row, but not for each row of the query around a subquery.
+    if () not in plan.sets or (scope.statement.dialect.empty_sets and not free_columns(plan)):
         return grouped
     return _with_empty_set(plan, grouped, scope)
 
