@@ -8,7 +8,7 @@ INVARIANTS
 from typing import Final
 
 from compute.plan_nodes import nodes
-from sql.functions import FunctionKind
+from sql.functions import COMPARISONS, FunctionKind
 from sql.plan import (
     Call,
     ColumnRef,
@@ -29,7 +29,6 @@ from sql.plan import (
 )
 from sql.traverse import children, inputs, plan_expressions
 
-_COMPARISONS: Final = frozenset({"=", "<>", "<", "<=", ">", ">="})
 _UNCHANGED: Final = frozenset({"int2::int4", "int2::int8", "int4::int8", "varchar::text"})
 """Casts that leave every value what it is."""
 
@@ -52,7 +51,7 @@ def is_row_by_row(plan: Plan) -> bool:
 def _is_plain(expr: Expr) -> bool:
     match expr:
         case Call(function=function):
-            if function.kind is FunctionKind.OPERATOR and function.name not in _COMPARISONS:
+            if function.kind is FunctionKind.OPERATOR and function.name not in COMPARISONS:
                 return False
             if function.kind is not FunctionKind.OPERATOR and function.id not in _UNCHANGED:
                 return False

@@ -37,7 +37,7 @@ from sql.plan import (
     output_columns,
 )
 from sql.types import Value
-from sql.volatile_calls import repeated_calls, with_columns
+from sql.volatile_calls import calls_at_once, with_columns
 
 Row: TypeAlias = tuple[Value, ...]
 Evaluator: TypeAlias = Callable[[Row], Value]
@@ -203,7 +203,7 @@ def _distinct(expr: Distinct, frame: Frame, depth: int) -> Evaluator:
 
 
 def _case(expr: Case, frame: Frame, depth: int) -> Evaluator:
-    calls = repeated_calls(expr)
+    calls = calls_at_once(expr)
     if calls:
         return _with_calls(expr, calls, frame, depth)
     whens = [

@@ -21,10 +21,10 @@ from sql.plan import (
     PlanColumn,
     Project,
     Scan,
-    Subquery,
     Values,
     output_columns,
 )
+from sql.traverse import plan_has_subquery
 from sql.types import SqlType, Value
 
 _REMEMBERED_MAX: Final = 2_000
@@ -68,7 +68,7 @@ class _Known:
         """The rows of a run of the plan."""
         scan = _scan_of(self.plan)
         if self.prepared is None:
-            constant = isinstance(self.plan, Values) and not _has_subquery(self.plan)
+            constant = isinstance(self.plan, Values) and not plan_has_subquery(self.plan)
             if not constant and (scan is None or not is_row_by_row(self.plan)):
                 return list(execute(run.plan, run.inputs, run.parameters))
             self.prepared = PreparedPlan(self.plan)
@@ -130,10 +130,6 @@ def _scan_of(plan: Plan) -> Scan | None:
     while isinstance(plan, Project | Filter):
         plan = plan.input
     return plan if isinstance(plan, Scan) else None
-
-
-def _has_subquery(plan: Plan) -> bool:
-    return any(isinstance(node, Subquery) for node in nodes(plan))
 
 
 def _is_long(plan: Plan) -> bool:

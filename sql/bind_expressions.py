@@ -19,7 +19,7 @@ from sql.bind_arrays import array_constructor, cast_constructor, subscripted
 from sql.bind_calls import cannot_cast
 from sql.bind_functions import function_call
 from sql.bind_grouping_sets import grouping_call
-from sql.bind_operators import case_condition, check_subject, joined, operator_expression
+from sql.bind_operators import case_condition, check_subject, operator_expression
 from sql.bind_search_cycle import row_value
 from sql.bind_subqueries import negated_subquery, subquery
 from sql.bind_types import declared
@@ -36,6 +36,7 @@ from sql.coerce import (
     to_common_type,
 )
 from sql.collations import check_collation
+from sql.conditions import joined
 from sql.errors import SqlError, not_supported
 from sql.functions import cast
 from sql.look_up import existing_schemas

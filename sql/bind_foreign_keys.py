@@ -15,6 +15,7 @@ from sql.bind_deferral import When
 from sql.bind_from import scan
 from sql.binding import Binding
 from sql.catalog import Catalog, ForeignKey, Key, Table
+from sql.conditions import all_of
 from sql.constraint_names import constraint_names, joined_name
 from sql.definition_statements import Redefinition, Validation
 from sql.errors import SqlError, not_supported
@@ -337,10 +338,10 @@ def foreign_validation(
     theirs = _refs(other, [parent.ordinal_of(number) for number in key.references])
     pairs = zip(own, theirs, strict=True)
     equal = [operator(binding, "=", pair, [None, None], None) for pair in pairs]
-    join = Join(JoinKind.LEFT, child, other, _all(equal))
+    join = Join(JoinKind.LEFT, child, other, all_of(equal))
     absent = [IsTest(Test.IS_NULL, theirs[0], BOOL)]
     present = [IsTest(Test.IS_NOT_NULL, ref, BOOL) for ref in own]
-    plan: Plan = Filter(join, _all([*absent, *present]))
+    plan: Plan = Filter(join, all_of([*absent, *present]))
     shown = tuple(
         [
             binding.new_column(table.columns[at_].name, table.columns[at_].type)
@@ -371,7 +372,7 @@ def full_validation(binding: Binding, table: Table, key: ForeignKey) -> list[Val
         ]
     )
     plan = Limit(
-        Project(Filter(child, _all([some, other])), shown, tuple(own)), Const(1, INT8), None
+        Project(Filter(child, all_of([some, other])), shown, tuple(own)), Const(1, INT8), None
     )
     message = (
         f'insert or update on table "{table.name}" violates foreign key constraint "{key.name}"'
@@ -386,7 +387,3 @@ def full_validation(binding: Binding, table: Table, key: ForeignKey) -> list[Val
 def _refs(scanned: Scan, ordinals: Sequence[int]) -> list[Expr]:
     columns = [scanned.columns[ordinal] for ordinal in ordinals]
     return [ColumnRef(column.id, column.type) for column in columns]
-
-
-def _all(parts: Sequence[Expr]) -> Expr:
-    return parts[0] if len(parts) == 1 else Logical(BoolOp.AND, tuple(parts), BOOL)

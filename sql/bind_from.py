@@ -17,17 +17,16 @@ from sql.binding import Binding
 from sql.catalog import LookUp, Table
 from sql.catalog_objects import SequenceDefinition, ViewDefinition
 from sql.coerce import implicit, select_common_type, to_boolean, to_common_type
+from sql.conditions import all_of
 from sql.errors import SqlError, not_supported, undefined_schema, undefined_table
 from sql.look_up import check_database, look_up, schema_exists
 from sql.plan import (
-    BoolOp,
     Coalesce,
     ColumnRef,
     CteScan,
     Expr,
     Join,
     JoinKind,
-    Logical,
     Plan,
     PlanColumn,
     Project,
@@ -40,7 +39,7 @@ from sql.syntax import Node, at, strings, unsupported
 from sql.system_catalogs import PG_CATALOG, is_refused
 from sql.system_relations import is_system
 from sql.traverse import is_volatile_plan
-from sql.types import BOOL, INT8, TEXT
+from sql.types import INT8, TEXT
 
 if TYPE_CHECKING:
     from sql.bind_queries import SelectResult
@@ -413,8 +412,7 @@ def _using(
     merged = [
         (name, _merged(binding, kind, *pair)) for name, pair in zip(names, pairs, strict=True)
     ]
-    whole = parts[0] if len(parts) == 1 else Logical(BoolOp.AND, tuple(parts), BOOL)
-    return whole, merged
+    return all_of(parts), merged
 
 
 def _side(columns: Sequence[tuple[str, Expr]], name: str, side: str) -> Expr:

@@ -20,8 +20,9 @@ from sql.bind_calls import operator
 from sql.bind_search_cycle import record
 from sql.binding import Binding
 from sql.coerce import EXPLICIT, coerce, to_common_type
+from sql.conditions import joined
 from sql.errors import SqlError, not_supported
-from sql.plan import BoolOp, Case, Const, Expr, IsTest, Logical, SortKey, Test
+from sql.plan import BoolOp, Case, Const, Expr, IsTest, SortKey, Test
 from sql.syntax import Node, at
 from sql.traverse import column_ids
 from sql.types import BOOL, FLOAT8, INT4, INT8, display
@@ -153,5 +154,4 @@ def _any(parts: Sequence[Expr | None]) -> Expr:
 
 
 def _joined(op: BoolOp, parts: Sequence[Expr | None]) -> Expr:
-    known = [part for part in parts if part is not None]
-    return known[0] if len(known) == 1 else Logical(op, tuple(known), BOOL)
+    return joined(op, [part for part in parts if part is not None])

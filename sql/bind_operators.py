@@ -15,6 +15,7 @@ from sql.coerce import (
     select_common_type,
     to_common_type,
 )
+from sql.conditions import joined
 from sql.errors import SqlError, mismatch, not_supported, undefined_function
 from sql.overloads import Ambiguous, choose_operator
 from sql.plan import BoolOp, Call, Case, Const, Distinct, Expr, InList, IsTest, Logical, Test
@@ -140,11 +141,6 @@ def _rows_in(binding: Binding, scope: Scope, name: str, left: Node, item: Node, 
     if not is_a(item, ast.RowExpr):
         raise not_supported("comparing a row with something else", position(item))
     return _rows(binding, scope, name, left, item, place)
-
-
-def joined(op: BoolOp, parts: list[Expr]) -> Expr:
-    """The parts connected; a single one stays alone."""
-    return parts[0] if len(parts) == 1 else Logical(op, tuple(parts), BOOL)
 
 
 def _in_list(

@@ -28,12 +28,11 @@ from sql.look_up import kind_of, look_up, named_relation, schema_exists
 from sql.names import type_of
 from sql.plan import Call, Const, Expr, Param
 from sql.registered import registered
-from sql.renumbering import has_subquery
 from sql.role_names import current_role, owner_of
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a, position, strings
 from sql.text_input import parse_text
-from sql.traverse import column_ids
+from sql.traverse import column_ids, has_subquery
 from sql.types import INT8, TEXT, SqlType
 
 CALLS: Final = frozenset({"nextval", "currval", "lastval", "setval"})

@@ -3,10 +3,10 @@
 from sql.binding import Binding
 from sql.coerce import IMPLICIT, coerce
 from sql.errors import mismatch, not_supported
-from sql.plan import Expr, Subquery
+from sql.plan import Expr
 from sql.scope import Scope
 from sql.syntax import Node, position
-from sql.traverse import children
+from sql.traverse import has_subquery
 from sql.types import INT8, TIMESTAMPTZ, SqlType, display
 
 _INTEGERS = ("int2", "int4", "int8")
@@ -17,7 +17,7 @@ def time_expression(binding: Binding, node: Node, clause: str) -> Expr:
     them.
     """
     expr = binding.expression(Scope(clause=clause), node)
-    if _has_subquery(expr):
+    if has_subquery(expr):
         raise not_supported(f"a subquery in {clause}", position(node))
     target = INT8 if expr.type.name in _INTEGERS else TIMESTAMPTZ
     return _coerced(binding, expr, node, target, clause)
@@ -26,7 +26,7 @@ def time_expression(binding: Binding, node: Node, clause: str) -> Expr:
 def counted_expression(binding: Binding, node: Node, clause: str) -> Expr:
     """The same for a timeline without a clock: int8 only."""
     expr = binding.expression(Scope(clause=clause), node)
-    if _has_subquery(expr):
+    if has_subquery(expr):
         raise not_supported(f"a subquery in {clause}", position(node))
     return _coerced(binding, expr, node, INT8, clause)
 
@@ -40,7 +40,3 @@ def _coerced(binding: Binding, expr: Expr, node: Node, target: SqlType, clause: 
         )
         raise mismatch(message, position(node))
     return done
-
-
-def _has_subquery(expr: Expr) -> bool:
-    return isinstance(expr, Subquery) or any(map(_has_subquery, children(expr)))

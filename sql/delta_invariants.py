@@ -26,7 +26,7 @@ from sql.binding import Binding
 from sql.catalog import Check, Column, Table
 from sql.column_expressions import bound_check, check_scope, expression_of, unplaced
 from sql.errors import SqlError
-from sql.functions import CastContext, Function, FunctionKind
+from sql.functions import COMPARISONS, CastContext, Function, FunctionKind
 from sql.plan import BoolOp, Call, ColumnId, ColumnRef, Const, Expr, InList, IsTest, Logical
 from sql.scope import Scope
 from sql.traverse import column_ids
@@ -34,7 +34,6 @@ from sql.types import SqlType, Value
 
 _TYPES: Final = frozenset({"bool", "int2", "int4", "int8", "numeric", "text", "varchar", "date"})
 """Types whose values Delta has as they are, and compares as PostgreSQL does."""
-_COMPARISONS: Final = frozenset({"=", "<>", "<", "<=", ">", ">="})
 _LENGTHS: Final = frozenset({"length", "char_length", "character_length"})
 _PLAIN: Final = re.compile(r"[^'\\\x00-\x1f]*")
 """Texts that stand in a literal of every dialect as they are."""
@@ -115,7 +114,7 @@ class _Writing:
         if type_.name not in _TYPES or any(not _is_told(arg) for arg in args):
             raise _Untold
         texts = [self._operand(arg) for arg in args]
-        if function.kind is FunctionKind.OPERATOR and function.name in _COMPARISONS:
+        if function.kind is FunctionKind.OPERATOR and function.name in COMPARISONS:
             return f"{texts[0]} {function.name} {texts[1]}"
         if function.kind is FunctionKind.FUNCTION and function.name in _LENGTHS:
             return f"length({texts[0]})"

@@ -150,6 +150,9 @@ def rows_of(file: str) -> Sequence[Function]:
     return _table().files[file]
 
 
+COMPARISONS: Final = frozenset({"=", "<>", "<", "<=", ">", ">="})
+"""Operators that compare."""
+
 ARRAY_FORM: Final = ".variadic"
 """How the name of such a row ends."""
 

@@ -20,10 +20,9 @@ from sql.plan import (
     Plan,
     PlanColumn,
     Recursive,
-    Subquery,
     With,
 )
-from sql.traverse import plan_column_ids
+from sql.traverse import has_subquery, plan_column_ids
 from sql.types import SqlType
 
 _T = TypeVar("_T")
@@ -67,11 +66,6 @@ def references(value: object) -> Iterator[ColumnRef]:
         yield value
     for part in parts_of(value):
         yield from references(part)
-
-
-def has_subquery(value: object) -> bool:
-    """Whether a subquery stands anywhere in it."""
-    return isinstance(value, Subquery) or any(map(has_subquery, parts_of(value)))
 
 
 def parts_of(value: object) -> Iterator[object]:

@@ -18,6 +18,7 @@ from typing import Final, TypeVar
 
 from sql.bind_sequences import CALLS, constant_sequence
 from sql.binding import Binding
+from sql.conditions import all_of
 from sql.errors import not_supported
 from sql.plan import (
     BoolOp,
@@ -192,7 +193,7 @@ class _Splitting:
             case Call() if expr.function.name in CALLS:
                 args = tuple([self._lifted(arg, under) for arg in expr.args])
                 column = self.binding.new_column(expr.function.name, expr.type)
-                guard = _all([condition.told for condition in under]) if under else None
+                guard = all_of([condition.told for condition in under]) if under else None
                 known = constant_sequence(self.binding, args[0]) if args else None
                 self.calls.append(RowCall(expr.function.name, known, args, guard, column))
                 self._instances[expr.instance] = ColumnRef(column.id, column.type)
@@ -240,13 +241,7 @@ def _guarded(expr: Expr, under: Sequence[_Condition]) -> Expr:
     known = [condition.computed for condition in under if condition.computed is not None]
     if len(known) < len(under):
         raise not_supported("an expression behind a condition on a function of sequences")
-    return Case(((_all(known), expr),), Const(None, expr.type), expr.type)
-
-
-def _all(conditions: Sequence[Expr]) -> Expr:
-    if len(conditions) == 1:
-        return conditions[0]
-    return Logical(BoolOp.AND, tuple(conditions), BOOL)
+    return Case(((all_of(known), expr),), Const(None, expr.type), expr.type)
 
 
 def _sorted_by(plan: Sort) -> list[tuple[ColumnId, SqlType]]:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final
 from sql.binding import Binding
 from sql.errors import SqlError, not_supported, undefined_column
 from sql.plan import Aggregate, ColumnId, ColumnRef, Expr, PlanColumn, SetCall, WindowCall
-from sql.renumbering import has_subquery, renumbered_expression
+from sql.renumbering import renumbered_expression
 from sql.similar_names import similar_columns
+from sql.traverse import has_subquery
 
 if TYPE_CHECKING:
     from sql.bind_queries import SelectResult

@@ -78,6 +78,18 @@ def conjuncts(condition: Expr) -> tuple[Expr, ...]:
     return (condition,)
 
 
+def has_subquery(expr: Expr) -> bool:
+    """Whether a subquery stands anywhere in it."""
+    return isinstance(expr, Subquery) or any(map(has_subquery, children(expr)))
+
+
+def plan_has_subquery(plan: Plan) -> bool:
+    """Whether one stands in an expression of the plan."""
+    return any(map(has_subquery, plan_expressions(plan))) or any(
+        map(plan_has_subquery, inputs(plan))
+    )
+
+
 def with_children(expr: Expr, rewrite: Rewrite) -> Expr:
     """The expression with its direct parts rewritten; a subquery's plan too."""
     match expr:

@@ -11,11 +11,11 @@ from sql.bind_from import scan
 from sql.binding import Binding
 from sql.catalog import Key, Table
 from sql.column_expressions import bound_check, check_scope, expression_of
+from sql.conditions import all_of
 from sql.definition_statements import Validation
 from sql.functions import functions, operators
 from sql.plan import (
     Aggregate,
-    BoolOp,
     Call,
     ColumnRef,
     Const,
@@ -24,7 +24,6 @@ from sql.plan import (
     GroupBy,
     IsTest,
     Limit,
-    Logical,
     Plan,
     Project,
     Test,
@@ -90,9 +89,7 @@ def _key(binding: Binding, table: Table, key: Key) -> Validation:
     plan: Plan = rows
     if key.nulls_distinct:
         present = [IsTest(Test.IS_NOT_NULL, ref, BOOL) for ref in refs]
-        plan = Filter(
-            rows, present[0] if len(present) == 1 else Logical(BoolOp.AND, tuple(present), BOOL)
-        )
+        plan = Filter(rows, all_of(present))
     made = tuple(
         [binding.new_column(table.columns[at].name, table.columns[at].type) for at in key.columns]
     )

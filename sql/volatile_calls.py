@@ -9,8 +9,9 @@ arguments: each would be a value of its own, and a row neither of the cases.
 INVARIANTS
   V1  what the binder has written several times has one number (`Call.instance`); two calls of a
       statement's text have two.
-  V2  a call whose arguments are computed for some rows only stays where it is: it may fail for the
-      others.
+  V2  a call of columns that is made for some rows only is made under the conditions of these rows:
+      it may fail for the others. Behind conditions with subqueries it stays where it is, if
+      it is written once.
 
 Not here: ORDER BY, whose order is by chance anyway.
 """
@@ -18,20 +19,22 @@ Not here: ORDER BY, whose order is by chance anyway.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
+from sql.conditions import all_of, asked_behind
 from sql.errors import not_supported
+from sql.functions import COMPARISONS
 from sql.plan import (
-    BoolOp,
     Call,
     Case,
-    Coalesce,
+    ColumnId,
     ColumnRef,
+    Const,
     Expr,
     Filter,
     GroupBy,
     Join,
     JoinKind,
-    Logical,
     Plan,
     PlanColumn,
     Project,
@@ -45,6 +48,7 @@ from sql.traverse import (
     children,
     column_ids,
     conjuncts,
+    has_subquery,
     is_volatile_plan,
     rewritten_aggregate,
     rewritten_node,
@@ -53,9 +57,9 @@ from sql.traverse import (
     with_children,
     with_inputs,
 )
-from sql.types import BOOL
 
-_COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">="})
+_Found: TypeAlias = tuple[Call, tuple[Expr, ...]]
+"""A call, and the conditions that all hold where PostgreSQL makes it."""
 
 
 def repeated_calls(expr: Expr) -> Sequence[Call]:
@@ -64,6 +68,12 @@ def repeated_calls(expr: Expr) -> Sequence[Call]:
     times = Counter(call.instance for call in found)
     once = {call.instance: call for call in found}
     return [call for number, call in once.items() if times[number] > 1]
+
+
+def calls_at_once(expr: Expr) -> Sequence[Call]:
+    """Those of them that are made whenever the expression is computed."""
+    made = {call.instance for call, under in _calls(expr) if not under}
+    return [call for call in repeated_calls(expr) if call.instance in made]
 
 
 def with_columns(expr: Expr, calls: Sequence[Call]) -> Expr:
@@ -78,11 +88,11 @@ def called_once(plan: Plan) -> Plan:
     below = rewritten_node(with_inputs(plan, called_once), _within)
     match below:
         case Project():
-            calls = _hoisted(below.exprs)
-            if not calls:
+            found = _hoisted(below.exprs)
+            if not found:
                 return below
-            exprs = tuple([with_columns(expr, calls) for expr in below.exprs])
-            return replace(below, input=_with_calls(below.input, calls), exprs=exprs)
+            exprs = tuple([_of_columns(expr, found) for expr in below.exprs])
+            return replace(below, input=_with_calls(below.input, found), exprs=exprs)
         case GroupBy():
             return _group(below)
         case Filter():
@@ -109,16 +119,16 @@ def _within(expr: Expr) -> Expr:
 
 def _group(plan: GroupBy) -> Plan:
     parts = [*plan.keys, *(part for call in plan.aggregates for part in aggregate_parts(call))]
-    calls = [call for part in parts for call in _unique(_safe(part))]
-    if not calls:
+    found = _unique(made for part in parts for made in _safe(part))
+    if not found:
         return plan
     return replace(
         plan,
-        input=_with_calls(plan.input, calls),
-        keys=tuple([with_columns(key, calls) for key in plan.keys]),
+        input=_with_calls(plan.input, found),
+        keys=tuple([_of_columns(key, found) for key in plan.keys]),
         aggregates=tuple(
             [
-                rewritten_aggregate(call, lambda part: with_columns(part, calls))
+                rewritten_aggregate(call, lambda part: _of_columns(part, found))
                 for call in plan.aggregates
             ]
         ),
@@ -130,24 +140,24 @@ def _filter(plan: Filter) -> Plan:
     parts = conjuncts(plan.predicate)
     # DuckDB takes conditions of equal texts for one.
     several = sum(1 for part in parts if any(_numbered(part))) > 1
-    calls = _unique(call for part in parts for call in _safe(part)) if several else _hoisted(parts)
-    if not calls:
+    found = _unique(made for part in parts for made in _safe(part)) if several else _hoisted(parts)
+    if not found:
         return plan
     moved = [any(_numbered(part)) for part in parts]
     rest = tuple([part for part, moves in zip(parts, moved, strict=True) if not moves])
     behind = tuple(
-        [with_columns(part, calls) for part, moves in zip(parts, moved, strict=True) if moves]
+        [_of_columns(part, found) for part, moves in zip(parts, moved, strict=True) if moves]
     )
-    below = Filter(plan.input, _and(rest)) if rest else plan.input
-    return _only(Filter(_with_calls(below, calls), _and(behind)), output_columns(plan))
+    below = Filter(plan.input, all_of(rest)) if rest else plan.input
+    return _only(Filter(_with_calls(below, found), all_of(behind)), output_columns(plan))
 
 
 def _window(plan: Window) -> Plan:
-    calls = _hoisted([part for call in plan.calls for part in window_parts(call)])
-    if not calls:
+    found = _hoisted([part for call in plan.calls for part in window_parts(call)])
+    if not found:
         return plan
-    made = tuple([rewritten_window(c, lambda part: with_columns(part, calls)) for c in plan.calls])
-    windows = replace(plan, input=_with_calls(plan.input, calls), calls=made)
+    made = tuple([rewritten_window(c, lambda part: _of_columns(part, found)) for c in plan.calls])
+    windows = replace(plan, input=_with_calls(plan.input, found), calls=made)
     return _only(windows, output_columns(plan))
 
 
@@ -163,8 +173,8 @@ def _join(plan: Join, condition: Expr) -> Plan:
         return plan
     rest = tuple([part for part in parts if not any(_numbered(part))])
     kind = JoinKind.INNER if rest else JoinKind.CROSS
-    below = replace(plan, kind=kind, condition=_and(rest) if rest else None)
-    return _filter(Filter(below, _and(moved)))
+    below = replace(plan, kind=kind, condition=all_of(rest) if rest else None)
+    return _filter(Filter(below, all_of(moved)))
 
 
 def _only(plan: Plan, columns: tuple[PlanColumn, ...]) -> Project:
@@ -172,37 +182,59 @@ def _only(plan: Plan, columns: tuple[PlanColumn, ...]) -> Project:
     return Project(plan, columns, tuple([ColumnRef(column.id, column.type) for column in columns]))
 
 
-def _and(parts: tuple[Expr, ...]) -> Expr:
-    return parts[0] if len(parts) == 1 else Logical(BoolOp.AND, parts, BOOL)
+def _of_columns(expr: Expr, found: Sequence[_Found]) -> Expr:
+    return with_columns(expr, [call for call, _ in found])
 
 
-def _with_calls(plan: Plan, calls: Sequence[Call]) -> Project:
+def _with_calls(plan: Plan, found: Sequence[_Found]) -> Plan:
     """The rows with a column for each call."""
+    made: list[tuple[PlanColumn, Expr]] = []
+    for number, (call, under) in enumerate(found):
+        expr: Expr = call
+        if under:
+            # Conditions may be of the values of calls before it.
+            guard = _of_columns(all_of(under), found[:number])
+            if not {column.id for column, _ in made}.isdisjoint(column_ids(guard)):
+                plan, made = _with_columns(plan, made), []
+            expr = Case(((guard, call),), Const(None, call.type), call.type)
+        made.append((PlanColumn(call.instance, call.function.name, call.type), expr))
+    return _with_columns(plan, made)
+
+
+def _with_columns(plan: Plan, made: Sequence[tuple[PlanColumn, Expr]]) -> Project:
     passed = output_columns(plan)
-    made = tuple([PlanColumn(call.instance, call.function.name, call.type) for call in calls])
     shown = tuple([ColumnRef(column.id, column.type) for column in passed])
-    return Project(plan, (*passed, *made), (*shown, *calls))
+    columns, exprs = zip(*made, strict=True)
+    return Project(plan, (*passed, *columns), (*shown, *exprs))
 
 
-def _hoisted(exprs: Sequence[Expr]) -> Sequence[Call]:
+def _hoisted(exprs: Sequence[Expr]) -> Sequence[_Found]:
     """The calls whose values are used in more than one comparison."""
     times = Counter(call.instance for expr in exprs for call in _numbered(expr))
 
     def used(expr: Expr) -> bool:
         return not _is_plain(expr) or any(times[call.instance] > 1 for call in _numbered(expr))
 
-    return _unique(call for expr in exprs if used(expr) for call in _safe(expr))
+    return _unique(found for expr in exprs if used(expr) for found in _safe(expr))
 
 
-def _unique(calls: Iterable[Call]) -> Sequence[Call]:
-    return list({call.instance: call for call in calls}.values())
+def _unique(found: Iterable[_Found]) -> Sequence[_Found]:
+    """The first of each call: those behind it are made under its conditions, too."""
+    first: dict[ColumnId, _Found] = {}
+    for call, under in found:
+        first.setdefault(call.instance, (call, under))
+    return list(first.values())
 
 
 def _is_plain(expr: Expr) -> bool:
     """Whether an engine writes it once as it stands."""
-    if isinstance(expr, Call) and expr.function.name in _COMPARISONS:
+    if isinstance(expr, Call) and expr.function.name in COMPARISONS:
         sides = [side for side in expr.args if any(_numbered(side))]
         return len(sides) == 1 and _is_bare(sides[0])
+    if isinstance(expr, Case) and len(expr.whens) == 1:
+        # As it stands in a column of V2.
+        when, then = expr.whens[0]
+        return _is_bare(then) and not any(_numbered(when)) and not any(_numbered(expr.otherwise))
     return _is_bare(expr)
 
 
@@ -210,15 +242,26 @@ def _is_bare(expr: Expr) -> bool:
     return isinstance(expr, Call) and expr.instance != 0
 
 
-def _safe(expr: Expr, *, always: bool = True) -> Iterator[Call]:
-    """The calls that may be made for every row (V2). `always`: the expression is computed."""
+def _safe(expr: Expr) -> Iterator[_Found]:
+    """The calls that may be made in a column, and the conditions under which they are (V2)."""
+    for call, under in _calls(expr):
+        if next(column_ids(call), None) is None:
+            yield call, ()
+        elif not any(map(has_subquery, under)):
+            yield call, under
+        elif any(call.instance == repeated.instance for repeated in repeated_calls(expr)):
+            raise not_supported(
+                "a volatile function that is used several times, behind a subquery,"
+            )
+
+
+def _calls(expr: Expr, under: tuple[Expr, ...] = ()) -> Iterator[_Found]:
     if isinstance(expr, Call) and expr.instance:
-        if always or next(column_ids(expr), None) is None:
-            yield expr
+        yield expr, under
         return
-    branches = isinstance(expr, Case | Coalesce | Logical)
-    for part in children(expr):
-        yield from _safe(part, always=always and not branches)
+    parts = asked_behind(expr) or [(part, ()) for part in children(expr)]
+    for part, conditions in parts:
+        yield from _calls(part, (*under, *conditions))
 
 
 def _numbered(expr: Expr) -> Iterator[Call]:

@@ -24,8 +24,8 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
 
+from sql.conditions import asked_behind
 from sql.emit.guarded_subqueries import (
-    asked_behind,
     guarded_subquery,
     may_fail_anywhere,
 )
@@ -53,10 +53,10 @@ from sql.traverse import (
     children,
     column_ids,
     conjuncts,
-    inputs,
+    has_subquery,
     is_volatile_anywhere,
     is_volatile_plan,
-    plan_expressions,
+    plan_has_subquery,
     rewritten_aggregate,
     rewritten_node,
     with_children,
@@ -77,7 +77,7 @@ def run_if_asked(plan: Plan) -> Plan:
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
-    if not _has_subqueries(plan):
+    if not plan_has_subquery(plan):
         return plan
 
     def within(expr: Expr) -> Expr:
@@ -87,7 +87,7 @@ def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
                 return of_value(expr, within(alone))
             args = tuple(map(within, expr.args))
             return replace(expr, args=args, plan=_plan(expr.plan, numbers))
-        return with_children(expr, within) if _asks(expr) else expr
+        return with_children(expr, within) if has_subquery(expr) else expr
 
     below = rewritten_node(with_inputs(plan, lambda part: _plan(part, numbers)), within)
     match below:
@@ -103,21 +103,13 @@ def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
             return below
 
 
-def _has_subqueries(plan: Plan) -> bool:
-    return any(map(_asks, plan_expressions(plan))) or any(map(_has_subqueries, inputs(plan)))
-
-
-def _asks(expr: Expr) -> bool:
-    return isinstance(expr, Subquery) or any(map(_asks, children(expr)))
-
-
 def _predicate(plan: Filter, rows: "_Rows") -> Expr:
     predicate = plan.predicate
     parts = conjuncts(predicate)
     if len(parts) == 1 or not isinstance(predicate, Logical) or not isinstance(plan.input, Scan):
         return rows.guarded(predicate, ())
     columns = {column.id for column in output_columns(plan.input)}
-    cheap = tuple([part for part in parts if any(column_ids(part)) and not _asks(part)])
+    cheap = tuple([part for part in parts if any(column_ids(part)) and not has_subquery(part)])
     before: tuple[Expr, ...] = ()
     made: list[Expr] = []
     for part in parts:
@@ -138,7 +130,7 @@ def _behind(cheap: Sequence[Expr], part: Expr) -> Expr:
 
 
 def _call(call: Aggregate, rows: "_Rows") -> Aggregate:
-    if not any(map(_asks, aggregate_parts(call))):
+    if not any(map(has_subquery, aggregate_parts(call))):
         return call
     before = () if call.filter is None else (call.filter,)
     made = rewritten_aggregate(call, lambda part: rows.guarded(part, before))
@@ -156,7 +148,7 @@ class _Rows:
         """The expression with its subqueries run only if conditions hold for some row. `before`:
         those that it is computed under itself.
         """
-        if not _asks(expr):
+        if not has_subquery(expr):
             return expr
         if isinstance(expr, Subquery):
             alone = only_value(expr)

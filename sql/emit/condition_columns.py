@@ -16,7 +16,8 @@ from dataclasses import replace
 from itertools import count
 from typing import Final
 
-from sql.emit.guarded_subqueries import asked_behind, may_fail_for_others
+from sql.conditions import all_of, asked_behind
+from sql.emit.guarded_subqueries import may_fail_for_others
 from sql.plan import (
     BoolOp,
     Case,
@@ -36,15 +37,14 @@ from sql.plan import (
 from sql.traverse import (
     aggregate_parts,
     children,
-    inputs,
+    has_subquery,
     is_volatile_anywhere,
-    plan_expressions,
+    plan_has_subquery,
     rewritten_aggregate,
     rewritten_node,
     with_children,
     with_inputs,
 )
-from sql.types import BOOL
 
 _FIRST: Final = 10**15
 """Of the numbers of these columns, behind those of all others."""
@@ -57,14 +57,14 @@ def with_condition_columns(plan: Plan) -> Plan:
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
-    if not _has_subqueries(plan):
+    if not plan_has_subquery(plan):
         return plan
 
     def within(expr: Expr) -> Expr:
         if isinstance(expr, Subquery):
             args = tuple(map(within, expr.args))
             return replace(expr, args=args, plan=_plan(expr.plan, numbers))
-        return with_children(expr, within) if _asks(expr) else expr
+        return with_children(expr, within) if has_subquery(expr) else expr
 
     below = rewritten_node(with_inputs(plan, lambda part: _plan(part, numbers)), within)
     match below:
@@ -76,14 +76,6 @@ def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
             return _group(below, numbers)
         case _:
             return below
-
-
-def _has_subqueries(plan: Plan) -> bool:
-    return any(map(_asks, plan_expressions(plan))) or any(map(_has_subqueries, inputs(plan)))
-
-
-def _asks(expr: Expr) -> bool:
-    return isinstance(expr, Subquery) or any(map(_asks, children(expr)))
 
 
 def _project(plan: Project, numbers: Iterator[int]) -> Project:
@@ -129,8 +121,8 @@ def _filter(plan: Filter, numbers: Iterator[int]) -> Plan:
 def _with_column(plan: Plan, found: _Found, numbers: Iterator[int]) -> tuple[Project, ColumnRef]:
     condition, under = found
     if under:
-        guard = under[0] if len(under) == 1 else Logical(BoolOp.AND, tuple(under), BOOL)
-        made: Expr = Case(((guard, condition),), Const(None, condition.type), condition.type)
+        nothing = Const(None, condition.type)
+        made: Expr = Case(((all_of(under), condition),), nothing, condition.type)
     else:
         made = condition
     column = PlanColumn(ColumnId(next(numbers)), "condition", condition.type)
@@ -152,7 +144,7 @@ def _condition(expr: Expr, under: Sequence[Expr]) -> _Found | None:
     for number, (part, before) in enumerate(steps):
         later = [part for part, _ in steps[number + 1 :]]
         guards = any(part is tested for _, tests in steps for tested in _tested(tests))
-        if guards and _asks(part) and any(map(may_fail_for_others, later)):
+        if guards and has_subquery(part) and any(map(may_fail_for_others, later)):
             return None if is_volatile_anywhere(part) else (part, (*under, *before))
         found = _condition(part, (*under, *before))
         if found is not None:

@@ -17,13 +17,12 @@ Not here: inner joins, whose conditions DuckDB takes for those of WHERE.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sql.conditions import all_of
 from sql.emit.guards import guarded_value, may_fail
-from sql.plan import BoolOp, Call, ColumnId, Expr, Join, JoinKind, Logical, output_columns
-from sql.renumbering import has_subquery
-from sql.traverse import column_ids, conjuncts, is_volatile_anywhere
-from sql.types import BOOL
+from sql.functions import COMPARISONS
+from sql.plan import Call, ColumnId, Expr, Join, JoinKind, output_columns
+from sql.traverse import column_ids, conjuncts, has_subquery, is_volatile_anywhere
 
-_COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">="})
 _OUTER = (JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL)
 _Ids = frozenset[ColumnId]
 
@@ -50,7 +49,7 @@ def guarded_conditions(join: Join, condition: Expr) -> Sequence[Expr]:
 
 
 def _guarded(part: Expr, before: Sequence[Expr], tables: Sequence[_Ids]) -> Expr:
-    compared = isinstance(part, Call) and part.function.name in _COMPARISONS
+    compared = isinstance(part, Call) and part.function.name in COMPARISONS
     if isinstance(part, Call) and compared and all(len(_of(a, tables)) < 2 for a in part.args):
         return replace(part, args=tuple([_alone(arg, before, tables) for arg in part.args]))
     return _alone(part, before, tables)
@@ -62,8 +61,7 @@ def _alone(expr: Expr, before: Sequence[Expr], tables: Sequence[_Ids]) -> Expr:
     guards = tuple([part for part in before if _of(part, tables) and _of(part, tables) <= own])
     if not guards:
         return expr
-    condition = guards[0] if len(guards) == 1 else Logical(BoolOp.AND, guards, BOOL)
-    return guarded_value(expr, condition)
+    return guarded_value(expr, all_of(guards))
 
 
 def _of(expr: Expr, tables: Sequence[_Ids]) -> frozenset[int]:

@@ -22,21 +22,18 @@ Not here: FILTER, and operands without subqueries (`guards.py`).
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from sql.conditions import all_of, asked_behind
 from sql.emit.guards import guarded_value, may_fail
 from sql.emit.templates import mentions_once
 from sql.plan import (
-    BoolOp,
     Call,
     Case,
-    Coalesce,
     ColumnRef,
     Const,
     Expr,
     Filter,
     GroupBy,
-    IsTest,
     Limit,
-    Logical,
     Plan,
     PlanColumn,
     Project,
@@ -44,15 +41,15 @@ from sql.plan import (
     Sort,
     Subquery,
     SubqueryKind,
-    Test,
     Values,
     With,
     output_columns,
 )
-from sql.renumbering import free_columns, has_subquery
+from sql.renumbering import free_columns
 from sql.traverse import (
     children,
     column_ids,
+    has_subquery,
     inputs,
     is_volatile_anywhere,
     is_volatile_expression,
@@ -80,38 +77,6 @@ def guarded(expr: Expr, *, by_key: bool = False) -> Expr:
     return with_children(expr, lambda _: _under(*next(rest), by_key=by_key))
 
 
-def asked_behind(expr: Expr) -> Sequence[tuple[Expr, tuple[Expr, ...]]]:
-    """The parts of a CASE, COALESCE, AND or OR in their order, each with the conditions that all
-    hold where PostgreSQL computes it. Empty for anything else.
-    """
-    match expr:
-        case Case():
-            return list(_branches(expr))
-        case Coalesce():
-            return list(_operands(expr.args, Test.IS_NULL))
-        case Logical() if expr.op is not BoolOp.NOT:
-            test = Test.IS_NOT_FALSE if expr.op is BoolOp.AND else Test.IS_NOT_TRUE
-            return list(_operands(expr.args, test))
-        case _:
-            return ()
-
-
-def _branches(expr: Case) -> Iterator[tuple[Expr, tuple[Expr, ...]]]:
-    before: tuple[Expr, ...] = ()
-    for when, then in expr.whens:
-        yield when, before
-        yield then, (*before, when)
-        before = (*before, IsTest(Test.IS_NOT_TRUE, when, BOOL))
-    yield expr.otherwise, before
-
-
-def _operands(args: Sequence[Expr], test: Test) -> Iterator[tuple[Expr, tuple[Expr, ...]]]:
-    before: tuple[Expr, ...] = ()
-    for arg in args:
-        yield arg, before
-        before = (*before, IsTest(test, arg, BOOL))
-
-
 def may_fail_for_others(expr: Expr) -> bool:
     """Whether there is a subquery in it that may fail for rows that do not ask for it."""
     return any(
@@ -136,10 +101,7 @@ def _under(expr: Expr, conditions: Sequence[Expr], *, by_key: bool) -> Expr:
         return expr
     if any(is_volatile_expression(part) or has_subquery(part) for part in conditions):
         return expr
-    condition = conditions[0]
-    if len(conditions) > 1:
-        condition = Logical(BoolOp.AND, tuple(conditions), BOOL)
-    return _with_guard(expr, condition, by_key=by_key)
+    return _with_guard(expr, all_of(conditions), by_key=by_key)
 
 
 def _of_outer_row(expr: Subquery) -> Expr:

@@ -13,8 +13,8 @@ INVARIANTS
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sql.conditions import all_of
 from sql.plan import (
-    BoolOp,
     Call,
     ColumnRef,
     Expr,
@@ -23,13 +23,11 @@ from sql.plan import (
     IsTest,
     Join,
     JoinKind,
-    Logical,
     Plan,
     Test,
     output_columns,
 )
 from sql.traverse import column_ids, conjuncts, is_volatile_expression
-from sql.types import BOOL
 
 _KEEP_LEFT = (JoinKind.CROSS, JoinKind.INNER, JoinKind.LEFT)
 _KEEP_RIGHT = (JoinKind.CROSS, JoinKind.INNER, JoinKind.RIGHT)
@@ -103,4 +101,4 @@ def _is_strict(expr: Expr) -> bool:
 def _filtered(plan: Plan, parts: tuple[Expr, ...]) -> Plan:
     if not parts:
         return plan
-    return Filter(plan, parts[0] if len(parts) == 1 else Logical(BoolOp.AND, parts, BOOL))
+    return Filter(plan, all_of(parts))

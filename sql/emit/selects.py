@@ -69,8 +69,8 @@ from sql.plan import (
     output_columns,
 )
 from sql.plan_depth import check_depth
-from sql.renumbering import free_columns, has_subquery
-from sql.traverse import children, column_ids, conjuncts
+from sql.renumbering import free_columns
+from sql.traverse import children, column_ids, conjuncts, has_subquery
 from sql.types import Value
 from sql.volatile_calls import called_once
 

@@ -16,7 +16,7 @@ from sql.emit.spark_types import array, error, interval_key, spark_type, unsuppo
 from sql.emit.templates import described, filled
 from sql.enum_types import is_enum
 from sql.plan import AnyAll, Call, Const, Expr
-from sql.renumbering import has_subquery
+from sql.traverse import has_subquery
 from sql.types import REGISTERED, SqlType, Value
 
 _NATIVE: Final = frozenset(

@@ -1,0 +1,48 @@
+"""Conditions: joined, and those under which PostgreSQL computes a part of an expression."""
+
+from collections.abc import Iterator, Sequence
+
+from sql.plan import BoolOp, Case, Coalesce, Expr, IsTest, Logical, Test
+from sql.types import BOOL
+
+
+def joined(op: BoolOp, parts: Sequence[Expr]) -> Expr:
+    """The parts connected; a single one stays alone."""
+    return parts[0] if len(parts) == 1 else Logical(op, tuple(parts), BOOL)
+
+
+def all_of(conditions: Sequence[Expr]) -> Expr:
+    """Whether all hold; there is at least one."""
+    return joined(BoolOp.AND, conditions)
+
+
+def asked_behind(expr: Expr) -> Sequence[tuple[Expr, tuple[Expr, ...]]]:
+    """The parts of a CASE, COALESCE, AND or OR in their order, each with the conditions that all
+    hold where PostgreSQL computes it. Empty for anything else.
+    """
+    match expr:
+        case Case():
+            return list(_branches(expr))
+        case Coalesce():
+            return list(_operands(expr.args, Test.IS_NULL))
+        case Logical() if expr.op is not BoolOp.NOT:
+            test = Test.IS_NOT_FALSE if expr.op is BoolOp.AND else Test.IS_NOT_TRUE
+            return list(_operands(expr.args, test))
+        case _:
+            return ()
+
+
+def _branches(expr: Case) -> Iterator[tuple[Expr, tuple[Expr, ...]]]:
+    before: tuple[Expr, ...] = ()
+    for when, then in expr.whens:
+        yield when, before
+        yield then, (*before, when)
+        before = (*before, IsTest(Test.IS_NOT_TRUE, when, BOOL))
+    yield expr.otherwise, before
+
+
+def _operands(args: Sequence[Expr], test: Test) -> Iterator[tuple[Expr, tuple[Expr, ...]]]:
+    before: tuple[Expr, ...] = ()
+    for arg in args:
+        yield arg, before
+        before = (*before, IsTest(test, arg, BOOL))
