@@ -18,7 +18,8 @@ from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_change
 from coordinator.core.fitting import misfits
 from coordinator.opening import Storage, open_storage_to_look
 from coordinator.startup import KnownShard, known_shards, part_of, ticks_per_ms
-from sql.catalog import SYSTEM_TIMELINE, Timeline
+from sql.catalog import SYSTEM_TIMELINE, Catalog, Timeline
+from sql.unbound import unbound
 from storage.check import Finding, ShardRecord, check_shard
 from storage.errors import StorageError
 from storage.object_store import RESERVED, ObjectStore
@@ -73,9 +74,7 @@ async def find(
     known = known_shards(history)
     catalog = VersionedCatalog(history).current
     lines = [await _line(stash, timeline) for timeline in catalog.timelines.values()]
-    findings = [
-        Finding("error", ShardId(""), misfit.what, misfit.why) for misfit in misfits(catalog)
-    ]
+    findings = [*_misfits(catalog)]
     tables = 0
     for line in lines:
         for shard, table in known.items():
@@ -87,6 +86,13 @@ async def find(
     if history and any(line.present is None for line in lines):
         findings.append(Finding("error", ShardId(""), "stash", "the oracle's ceiling is missing"))
     return findings, tables
+
+
+def _misfits(catalog: Catalog) -> Iterator[Finding]:
+    """Definitions that refer to what is not there, or else those whose texts have no meaning."""
+    found = [(misfit.what, misfit.why) for misfit in misfits(catalog)]
+    found = found or [(thing.qualified, why) for thing, why in unbound(catalog)]
+    yield from (Finding("error", ShardId(""), what, why) for what, why in found)
 
 
 _NEVER: Final = Timestamp(1 << 62)

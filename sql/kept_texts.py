@@ -120,13 +120,16 @@ def resting_on(catalog: Catalog, oids: Collection[int]) -> Sequence[tuple[int, K
 def naming(catalog: Catalog, found: UserType) -> list[str]:
     """What has a kept text that names this type (N2)."""
     return [
-        kept.what
-        for kept in kept_texts(catalog)
-        if any(
-            is_a(part, ast.TypeName) and strings(part.names) == (found.schema, found.name)
-            for part in parts(kept.tree)
-        )
+        kept.what for kept in kept_texts(catalog) if (found.schema, found.name) in named_types(kept)
     ]
+
+
+def named_types(kept: Kept) -> Iterator[tuple[str, str]]:
+    """Schemas and names of the types of users that a text names (N2), and of some others."""
+    for part in parts(kept.tree):
+        if is_a(part, ast.TypeName) and len(part.names) == 2:
+            schema, name = strings(part.names)
+            yield schema, name
 
 
 def quoting(catalog: Catalog, label: str) -> list[str]:

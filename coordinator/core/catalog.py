@@ -138,7 +138,8 @@ def _applied(
 
 
 def check_fits(before: Catalog, after: Catalog, changes: Sequence[CatalogChange]) -> None:
-    """Raise Stale for what a change alone does not show: names, and what refers to what (K5, G1).
+    """Raise Stale for what a change alone does not show: names, and what refers to what (K5, F1 of
+    `fitting.py`).
 
     Asked when a statement is done: half of one need not fit. What did not fit before is left:
     older versions have let it be.

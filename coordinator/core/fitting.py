@@ -4,8 +4,11 @@
     before, after, changes ─▶ new_misfit ─▶ the first that was not there before
 
 INVARIANTS
-  G1  a catalog that was committed has no misfit: what dropped something, and what refers to it,
-      are not both committed, whatever the isolation level. `meridian check` says what has one.
+  F1  a catalog that is committed has no misfit that the one before had not: of two transactions,
+      one of which drops what the other refers to, the second is refused at every isolation level.
+
+`meridian check` tells all misfits. Not here: what can be told only of what a definition was bound
+against (`resting.py`).
 """
 
 from collections import Counter
@@ -64,7 +67,7 @@ class Misfit:
 
 
 def misfits(catalog: Catalog) -> Iterator[Misfit]:
-    """What refers to something that is not there, or not as it is told (G1)."""
+    """What refers to something that is not there, or not as it is told (F1)."""
     there = _there(catalog)
     yield from (Misfit("catalog", why) for why in _places(catalog))
     yield from _of(there, there.things.values())
@@ -72,7 +75,7 @@ def misfits(catalog: Catalog) -> Iterator[Misfit]:
 
 
 def new_misfit(before: Catalog, after: Catalog, changes: Iterable[CatalogChange]) -> Misfit | None:
-    """What does not fit since these changes (G1). Older versions have let some be.
+    """What does not fit since these changes (F1). Older versions have let some be.
 
     Where nothing was taken away, only what was put can refer to what is not there.
     """
@@ -221,9 +224,14 @@ def _object(there: _There, thing: CatalogObject) -> Iterator[str]:
                 yield f"belongs to the table {owner}, which is not there"
             elif thing.owner_field not in {column.field for column in table.columns}:
                 yield f"belongs to a column of {table.qualified} that is not there"
+            elif thing.schema != table.schema:
+                yield f"is in another schema than {table.qualified}, whose column has it"
         case IndexDefinition(table=oid):
-            if there.table(oid) is None:
+            table = there.table(oid)
+            if table is None:
                 yield f"is of the table {oid}, which is not there"
+            elif thing.schema != table.schema:
+                yield f"is in another schema than {table.qualified}, whose rows it is of"
         case ViewDefinition():
             yield from _view(there, thing)
         case _:
@@ -243,7 +251,7 @@ def _view(there: _There, view: ViewDefinition) -> Iterator[str]:
 
 
 def _said(catalog: Catalog) -> Iterator[str]:
-    """Comments and rights (Q1, U4)."""
+    """Comments and rights (Q1 of `remarks.py`, U4 of `rights.py`)."""
     things = (catalog.tables, catalog.objects, {*catalog.schemas}, catalog.roles)
     for subject in catalog.comments:
         if not is_there(subject, *things):

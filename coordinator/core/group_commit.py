@@ -249,6 +249,7 @@ def _admit(group: _Gathering, pending: Pending) -> None:
         if txn.changes:
             catalog = apply_changes(group.catalog, txn.changes, version=catalog.version + 1)
             check_fits(group.catalog, catalog, txn.changes)
+            txn.check_rests(group.catalog)
     except Stale as error:
         group.refused.append((pending, stale_refusal(str(error))))
         return

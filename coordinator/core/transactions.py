@@ -19,12 +19,11 @@ from typing import Final
 
 import pyarrow as pa
 
-from coordinator.core.catalog import apply_changes, check_fits, still_means
+from coordinator.core.catalog import Stale, apply_changes, check_fits, still_means
 from coordinator.core.messages import (
     CatalogChange,
     ConnectionId,
     Isolation,
-    PutObject,
     PutTable,
     RemoveTable,
     Snapshot,
@@ -32,8 +31,8 @@ from coordinator.core.messages import (
 )
 from coordinator.core.own_writes import Mark, OwnWrites, final_batch, is_empty
 from coordinator.core.predicates import KeyLookUps, ReadPredicate, ReadSet
+from coordinator.core.resting import unseen
 from sql.catalog import WHOLE_CATALOG, Catalog, LookUp, Table
-from sql.catalog_objects import relations_below
 from storage.batch import DataFile, WriteBatch
 from storage.known_rows import OldRows
 from storage.types import ShardId, Source, Timestamp
@@ -117,6 +116,7 @@ class Transaction:
     def take_snapshot(self, ts: Timestamp, catalog: Catalog) -> Snapshot:
         """Read at `ts` from now on, its own DDL on top of `catalog`. Raises Stale."""
         if self.changes:
+            self.check_rests(catalog)
             shown = apply_changes(catalog, self.changes, version=self._overlay_version())
             check_fits(catalog, shown, self.changes)
         else:
@@ -197,7 +197,6 @@ class Transaction:
         assert self.snapshot is not None, "X1: DDL is bound against a snapshot"
         catalog = apply_changes(self.snapshot.catalog, changes, version=self._overlay_version())
         self._alter(changes, self.snapshot)
-        self._rest(changes, catalog)
         self.changes.extend(changes)
         self.snapshot = replace(self.snapshot, catalog=catalog)
 
@@ -210,15 +209,14 @@ class Transaction:
                 if before is None or not (touched and before.is_same_but_for_name(change.table)):
                     self.altered.setdefault(ShardId(change.table.shard), snapshot.ts)
 
-    def _rest(self, changes: tuple[CatalogChange, ...], catalog: Catalog) -> None:
-        """Remember the tables that its views and indexes are made over, as they were bound."""
-        below: set[int] = set()
-        for change in changes:
-            if isinstance(change, PutObject):
-                below.update(relations_below(change.object))
-        if below:
-            tables = {t.oid: t for t in catalog.tables.values() if t.oid in below}
-            self.tables = {**tables, **self.tables}
+    def check_rests(self, now: Catalog) -> None:
+        """Raise Stale if others have changed what its DDL is made over, or the other way round
+        (B1, B2 of `resting.py`).
+        """
+        assert self.snapshot is not None, "X1: DDL is bound against a snapshot"
+        changed = unseen(self.base, self.snapshot.catalog, now)
+        if changed is not None:
+            raise Stale(changed)
 
     def _overlay_version(self) -> int:
         # Negative and never used twice: an uncommitted catalog must not be taken for a committed

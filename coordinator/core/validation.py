@@ -8,8 +8,8 @@ INVARIANTS
       its read set matches came or went after its read timestamp, by earlier commits or by earlier
       members of the same group. What cannot be decided row by row is a conflict if the table was
       written at all.
-  A2  a transaction commits only if every table it touched is still defined as it was bound, and
-      so is what its views and indexes are made over.
+  A2  a transaction commits only if every table it touched is still defined as it was bound. What
+      its definitions are made over: `resting.py`.
   A3  blind writes have an empty read set and delete nothing: they never conflict.
   A4  a shard whose Delta table has a foreign writer's version, or is damaged, takes no commit and
       answers no read: nobody knows what it holds.

@@ -1,4 +1,5 @@
-"""Any two definitions, side by side: whatever both leave fits together (G1 of `core/fitting.py`).
+"""Any two definitions, side by side: whatever both leave fits together (F1 of `core/fitting.py`),
+and has a meaning (B1, B2 of `core/resting.py`).
 
     prepared ─▶ other: begin, its definition ── one: its definition ── other: commit
                                                                           ▼
@@ -18,21 +19,33 @@ import pytest
 
 from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes
 from coordinator.core.fitting import misfits
+from sql.unbound import unbound
 from storage.memory import MemoryObjectStore, MemoryStash
+from tests.session import resting_pairs
 from tests.session.definition_clients import BROKEN
 from tests.session.definition_pairs import DEFINITIONS, FOUND, SETUP
 from tests.session.stack import serving
 
 Prepared = tuple[MemoryStash, MemoryObjectStore]
 LEVELS = ("read committed", "serializable")
+RESTING = [*itertools.product(resting_pairs.RESTING, resting_pairs.CHANGES)]
 SAMPLE = 60
 
 
 @pytest.fixture(scope="module")
 def prepared() -> Prepared:
+    return _prepared(SETUP)
+
+
+@pytest.fixture(scope="module")
+def resting() -> Prepared:
+    return _prepared((*SETUP, *resting_pairs.SETUP))
+
+
+def _prepared(texts: Sequence[str]) -> Prepared:
     stash, store = MemoryStash(), MemoryObjectStore()
     with serving(stash=stash, store=store) as dsn, psycopg.connect(dsn, autocommit=True) as one:
-        for text in SETUP:
+        for text in texts:
             one.execute(text.encode())
     return stash, store
 
@@ -56,6 +69,28 @@ def test_some_pairs(prepared: Prepared) -> None:
 def test_all_pairs(prepared: Prepared, first: str, level: str) -> None:
     for pair in itertools.product([first], DEFINITIONS):
         _play(prepared, pair, level)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("pair", resting_pairs.FOUND)
+def test_what_had_no_meaning_once(resting: Prepared, pair: tuple[str, str], level: str) -> None:
+    _play(resting, pair, level)
+    _play(resting, pair[::-1], level)
+
+
+def test_some_that_rest_on_something(resting: Prepared) -> None:
+    rng = random.Random(SAMPLE)
+    for pair in rng.sample(RESTING, SAMPLE // 2):
+        _play(resting, rng.sample(pair, 2), rng.choice(LEVELS))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("first", resting_pairs.RESTING)
+def test_all_that_rest_on_something(resting: Prepared, first: str, level: str) -> None:
+    for change in resting_pairs.CHANGES:
+        _play(resting, (first, change), level)
+        _play(resting, (change, first), level)
 
 
 def test_each_alone(prepared: Prepared) -> None:
@@ -103,3 +138,4 @@ def _refused(connection: "psycopg.Connection[tuple[object, ...]]", texts: Sequen
 def _look(stash: MemoryStash, said: Sequence[str]) -> None:
     catalog = VersionedCatalog(decode_changes(asyncio.run(stash.scan(COLLECTION)))).current
     assert [*misfits(catalog)] == [], said
+    assert [*unbound(catalog)] == [], said

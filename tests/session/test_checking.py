@@ -26,6 +26,8 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with psycopg.connect(server.dsn, autocommit=True) as connection:
             connection.execute("CREATE TABLE u (id int)")
             connection.execute("CREATE INDEX i ON u (id)")
+            connection.execute("CREATE DOMAIN d AS int")
+            connection.execute("CREATE VIEW v AS SELECT 1::d AS a")
             connection.execute("INSERT INTO t VALUES (4, 'd')")
             _assert_served(server)
         server.kill()
@@ -107,6 +109,11 @@ def test_a_killed_server_leaves_everything_in_order(
             "DELETE FROM entries WHERE collection = 'catalog'"
             ' AND CAST(value AS text) LIKE \'%put_table%"name": "u"%\'',
             "error: index public.i: is of the table",
+        ),
+        (
+            "DELETE FROM entries WHERE collection = 'catalog'"
+            ' AND CAST(value AS text) LIKE \'%"name": "d"%\'',
+            'error: public.v: type "public.d" does not exist',
         ),
         ("DELETE FROM entries WHERE collection = 'shards'", "is not registered"),
         ("DELETE FROM entries WHERE collection = 'oracle'", "the oracle's ceiling is missing"),

@@ -1,0 +1,75 @@
+"""Definitions without a meaning: a kept text that names what is not there, or not so any more.
+
+Nothing of a session is known here, so a text that asks for a setting finds any.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+
+from sql.bind import BindContext, bind_with_context
+from sql.bind_generated import generated_plan
+from sql.bind_indexes import recheck_index
+from sql.bind_views import view_rows
+from sql.binding import Binding
+from sql.catalog import Catalog, Column, Table
+from sql.catalog_objects import CatalogObject, DomainDefinition, IndexDefinition, ViewDefinition
+from sql.column_expressions import bound_default, check_plan, expression_of, unplaced
+from sql.domains import rules_plan
+from sql.errors import SqlError
+
+
+def unbound(catalog: Catalog) -> Iterator[tuple[Table | CatalogObject, str]]:
+    """What has a text that cannot be bound, and why not. The catalog must fit together (F1 of
+    `coordinator/core/fitting.py`).
+    """
+    context = BindContext(catalog, ("public",), 0, settings=_AnySetting())
+    for thing in (*catalog.tables.values(), *catalog.objects.values()):
+        for bind in _texts(catalog, thing):
+            try:
+                bind_with_context(context, bind)
+            except SqlError as error:
+                yield thing, error.message
+
+
+def _texts(catalog: Catalog, thing: Table | CatalogObject) -> Iterator[Callable[[Binding], object]]:
+    match thing:
+        case Table():
+            for column in thing.columns:
+                if column.expression is not None:
+                    yield partial(_default, column, column.expression)
+            if any(column.generated is not None for column in thing.columns):
+                yield partial(generated_plan, table=thing)
+            if thing.checks:
+                yield partial(check_plan, table=thing, checks=thing.checks)
+        case IndexDefinition():
+            table = catalog.by_oid(thing.table)
+            assert table is not None, "F1: an index is of a table that is there"
+            yield partial(recheck_index, table=table, index=thing)
+        case ViewDefinition():
+            yield partial(view_rows, view=thing)
+        case DomainDefinition():
+            value = Column("value", thing.type, domain=thing.domain)
+            yield partial(rules_plan, table=Table(0, "", "", "", (value,)))
+            if thing.default:
+                yield partial(_default, value, thing.default)
+        case _:
+            pass
+
+
+def _default(column: Column, text: str, binding: Binding) -> None:
+    bare = replace(column, domain=None)
+    unplaced(binding, partial(bound_default, binding, bare, expression_of(text)))
+
+
+class _AnySetting(Mapping[str, str]):
+    """Every setting there may be, and none of them known."""
+
+    def __getitem__(self, name: str) -> str:
+        return ""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
