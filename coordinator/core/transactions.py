@@ -9,8 +9,8 @@ INVARIANTS
   X4  after RollbackTo its writes and DDL are those of the savepoint; its timestamp and what it has
       read stay. Savepoint 0 is its beginning and always there.
   X5  a staged file is named by its writes, or handed out once to be removed.
-  X6  one whose DDL did not fit its own snapshot (K2 of `core/catalog.py`) commits nothing: the
-      binder and the core disagree then, and nobody else pays for it.
+  X6  one whose DDL did not fit its own snapshot (K2 of `core/catalog.py`) commits nothing, unless
+      that is rolled back: the binder and the core disagree then, and nobody else pays for it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -57,6 +57,7 @@ class _Mark:
     tables: Mapping[int, Table]
     advance_to: Timestamp | None = None
     altered: frozenset[ShardId] = frozenset()
+    misfit: str | None = None
 
 
 _START: Final = _Mark({}, 0, {})
@@ -236,6 +237,7 @@ class Transaction:
             dict(self.tables),
             self.advance_to,
             frozenset(self.altered),
+            self.misfit,
         )
 
     def release(self, number: int) -> None:
@@ -253,7 +255,7 @@ class Transaction:
             else:
                 own.rewind(known)
         self._undo_changes(mark)
-        self.advance_to = mark.advance_to
+        self.advance_to, self.misfit = mark.advance_to, mark.misfit
         self.altered = {shard: ts for shard, ts in self.altered.items() if shard in mark.altered}
         self._savepoints = {n: kept for n, kept in self._savepoints.items() if n <= number}
         after = set(self.staged_files())

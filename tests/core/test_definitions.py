@@ -38,6 +38,8 @@ from coordinator.core.messages import (
     RemoveTimeline,
     ReplyValue,
     RequestId,
+    RollbackTo,
+    Savepoint,
     Snapshot,
     TakeSnapshot,
     TransactionId,
@@ -288,6 +290,29 @@ def test_ddl_that_does_not_fit_its_own_snapshot_costs_its_transaction_alone() ->
     assert (reply.reason, reply.sqlstate) == (RefusedReason.OTHER, "XX000")
     assert isinstance(stage.commit(other), Committed)
     assert list(stage.catalog(stage.begin()).tables) == [("public", "a"), ("public", "c")]
+
+
+def test_ddl_that_did_not_fit_and_was_rolled_back_costs_nothing() -> None:
+    stage = Stage()
+    wrong = stage.begin()
+    stage.define(wrong, PutTable(B))
+    stage.step(Savepoint(wrong, 1))
+    stage.define(wrong, PutTable(replace(B, oid=B.oid + 1)))
+    stage.step(RollbackTo(wrong, 1))
+    assert isinstance(stage.commit(wrong), Committed)
+
+
+def test_ddl_that_did_not_fit_before_a_savepoint_is_not_rolled_back() -> None:
+    stage = Stage()
+    wrong = stage.begin()
+    stage.define(wrong, PutTable(B))
+    stage.define(wrong, PutTable(replace(B, oid=B.oid + 1)))
+    stage.step(Savepoint(wrong, 1))
+    stage.define(wrong, PutTable(replace(B, name="c", oid=B.oid + 2)))
+    stage.step(RollbackTo(wrong, 1))
+    reply = stage.commit(wrong)
+    assert isinstance(reply, Refused)
+    assert reply.sqlstate == "XX000"
 
 
 @pytest.mark.parametrize("level", [Isolation.REPEATABLE_READ, Isolation.READ_COMMITTED])
