@@ -11,11 +11,10 @@ from sql.binding import BindContext
 from sql.catalog import Table
 from sql.catalog_objects import CatalogObject, Subject, ViewDefinition
 from sql.catalog_oids import DATABASE_OID, derived_oid, index_oid, schema_oid
-from sql.look_up import SYSTEM_SCHEMAS
 from sql.privileges import ALL, LETTERS, OWNER, PUBLIC, Acl, Rights, exploded, item_text
 from sql.rights import Thing, acl_of, all_things, rights_of, schema_thing, thing_of
 from sql.role_names import current_role, roles_of
-from sql.system_catalogs import system_catalogs
+from sql.system_catalogs import SYSTEM_SCHEMAS, system_catalogs
 from sql.system_relations import SYSTEM_RELATIONS
 from sql.types import OIDS, Value
 

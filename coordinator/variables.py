@@ -22,9 +22,9 @@ from coordinator.date_styles import completed_date_style
 from coordinator.isolation import level_of
 from coordinator.variable_table import TABLE, Variable, split_search_path
 from sql.errors import SqlError, not_supported
-from sql.look_up import SYSTEM_SCHEMAS
 from sql.postgresql import has_setting
 from sql.styles import Styles, styles_of
+from sql.system_catalogs import SYSTEM_SCHEMAS
 
 
 @dataclass(frozen=True, slots=True)

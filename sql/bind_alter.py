@@ -19,13 +19,11 @@ from sql.binding import Binding
 from sql.catalog_objects import TYPE
 from sql.definition_statements import ChangeObjects, ChangeRights
 from sql.errors import SqlError, not_supported, undefined_schema
-from sql.look_up import (
-    SYSTEM_SCHEMAS,
-    schema_exists,
-)
+from sql.look_up import schema_exists
 from sql.rights import rights_renamed
 from sql.statements import AlterTable
 from sql.syntax import Node, strings
+from sql.system_catalogs import SYSTEM_SCHEMAS
 from sql.temporary import is_temporary
 
 

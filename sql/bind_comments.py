@@ -22,7 +22,6 @@ from sql.constraint_names import constraint_names
 from sql.definition_statements import ChangeObjects
 from sql.errors import SqlError, not_supported, undefined_schema, undefined_table
 from sql.look_up import (
-    SYSTEM_SCHEMAS,
     Relation,
     kind_of,
     look_up,
@@ -33,6 +32,7 @@ from sql.look_up import (
 from sql.names import is_builtin
 from sql.role_names import role_named, roles_of
 from sql.syntax import Node, strings
+from sql.system_catalogs import SYSTEM_SCHEMAS
 from sql.type_users import found_domain, found_type
 
 _KINDS: Final = {

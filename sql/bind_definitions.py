@@ -33,7 +33,6 @@ from sql.definition_statements import ChangeObjects
 from sql.delta_invariants import with_invariants
 from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema
 from sql.look_up import (
-    SYSTEM_SCHEMAS,
     check_database,
     check_may_create,
     dropped_name,
@@ -62,6 +61,7 @@ from sql.sequence_users import (
 from sql.statements import CreateSchema, CreateTable, DropSchema, DropTable
 from sql.storage_options import partition_key, storage_options, with_options, without_oids
 from sql.syntax import Node, at, is_a, strings
+from sql.system_catalogs import SYSTEM_SCHEMAS
 from sql.temporary import is_temporary
 
 COLUMNS_MAX: Final = 1600

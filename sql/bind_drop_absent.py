@@ -15,7 +15,6 @@ from sql.definition_statements import ChangeObjects
 from sql.errors import SqlError, not_supported
 from sql.functions import functions
 from sql.look_up import (
-    SYSTEM_SCHEMAS,
     dropped_name,
     kind_of,
     look_up,
@@ -25,6 +24,7 @@ from sql.look_up import (
     wrong_kind,
 )
 from sql.syntax import Node, strings
+from sql.system_catalogs import SYSTEM_SCHEMAS
 from sql.types import display
 
 _O: Final = ObjectType

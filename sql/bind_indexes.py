@@ -31,7 +31,6 @@ from sql.constraint_names import NAME_BYTES_MAX, cut, joined_name
 from sql.definition_statements import ChangeObjects, CreateObject, Redefinition, cascades
 from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema
 from sql.look_up import (
-    SYSTEM_SCHEMAS,
     dropped_name,
     not_there,
     refuse_system_change,
@@ -43,6 +42,7 @@ from sql.plan import Plan, Project
 from sql.sequence_users import still_used
 from sql.statements import AlterTable
 from sql.syntax import Node, at, column_name, strings
+from sql.system_catalogs import SYSTEM_SCHEMAS
 from sql.table_changes import unqualified
 from sql.types import OIDS, SqlType, display, quoted_name
 from sql.validations import validations

@@ -31,8 +31,9 @@ from sql.column_expressions import expression_of
 from sql.constraint_names import not_null_name
 from sql.domains import with_default
 from sql.errors import SqlError, not_supported, undefined_schema
-from sql.look_up import SYSTEM_SCHEMAS, kind_of, named_relation, schema_exists
+from sql.look_up import kind_of, named_relation, schema_exists
 from sql.syntax import Node, at
+from sql.system_catalogs import SYSTEM_SCHEMAS
 from sql.system_relations import is_system
 
 _PLURALS: Final = {"index": "indexes", "sequence": "sequences"}

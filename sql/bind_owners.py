@@ -13,11 +13,12 @@ from sql.catalog_objects import CatalogObject, SequenceDefinition, Subject
 from sql.definition_statements import ChangeRights
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.grant_targets import type_to_grant
-from sql.look_up import SYSTEM_SCHEMAS, kind_of, schema_exists
+from sql.look_up import kind_of, schema_exists
 from sql.privileges import OWNER, Rights, mentioned, with_owner, without_role
 from sql.rights import Thing, all_things, rights_of, schema_thing, thing_of
 from sql.role_names import DATABASE, role_of, roles_of
 from sql.syntax import Node, strings
+from sql.system_catalogs import SYSTEM_SCHEMAS
 from sql.type_users import found_domain
 
 _WORDS: Final = {

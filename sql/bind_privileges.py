@@ -22,7 +22,7 @@ from sql.definition_statements import ChangeRights
 from sql.errors import SqlError, not_supported, undefined_function, undefined_schema
 from sql.functions import functions
 from sql.grant_targets import relation_to_grant, type_to_grant
-from sql.look_up import SYSTEM_SCHEMAS, schema_exists
+from sql.look_up import schema_exists
 from sql.privileges import (
     ALL,
     NAMES,
@@ -40,6 +40,7 @@ from sql.rights import DEFAULT_LETTERS, Thing, acl_of, rights_of, schema_thing, 
 from sql.role_names import DATABASE, current_role, grantees, role_of, roles_of
 from sql.roles import Role, Roles
 from sql.syntax import Node, is_a, strings
+from sql.system_catalogs import SYSTEM_SCHEMAS
 
 _TARGETS: Final = {
     ObjectType.OBJECT_TABLE: "table",

@@ -18,7 +18,6 @@ from sql.constraint_names import with_not_null_names
 from sql.definition_statements import ChangeObjects, Redefinition
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.look_up import (
-    SYSTEM_SCHEMAS,
     check_database,
     look_up,
     named,
@@ -30,6 +29,7 @@ from sql.look_up import (
 )
 from sql.statements import AlterTable
 from sql.syntax import Node, strings
+from sql.system_catalogs import SYSTEM_SCHEMAS
 from sql.temporary import is_temporary
 
 _KINDS: Final[dict[ObjectType, tuple[str, type]]] = {

@@ -15,17 +15,11 @@ from sql.catalog_objects import CatalogObject, DomainDefinition, UserType, ViewD
 from sql.definition_statements import ChangeObjects, Redefinition, cascades
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.kept_texts import naming
-from sql.look_up import (
-    SYSTEM_SCHEMAS,
-    kind_of,
-    look_up_type,
-    row_type,
-    row_type_exists,
-    schema_exists,
-)
+from sql.look_up import kind_of, look_up_type, row_type, row_type_exists, schema_exists
 from sql.names import is_builtin
 from sql.sequence_users import told_name
 from sql.syntax import Node, strings
+from sql.system_catalogs import SYSTEM_SCHEMAS
 from sql.type_users import columns_of, found_domain, found_type
 from sql.types import SqlType, display, is_type, user_type_name
 

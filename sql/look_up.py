@@ -13,7 +13,7 @@ INVARIANTS
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from sql.binding import BindContext, Binding
 from sql.catalog import WHOLE_CATALOG, Catalog, Key, LookUp, Table, state_of
@@ -27,11 +27,13 @@ from sql.catalog_objects import (
 from sql.errors import SqlError, duplicate_table, undefined_schema, undefined_table
 from sql.sequence_relation import is_sequence
 from sql.syntax import Node, at
-from sql.system_catalogs import INFORMATION_SCHEMA, PG_CATALOG, system_catalog
+from sql.system_catalogs import (
+    INFORMATION_SCHEMA,
+    PG_CATALOG,
+    SYSTEM_SCHEMAS,
+    system_catalog,
+)
 from sql.system_relations import SYSTEM_RELATIONS, SYSTEM_SCHEMA, is_system
-
-SYSTEM_SCHEMAS: Final = frozenset({PG_CATALOG, INFORMATION_SCHEMA, SYSTEM_SCHEMA})
-"""They are always there, and nobody creates or drops anything in them."""
 
 Relation: TypeAlias = Table | CatalogObject | tuple[Table, Key]
 """What may have a name among relations; an index of a key is known by both."""

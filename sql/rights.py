@@ -11,7 +11,6 @@ from typing import Final
 
 from sql.catalog import Catalog, Table
 from sql.catalog_objects import TYPE, CatalogObject, IndexDefinition, SequenceDefinition, Subject
-from sql.look_up import SYSTEM_SCHEMAS
 from sql.privileges import (
     FIRST_OID,
     OWNER,
@@ -26,6 +25,7 @@ from sql.privileges import (
 )
 from sql.role_names import DATABASE
 from sql.roles import DATABASE_OWNER
+from sql.system_catalogs import SYSTEM_SCHEMAS
 
 _PUBLIC: Final = Rights(
     DATABASE_OWNER,

@@ -11,10 +11,11 @@ from sql.bind_session_calls import session_value
 from sql.binding import Binding
 from sql.coerce import implicit
 from sql.errors import SqlError, undefined_schema
-from sql.look_up import SYSTEM_SCHEMAS, look_up, relation_exists, schema_exists
+from sql.look_up import look_up, relation_exists, schema_exists
 from sql.plan import Const, Expr, Param
 from sql.qualified_names import relation_parts
 from sql.syntax import Node, position
+from sql.system_catalogs import SYSTEM_SCHEMAS
 from sql.types import TEXT, quoted_name
 
 NAME = "pg_get_serial_sequence"

@@ -22,11 +22,15 @@ from pathlib import Path
 from typing import Final
 
 from sql.catalog import Column, Table
+from sql.system_relations import SYSTEM_SCHEMA
 from sql.types import BOOL, INT4, INT8, OID, TEXT, VECTORS, SqlType, plain_type
 
 PG_CATALOG: Final = "pg_catalog"
 INFORMATION_SCHEMA: Final = "information_schema"
 CATALOG_SCHEMAS: Final = (PG_CATALOG, INFORMATION_SCHEMA)
+
+SYSTEM_SCHEMAS: Final = frozenset({*CATALOG_SCHEMAS, SYSTEM_SCHEMA})
+"""They are always there, and nobody creates or drops anything in them."""
 
 FILLED: Final = frozenset(
     {

@@ -44,7 +44,7 @@ def change_buffers(txn: Transaction, message: BufferMessage) -> list[Effect]:
 
 
 def leftovers(txn: Transaction, committed: Mapping[ShardId, WriteBatch]) -> list[Effect]:
-    """At the transaction's end: its staged files that no commit names (X5)."""
+    """At the transaction's end: its staged files that no commit names (X5 of `transactions.py`)."""
     files = set(txn.staged_files())
     if not files:
         return []

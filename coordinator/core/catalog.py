@@ -169,7 +169,7 @@ def _check_row_type(
 
 
 def _check_roles(roles: Mapping[int, Role], rights: Mapping[Subject, Rights]) -> None:
-    """Whatever belongs to somebody belongs to one who is there (U4)."""
+    """Whatever belongs to somebody belongs to one who is there (U4 of `rights.py`)."""
     if missing_role(roles, rights) is not None:
         raise Stale("a role was dropped by a concurrent transaction")
 

@@ -94,7 +94,7 @@ def start_group(core: CoreState, now: Timestamp) -> list[Effect]:
 
 
 def _to_register(core: CoreState, gathered: Gathered) -> tuple[ShardId, ...]:
-    """Shards that the txns shard hears of for the first time (T6)."""
+    """Shards that the txns shard hears of for the first time (T6 of `storage/txns.py`)."""
     created = {
         ShardId(change.table.shard)
         for change in gathered.changes
@@ -204,7 +204,7 @@ def _create_shards(
 
 
 def _redefine(core: CoreState, shard: ShardId, table: Table, ts: Timestamp, now: Timestamp) -> None:
-    """A table that is there already has been altered, perhaps its columns (V6)."""
+    """A table was altered, perhaps its columns (V6 of `storage/shard.py`)."""
     state, schema = core.shards[shard], core.schema_of(table)
     if schema.equals(state.schema, check_metadata=True):
         return
@@ -247,7 +247,7 @@ def end(
     now: Timestamp,
     committed: Mapping[ShardId, WriteBatch] | None = None,
 ) -> list[Effect]:
-    """Release what the transaction held (X3, X5), and let those go on who waited for it."""
+    """Release what the transaction held (X3, X5 of `transactions.py`), and let others go on."""
     del core.transactions[txn.id]
     core.holds.release(txn.id)
     core.leases.release(txn.id)

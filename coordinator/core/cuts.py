@@ -18,7 +18,9 @@ from storage.types import ShardId, Timestamp
 
 
 def _fence(core: CoreState, shard: ShardId, fence: Fence) -> None:
-    """From now on the table is neither read nor written (A4); its batches stay in the stash."""
+    """From now on the table is neither read nor written (A4 of `validation.py`); its batches stay
+    in the stash.
+    """
     core.shards[shard] = replace(core.shards[shard], fence=fence)
     core.fenced.add(shard)
     core.cutting.clean(shard)

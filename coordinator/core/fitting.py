@@ -207,6 +207,7 @@ def _column(there: _There, table: Table, column: Column) -> Iterator[str]:
 
 
 def _foreign_key(there: _There, key: ForeignKey) -> Iterator[str]:
+    """Columns of the other table are known by number, those of its keys by place; any order."""
     other = there.table(key.table)
     if other is None:
         yield f"constraint {key.name} refers to the table {key.table}, which is not there"

@@ -193,7 +193,7 @@ class GroupCommit:
         )
 
     def writes_ahead(self, ticket: int) -> frozenset[int]:
-        """Tables of the group in flight and of commits that queue ahead of a ticket (L3)."""
+        """Tables of the group in flight and of commits ahead of a ticket (L3 of `leases.py`)."""
         tables: set[int] = set(self._in_flight.tables()) if self._in_flight is not None else set()
         for pending in self._queue:
             if pending.ticket < ticket:

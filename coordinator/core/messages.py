@@ -242,8 +242,8 @@ class ChangeCatalog:
 
 @dataclass(frozen=True, slots=True)
 class LookedUp:
-    """Names that the transaction rests on: if it writes, they must still mean the same (A6). No
-    reply.
+    """Names that the transaction rests on: if it writes, they must still mean the same (A6 of
+    `validation.py`). No reply.
     """
 
     txn: TransactionId
@@ -312,7 +312,7 @@ class Insertion:
     """Rows for a table, by a transaction that does nothing else and reads nothing.
 
     `rows` become Arrow with those of others, by `encoder`; `nbytes`: about what they take.
-    `names`: what its names rest on (A6).
+    `names`: what its names rest on (A6 of `validation.py`).
     """
 
     table: Table

@@ -21,7 +21,7 @@ from storage.types import ShardId, Timestamp
 
 @dataclass(frozen=True, slots=True)
 class ObservedShard:
-    """A table, and its shard as it is: a value (V3)."""
+    """A table, and its shard as it is: a value (V3 of `storage/shard.py`)."""
 
     table: Table
     since: Timestamp

@@ -54,7 +54,9 @@ def merge_batches(batches: Sequence[WriteBatch]) -> WriteBatch:
 
 
 def final_batch(batch: WriteBatch) -> WriteBatch:
-    """The batch as it is committed: without own rows that the transaction deleted again (B2)."""
+    """The batch as it is committed: without own rows that the transaction deleted again (X2 of
+    `transactions.py`).
+    """
     gone = batch.deletes.get(OWN)
     if gone is None:
         return batch

@@ -72,7 +72,7 @@ def _too_old(core: CoreState, table: Table, ts: Timestamp, txn: Transaction) -> 
     if state is not None:
         # Its log may begin later, if history was shorter in a life before.
         since = max(since, state.since)
-    # A table that was dropped long ago may be forgotten already (M9).
+    # A table that was dropped long ago may be forgotten already (M9 of `maintenance.py`).
     known = state is not None or ShardId(table.shard) in txn.created()
     if ts >= since and known:
         return None

@@ -18,9 +18,9 @@ from coordinator.core.messages import PutRights, PutRole, RemoveRole
 from coordinator.core.remarks import is_there
 from sql.catalog import Table
 from sql.catalog_objects import CatalogObject, Subject
-from sql.look_up import SYSTEM_SCHEMAS
 from sql.privileges import FIRST_OID, Rights, mentioned
 from sql.roles import BUILT_IN, Role
+from sql.system_catalogs import SYSTEM_SCHEMAS
 
 Tables: TypeAlias = Mapping[tuple[str, str], Table]
 Objects: TypeAlias = Mapping[tuple[str, str, str], CatalogObject]

@@ -1,4 +1,4 @@
-"""Roles and privileges as JSON, for the stash (K3).
+"""Roles and privileges as JSON, for the stash (K3 of `catalog.py`).
 
 Every later version reads them: fields are only ever added.
 """

@@ -5,8 +5,8 @@
                                └─ too old, too far, too stale ─▶ Refused
 
 INVARIANTS
-  N1  a timestamp is given only when every write at or below it is known (R3), and held in the same
-      step (H2).
+  N1  a timestamp is given only when every write at or below it is known (R3 of `core.py`), and held
+      in the same step (H2 of `read_holds.py`).
   N2  a transaction keeps its timestamp, except at read committed.
   N3  who asked for bounded staleness never waits.
 """
@@ -134,7 +134,7 @@ class Snapshots:
             self._waiting = [entry for entry in self._waiting if entry[1].id != txn]
 
     def hold(self, txn: Transaction, ts: Timestamp) -> None:
-        """Keep `ts` readable until the transaction ends (H2)."""
+        """Keep `ts` readable until the transaction ends (H2 of `read_holds.py`)."""
         if ts not in txn.timestamps:
             self._holds.acquire(txn.id, ts)
             txn.timestamps.add(ts)

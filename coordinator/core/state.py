@@ -48,7 +48,7 @@ class Recovered:
 
 
 class CoreState:
-    """The parts, as the modules of the core share them (R1)."""
+    """The parts, as the modules of the core share them (R1 of `core.py`)."""
 
     def __init__(
         self,

@@ -11,6 +11,8 @@ INVARIANTS
   X5  a staged file is named by its writes, or handed out once to be removed.
   X6  one whose DDL did not fit its own snapshot (K2 of `core/catalog.py`) commits nothing, unless
       that is rolled back: the binder and the core disagree then, and nobody else pays for it.
+
+What is kept for the commit's validation: A6 to A11 of `validation.py`.
 """
 
 from collections.abc import Collection, Mapping, Sequence

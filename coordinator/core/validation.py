@@ -452,7 +452,8 @@ def fenced_writes(
 def stale(txn: Transaction, catalog: Catalog) -> Refused | None:
     """A2: the verdict on definitions; `catalog` has the transaction's own DDL applied."""
     own = {change.table.oid for change in txn.changes if isinstance(change, PutTable | RemoveTable)}
-    # Its own DDL is applied to the very definition that it has bound, or not at all (K2).
+    # Its own DDL is applied to the very definition that it has bound, or not at all (K2 of
+    # `catalog.py`).
     bound = (table for table in txn.tables.values() if table.oid not in own)
     return next(filter(None, (stale_table(table, catalog) for table in bound)), None)
 
