@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from coordinator.coordination import RequestRefused
 from coordinator.core.core import Core
+from coordinator.ending import ending
 from coordinator.errors import storage_failure
 from coordinator.maintaining import RunBlocking
 from sql.errors import SqlError
@@ -49,17 +50,14 @@ async def examined(
     batches: AsyncIterator[pa.RecordBatch], examine: Callable[[], Awaitable[None]]
 ) -> AsyncIterator[pa.RecordBatch]:
     """The same batches; if they end in a failure, `examine` may have a better word for it."""
-    try:
-        async for batch in batches:
-            yield batch
-    except Exception as error:
-        if is_doubtful(error):
-            await examine()
-        raise
-    finally:
-        closer = getattr(batches, "aclose", None)
-        if closer is not None:
-            await closer()
+    async with ending(batches):
+        try:
+            async for batch in batches:
+                yield batch
+        except Exception as error:
+            if is_doubtful(error):
+                await examine()
+            raise
 
 
 @dataclass(frozen=True, slots=True)

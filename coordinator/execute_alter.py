@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from coordinator.claims import Claims
 from coordinator.core.messages import PutTable
+from coordinator.ending import ending
 from coordinator.execution import Execution
 from coordinator.pgwire.arrow_types import to_values
 from coordinator.row_sink import RowSink
@@ -80,11 +81,12 @@ async def _rewritten(
 ) -> WriteBatch:
     claims = Claims()
     inputs = await execution.with_catalog(rewrite, await execution.views([table]))
-    async for rows in run_plan(execution, rewrite, inputs):
-        if rows.num_rows:
-            claims.take(rows.column(0), rows.column(1))
-            batch = pa.RecordBatch.from_arrays(list(rows.columns[2:]), schema=sink.schema)
-            await sink.take(await sink.fill(batch))
+    async with ending(run_plan(execution, rewrite, inputs)) as batches:
+        async for rows in batches:
+            if rows.num_rows:
+                claims.take(rows.column(0), rows.column(1))
+                batch = pa.RecordBatch.from_arrays(list(rows.columns[2:]), schema=sink.schema)
+                await sink.take(await sink.fill(batch))
     return await sink.finish(claims.rows)
 
 
@@ -104,9 +106,10 @@ async def validate(execution: Execution, table: Table, validations: Sequence[Val
         inputs = await execution.with_catalog(
             validation.plan, await execution.views([*tables.values()])
         )
-        async for rows in run_plan(execution, validation.plan, inputs):
-            if rows.num_rows:
-                raise _violation(own, validation, rows)
+        async with ending(run_plan(execution, validation.plan, inputs)) as batches:
+            async for rows in batches:
+                if rows.num_rows:
+                    raise _violation(own, validation, rows)
 
 
 def _violation(table: Table, validation: Validation, rows: pa.RecordBatch) -> SqlError:

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from compute.plan_nodes import is_volatile
+from coordinator.ending import ending
 from coordinator.execute_query import start_query
 from coordinator.execute_sequence import with_calls
 from coordinator.execution import Done, Execution
@@ -37,7 +38,6 @@ from coordinator.pgwire.messages import (
     FrontendMessage,
     Severity,
 )
-from coordinator.portal import close_batches
 from coordinator.references import UPDATED, Change, check_references
 from coordinator.row_sink import RowSink
 from coordinator.spilling import write_rows
@@ -247,14 +247,12 @@ async def execute_copy_out(
     if header:
         stream.send(CopyFrames(header, 1))
     rows = 0
-    try:
+    async with ending(batches):
         async for batch in batches:
             for start in range(0, batch.num_rows, PIECE_ROWS):
                 piece = batch.slice(start, PIECE_ROWS)
                 stream.send(await asyncio.to_thread(writer.message, piece))
                 await stream.relieve()
             rows += batch.num_rows
-    finally:
-        await close_batches(batches)
     stream.send(CopyDone())
     return Done(f"COPY {rows}")

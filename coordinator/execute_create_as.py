@@ -1,5 +1,6 @@
 """CREATE TABLE AS and SELECT INTO: a definition and a write, in one statement."""
 
+from coordinator.ending import ending
 from coordinator.execute_definition import execute_definition
 from coordinator.execute_sequence import with_calls
 from coordinator.execution import Done, Execution
@@ -25,8 +26,9 @@ async def execute_create_as(execution: Execution, statement: CreateTableAs) -> D
     try:
         inputs = await execution.views(statement.tables, plan=statement.source)
         batches = run_plan(execution, statement.source, inputs)
-        async for batch in with_calls(execution, batches, statement.calls):
-            await sink.add(batch.columns)
+        async with ending(with_calls(execution, batches, statement.calls)) as called:
+            async for batch in called:
+                await sink.add(batch.columns)
         rows = await sink.finish()
     except BaseException:
         await sink.discard()

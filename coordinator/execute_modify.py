@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 import pyarrow as pa
 
 from compute.arrow import batch_schema
+from coordinator.ending import ending
 from coordinator.execute_sequence import with_calls
 from coordinator.execution import Done, Execution, Outcome, Rows, held
 from coordinator.made_rows import made_view, run_over
@@ -79,15 +80,16 @@ async def _rows(execution: Execution, query: Query, work: StatementWork) -> pa.T
     batches: list[pa.RecordBatch] = []
     size = 0
     rows = run_over(execution, query.plan, work.inputs(query.tables))
-    async for batch in with_calls(execution, rows, query.calls):
-        batches.append(batch)
-        size += batch.nbytes
-        if size > execution.services.limits.returning_bytes_max:
-            raise SqlError(
-                "54000",
-                "the rows of a statement that also writes are too large",
-                hint="Write the rows first and read them with a query.",
-            )
+    async with ending(with_calls(execution, rows, query.calls)) as called:
+        async for batch in called:
+            batches.append(batch)
+            size += batch.nbytes
+            if size > execution.services.limits.returning_bytes_max:
+                raise SqlError(
+                    "54000",
+                    "the rows of a statement that also writes are too large",
+                    hint="Write the rows first and read them with a query.",
+                )
     schema = batch_schema(output_columns(query.plan))
     return pa.Table.from_batches(batches) if batches else schema.empty_table()
 

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 import pyarrow as pa
 
+from coordinator.ending import ending
 from coordinator.execution import Batches, Execution
 from coordinator.made_rows import made_batch, made_table, made_view, run_over
 from coordinator.pgwire.arrow_types import normalized, to_array, to_values
@@ -126,20 +127,32 @@ async def with_calls(
 ) -> Batches:
     """What a statement yields, of the rows of its plan (V2)."""
     caller = _Caller(execution)
-    async for batch in batches:
-        if calls is None:
-            yield batch
-            continue
-        columns = [*batch.columns, *await _Rows(caller, calls, batch).called()]
-        after, known = calls.after, output_columns(calls.after.input)
-        places = {column.id: place for place, column in enumerate(known)}
-        if all(isinstance(expr, ColumnRef) for expr in after.exprs):
-            shown = [columns[places[e.id]] for e in after.exprs if isinstance(e, ColumnRef)]
-            yield made_batch(shown, batch.num_rows)
-            continue
-        inputs = {CALLED: made_view(CALLED, made_table(columns))}
-        async for made in run_over(execution, after, inputs):
-            yield made
+    async with ending(batches):
+        async for batch in batches:
+            if calls is None:
+                yield batch
+                continue
+            async with ending(await _with_called(caller, batch, calls)) as shown:
+                async for made in shown:
+                    yield made
+
+
+async def _with_called(
+    caller: _Caller, batch: pa.RecordBatch, calls: RowCalls
+) -> AsyncIterator[pa.RecordBatch]:
+    """What is shown of a batch."""
+    columns = [*batch.columns, *await _Rows(caller, calls, batch).called()]
+    after, known = calls.after, output_columns(calls.after.input)
+    places = {column.id: place for place, column in enumerate(known)}
+    if all(isinstance(expr, ColumnRef) for expr in after.exprs):
+        shown = [columns[places[e.id]] for e in after.exprs if isinstance(e, ColumnRef)]
+        return _alone(made_batch(shown, batch.num_rows))
+    inputs = {CALLED: made_view(CALLED, made_table(columns))}
+    return run_over(caller.execution, after, inputs)
+
+
+async def _alone(batch: pa.RecordBatch) -> Batches:
+    yield batch
 
 
 class _Rows:

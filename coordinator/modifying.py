@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from compute.arrow import batch_schema
 from coordinator.claims import Claims
+from coordinator.ending import ending
 from coordinator.execute_sequence import with_calls
 from coordinator.execution import Execution, held
 from coordinator.made_rows import made_batch, made_view, run_over
@@ -59,8 +60,10 @@ def readings(modify: Modify) -> Sequence[Reading]:
 async def run_modify(execution: Execution, modify: Modify, work: StatementWork) -> Modified:
     """Run a part; what it writes is in `work` then, and not yet in the transaction."""
     part = _Part(execution, modify, work)
-    async for batch in with_calls(execution, await _source(execution, modify, work), modify.calls):
-        await part.take(batch)
+    rows = await _source(execution, modify, work)
+    async with ending(with_calls(execution, rows, modify.calls)) as called:
+        async for batch in called:
+            await part.take(batch)
     return await part.finish()
 
 

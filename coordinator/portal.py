@@ -10,12 +10,13 @@ INVARIANTS
   O4  a literal is read when its statement is prepared, under the settings and the clock of then.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from coordinator.ending import close_batches
 from coordinator.execution import Done, Outcome, Rows
 from sql.parse import Statement
 from sql.read_literals import ReadLiterals, as_read
@@ -90,13 +91,6 @@ class Portal:
         self._rest = None
         if isinstance(self.outcome, Rows):
             await close_batches(self.outcome.batches)
-
-
-async def close_batches(batches: AsyncIterator[pa.RecordBatch]) -> None:
-    """End the engine's work behind a stream."""
-    closer = getattr(batches, "aclose", None)
-    if closer is not None:
-        await closer()
 
 
 def tag_of(outcome: Outcome, count: int) -> str:

@@ -10,6 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from coordinator.ending import ending
 from coordinator.name_catalog_rows import registered_names
 from coordinator.pgwire.kernels import Column, listed
 from sql.binding import BindContext
@@ -31,18 +32,18 @@ async def named(
 ) -> AsyncIterator[pa.RecordBatch]:
     """The rows, with names as text."""
     names: dict[str, dict[int, str]] = {kind: {0: "-"} for kind in _KINDS.values()}
-    for kind, oid, shown, _ in registered_names(context):
-        names[kind][oid] = shown
-    async for batch in batches:
-        yield pa.RecordBatch.from_arrays(
-            [
-                _texts(array, names[_KINDS[column.type.name]])
-                if column.type.name in REGISTERED
-                else array
-                for column, array in zip(columns, batch.columns, strict=True)
-            ],
-            names=batch.schema.names,
-        )
+    for kind, oid, text, _ in registered_names(context):
+        names[kind][oid] = text
+
+    def shown(column: OutputColumn, array: Column) -> Column:
+        if column.type.name not in REGISTERED:
+            return array
+        return _texts(array, names[_KINDS[column.type.name]])
+
+    async with ending(batches):
+        async for batch in batches:
+            arrays = list(map(shown, columns, batch.columns))
+            yield pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
 
 
 def _texts(column: Column, names: Mapping[int, str]) -> Column:
