@@ -10,7 +10,7 @@ from pglast import ast
 from pglast.enums import A_Expr_Kind, CoercionForm
 
 from sql.bind import bind_with_context
-from sql.bind_views import named_query, view_rows
+from sql.bind_views import view_rows
 from sql.binding import BindContext, Binding
 from sql.catalog import Check, Column, ForeignKey, Key, Table
 from sql.catalog_objects import CatalogObject, IndexDefinition, ViewDefinition
@@ -19,6 +19,7 @@ from sql.column_expressions import column_names, expression_of
 from sql.constraint_names import not_null_name
 from sql.errors import SqlError
 from sql.kept_names import named_relations, next_value, shown
+from sql.shown_views import shown_query
 from sql.text_output import format_text
 from sql.types import SqlType, display, quoted_name
 from sql.written import writable_columns
@@ -125,8 +126,9 @@ def shown_text(context: BindContext, text: str) -> str:
 
 
 def view_text(context: BindContext, view: ViewDefinition) -> str:
-    """The query of a view as pg_get_viewdef() gives it, with the names that its columns have."""
-    return f" {shown_text(context, named_query(view.text, view.columns))};"
+    """The query of a view as pg_get_viewdef() gives it, with the names that everything has."""
+    query = shown_query(context.catalog, context.search_path, view)
+    return f" {shown_text(context, query)};"
 
 
 def _relation_name(context: BindContext, oid: int) -> str | None:

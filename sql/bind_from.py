@@ -23,6 +23,7 @@ from sql.look_up import check_database, look_up, schema_exists
 from sql.plan import (
     Coalesce,
     ColumnRef,
+    Const,
     CteScan,
     Expr,
     Join,
@@ -39,7 +40,7 @@ from sql.syntax import Node, at, strings, unsupported
 from sql.system_catalogs import PG_CATALOG, is_refused
 from sql.system_relations import is_system
 from sql.traverse import is_volatile_plan
-from sql.types import INT8, TEXT
+from sql.types import INT8, TEXT, UNKNOWN
 
 if TYPE_CHECKING:
     from sql.bind_queries import SelectResult
@@ -255,9 +256,12 @@ def _view(
     return plan, [as_pinned(binding, node, view, view_item(view, columns))]
 
 
+_GONE: Final = Const(None, UNKNOWN)
+
+
 def as_pinned(binding: Binding, node: Node, found: Table | ViewDefinition, item: Item) -> Item:
     """The item by its alias; in the text of a view with the columns and names of its time."""
-    columns, name = list(item.columns), found.name
+    columns, name, schema = list(item.columns), found.name, found.schema
     key = (node.schemaname or "", node.relname)
     if binding.pinned is not None and key in binding.pinned:
         _, names, numbers = binding.pinned[key]
@@ -265,16 +269,15 @@ def as_pinned(binding: Binding, node: Node, found: Table | ViewDefinition, item:
             by_number = {found.number_of(at_): ref for at_, (_, ref) in enumerate(columns)}
         else:
             by_number = {at_ + 1: ref for at_, (_, ref) in enumerate(columns)}
+        # One that is gone is used by nobody; it keeps the place of the others in lists of aliases.
         columns = [
-            (was, by_number[number])
-            for was, number in zip(names, numbers, strict=True)
-            if number in by_number
+            (was, by_number.get(number, _GONE)) for was, number in zip(names, numbers, strict=True)
         ]
-        name = node.relname
+        name, schema = node.relname, node.schemaname or schema
     if node.alias is None:
-        return Item(name, columns, schema=found.schema)
+        return Item(name, columns, schema=schema)
     columns = renamed(columns, node.alias, node.alias.aliasname)
-    return Item(node.alias.aliasname, columns, schema=found.schema, relation=name)
+    return Item(node.alias.aliasname, columns, schema=schema, relation=name)
 
 
 def _cte(
