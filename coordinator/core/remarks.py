@@ -52,7 +52,8 @@ def is_there(
 ) -> bool:
     """Whether there is anything to say something about."""
     if subject.kind in _OF_ROLES:
-        return subject.of in roles or subject.of in BUILT_IN
+        is_somewhere = not subject.schema or subject.schema in schemas
+        return is_somewhere and (subject.of in roles or subject.of in BUILT_IN)
     if subject.kind == "schema":
         return subject.of in schemas
     if subject.kind == "database":

@@ -10,7 +10,8 @@ would name a type that is called otherwise now, or a label that is none, or an i
 INVARIANTS
   B1  at every isolation level a definition is committed only if what it is made over is what it
       was when the definition was bound;
-  B2  and something is changed or dropped only if whoever does it has seen all that is made over it.
+  B2  and something is changed or dropped only if whoever does it has seen all that is made over it;
+  B3  so it is with names of schemas and constraints, by which comments and privileges know them.
 
 Not here: references that nobody needs to have been bound to find missing (`fitting.py`).
 """
@@ -19,11 +20,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from coordinator.core.remarks import is_there
 from sql.catalog import Catalog, Table
 from sql.catalog_objects import (
     CatalogObject,
     IndexDefinition,
     SequenceDefinition,
+    Subject,
     ViewDefinition,
     relations_below,
 )
@@ -49,10 +52,12 @@ def unseen(bound: Catalog, own: Catalog, now: Catalog) -> str | None:
         return None
     ours, theirs = _delta(bound, own), _delta(bound, now)
     found = _below(ours, theirs, bound, own) or _below(theirs, ours, bound, now)
-    if found is None:
-        return None
-    kind = "table" if isinstance(found, Table) else found.kind
-    return f'{kind} "{found.name}" was changed by a concurrent transaction'
+    if found is not None:
+        kind = "table" if isinstance(found, Table) else found.kind
+        return f'{kind} "{found.name}" was changed by a concurrent transaction'
+    if _unsaid(bound, own, now) or _unsaid(bound, now, own):
+        return "what something is said about was changed by a concurrent transaction"
+    return None
 
 
 def _delta(before: Catalog, after: Catalog) -> _Delta:
@@ -129,3 +134,18 @@ def _named(catalog: Catalog, thing: Thing) -> Iterator[_Rest]:
             found = catalog.type_named(schema, name)
             if found is not None:
                 yield kept.text, found.oid
+
+
+def _unsaid(bound: Catalog, makers: Catalog, changers: Catalog) -> bool:
+    """Whether one side says something else about a name that the other has taken away (B3)."""
+    return any(
+        _has(bound, subject) and not _has(changers, subject)
+        for said, before in ((makers.comments, bound.comments), (makers.rights, bound.rights))
+        for subject in said.keys() | before.keys()
+        if isinstance(subject.of, str) or isinstance(subject.part, str)
+        if said.get(subject) != before.get(subject)
+    )
+
+
+def _has(catalog: Catalog, subject: Subject) -> bool:
+    return is_there(subject, catalog.tables, catalog.objects, {*catalog.schemas}, catalog.roles)

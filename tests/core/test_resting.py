@@ -5,14 +5,24 @@ from dataclasses import replace
 import pytest
 
 from coordinator.core.catalog import apply_changes
-from coordinator.core.messages import CatalogChange, PutObject, PutTable, RemoveObject
+from coordinator.core.messages import (
+    CatalogChange,
+    PutComment,
+    PutObject,
+    PutSchema,
+    PutTable,
+    RemoveObject,
+    RemoveSchema,
+)
 from coordinator.core.resting import unseen
 from sql.catalog import Catalog, Check, Column, ForeignKey, Key, Table
 from sql.catalog_objects import (
+    Comment,
     DomainDefinition,
     EnumDefinition,
     IndexDefinition,
     SequenceDefinition,
+    Subject,
     ViewDefinition,
 )
 from sql.types import INT4, TEXT
@@ -90,7 +100,20 @@ def test_who_does_not_meet_is_not_refused(one: CatalogChange, other: CatalogChan
     assert unseen(BOUND, changed(other), changed(one)) is None
 
 
+def test_what_is_said_is_not_lost_with_a_name() -> None:
+    schema = Subject("schema", "s")
+    bound = apply_changes(BOUND, [PutSchema("s")], version=2)
+    says = apply_changes(bound, [PutComment(Comment(schema, "said"))], version=3)
+    renames = apply_changes(bound, [RemoveSchema("s"), PutSchema("s2")], version=3)
+    words = "what something is said about was changed by a concurrent transaction"
+    assert unseen(bound, says, renames) == words
+    assert unseen(bound, renames, says) == words
+    assert unseen(bound, says, changed(PutSchema("s"), PutSchema("s3"))) is None
+
+
 def test_what_it_has_made_itself_was_changed_by_nobody_else() -> None:
     own = changed(renamed(E), PutObject(replace(OVER_E, text="SELECT CAST('x' AS public.other)")))
     assert unseen(BOUND, own, changed(PutTable(PLAIN))) is None
     assert unseen(BOUND, own, BOUND) is None
+    new = [PutSchema("n"), PutComment(Comment(Subject("schema", "n"), "said"))]
+    assert unseen(BOUND, changed(*new), changed(PutTable(PLAIN))) is None

@@ -7,6 +7,7 @@ SETUP: Final = (
     "create view uv as select a, b from u",
     "create view uw as select a, b from uv",
     "create table k (id int primary key, c text)",
+    "create domain f as int constraint c check (value > 1)",
     "insert into u values ('x', 1)",
 )
 """Behind that of `definition_pairs.py`."""
@@ -77,3 +78,16 @@ FOUND: Final = (
     ("create view n as select id, c from k group by id", "alter table k drop constraint k_pkey"),
 )
 """Pairs that have left something behind without a meaning, or in another schema than its table."""
+
+SAID: Final = (
+    ("comment on constraint pu on p is 'n'", "alter table p rename constraint pu to n"),
+    ("comment on constraint c on domain f is 'n'", "alter domain f rename constraint c to n"),
+    ("comment on index pu is 'n'", "alter index pu rename to n"),
+    ("comment on schema s is 'n'", "alter schema s rename to s2"),
+    ("grant usage on schema s to r", "alter schema s rename to s2"),
+    (
+        "alter default privileges in schema s grant select on tables to r",
+        "alter schema s rename to s2",
+    ),
+)
+"""What is said of something by its name, and another name for it."""

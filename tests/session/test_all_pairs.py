@@ -84,6 +84,13 @@ def test_some_that_rest_on_something(resting: Prepared) -> None:
         _play(resting, rng.sample(pair, 2), rng.choice(LEVELS))
 
 
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("pair", resting_pairs.SAID)
+def test_what_was_said_is_not_lost(resting: Prepared, pair: tuple[str, str], level: str) -> None:
+    assert _play(resting, pair, level) == ["", "", "40001"]
+    assert _play(resting, pair[::-1], level) == ["", "", "40001"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("first", resting_pairs.RESTING)
@@ -102,7 +109,8 @@ def test_each_alone(prepared: Prepared) -> None:
         _look(stash, [text])
 
 
-def _play(prepared: Prepared, pair: Sequence[str], level: str) -> None:
+def _play(prepared: Prepared, pair: Sequence[str], level: str) -> Sequence[str]:
+    """What the second of them heard when it was begun, the first, and the second in the end."""
     stash, store = copy.deepcopy(prepared)
     first, second = pair
     with (
@@ -119,6 +127,7 @@ def _play(prepared: Prepared, pair: Sequence[str], level: str) -> None:
         assert not {*answers} & {*BROKEN}, (pair, level, answers)
         assert [one.closed, other.closed] == [False, False], (pair, level)
     _look(stash, pair)
+    return answers
 
 
 def _end(text: str) -> Sequence[str]:
