@@ -53,6 +53,7 @@ from sql.domains import with_default
 from sql.errors import SqlError, not_supported
 from sql.plan import ColumnRef, Const, Expr, Plan, PlanColumn, Project
 from sql.scope import SYSTEM_COLUMNS
+from sql.sizes import check_columns
 from sql.statements import AlterTable
 from sql.storage_options import refuse_clustered, reset_options, storage_options, with_options
 from sql.syntax import Node, at
@@ -178,6 +179,7 @@ def _add_column(work: Altering, command: Node) -> None:
         work.notices.append(("42701", f"{message}, skipping", None))
         return
     check_column_name(node.colname)
+    check_columns((work.table.numbers or len(work.table.columns)) + 1)
     parts = parts_of(work)
     column = column_of(work.binding, node, parts)
     work.table = with_column(work.table, column)

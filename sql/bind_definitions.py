@@ -58,14 +58,12 @@ from sql.sequence_users import (
     with_owned,
     without_defaults,
 )
+from sql.sizes import check_columns
 from sql.statements import CreateSchema, CreateTable, DropSchema, DropTable
 from sql.storage_options import partition_key, storage_options, with_options, without_oids
 from sql.syntax import Node, at, is_a, strings
 from sql.system_catalogs import SYSTEM_SCHEMAS
 from sql.temporary import is_temporary
-
-COLUMNS_MAX: Final = 1600
-"""PostgreSQL's limit; a larger one would make rows that its clients cannot describe."""
 
 # --- CREATE ------------------------------------------------------------------------------------
 
@@ -233,8 +231,7 @@ def _on_commit(binding: Binding, node: Node, schema: str) -> str:
 
 
 def _check_names(columns: Sequence[Column]) -> None:
-    if len(columns) > COLUMNS_MAX:
-        raise SqlError("54011", f"tables can have at most {COLUMNS_MAX} columns")
+    check_columns(len(columns))
     seen: set[str] = set()
     for column in columns:
         if column.name in seen:

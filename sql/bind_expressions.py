@@ -53,6 +53,7 @@ from sql.plan import (
     Test,
 )
 from sql.scope import Scope, find_column, find_item, missing_column, qualified_column
+from sql.sizes import check_row
 from sql.syntax import Node, at, is_a, location, position, unsupported, value_function_name
 from sql.time_modifiers import time_typmod
 from sql.types import BOOL, INT4, INT8, NAME, TEXT, TIMESTAMPTZ, UNKNOWN, SqlType
@@ -297,6 +298,7 @@ def _null_test(binding: Binding, scope: Scope, node: Node) -> Expr:
     if is_a(node.arg, ast.RowExpr):
         # A row is NULL if all of its columns are, and not NULL if none is.
         parts = [_tested(binding, scope, part, test) for part in node.arg.args or ()]
+        check_row(len(parts), at(node.arg.location))
         return joined(BoolOp.AND, parts) if parts else Const(True, BOOL)
     return _tested(binding, scope, node.arg, test)
 

@@ -56,6 +56,7 @@ from sql.named_arguments import has_names
 from sql.overloads import Choice
 from sql.plan import Aggregate, Const, Expr, SortKey
 from sql.scope import Scope
+from sql.sizes import check_arguments
 from sql.sort_keys import argument_key, sort_key
 from sql.syntax import Node, at, is_a, position, strings
 from sql.traverse import column_ids
@@ -85,6 +86,7 @@ def function_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     node, given = rewritten(node), node
     names = strings(node.funcname)
     name = names[-1]
+    check_arguments(len(node.args or ()), at(node.location))
     _check_schema(binding, names, node)
     refuse_names(binding, scope, node)
     if node.over is not None:

@@ -40,6 +40,7 @@ from sql.look_up import (
 )
 from sql.plan import Plan, Project
 from sql.sequence_users import still_used
+from sql.sizes import check_key_columns
 from sql.statements import AlterTable
 from sql.syntax import Node, at, column_name, strings
 from sql.system_catalogs import SYSTEM_SCHEMAS
@@ -57,6 +58,7 @@ def _not_a_table(name: str, kind: str) -> SqlError:
 
 def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
     """CREATE [UNIQUE] INDEX [CONCURRENTLY] [IF NOT EXISTS]."""
+    check_key_columns(len((*node.indexParams, *(node.indexIncludingParams or ()))))
     table = placeless(partial(find_table, binding, node.relation, _not_a_table))
     refuse_system_change(table)
     place = at(node.relation.location)

@@ -16,14 +16,12 @@ from sql.bind_deferral import When
 from sql.catalog import Catalog, Column, Key
 from sql.constraint_names import NAME_BYTES_MAX, cut, joined_name
 from sql.errors import SqlError, not_supported
+from sql.sizes import check_key_columns
 from sql.syntax import Node, at, strings
 from sql.types import SqlType, display
 
 KEY_KINDS: Final = frozenset({ConstrType.CONSTR_PRIMARY, ConstrType.CONSTR_UNIQUE})
 """What this module binds."""
-
-COLUMNS_MAX: Final = 32
-"""PostgreSQL's INDEX_MAX_KEYS."""
 
 CLASSLESS: Final = frozenset({"json", "jsonpath", "unknown"})
 """Types that no index is over."""
@@ -117,8 +115,7 @@ def _key(columns: Sequence[Column], key: KeyNode) -> Key:
             raise SqlError("42701", message, place)
         check_key_type(columns[ordinal].type, place)
         ordinals.append(ordinal)
-    if len(ordinals) > COLUMNS_MAX:
-        raise SqlError("54011", f"cannot use more than {COLUMNS_MAX} columns in an index")
+    check_key_columns(len(ordinals))
     when = key.when or When(bool(node.deferrable), bool(node.initdeferred))
     return Key(
         node.conname or "",

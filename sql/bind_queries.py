@@ -64,6 +64,7 @@ from sql.plan import (
 )
 from sql.scope import Item, Scope
 from sql.select_result import SelectResult
+from sql.sizes import check_targets
 from sql.sort_keys import sort_direction
 from sql.syntax import Node, at, is_a, position, strings
 from sql.traverse import rewritten_set, rewritten_window
@@ -217,6 +218,7 @@ def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     )
     distinct = _distinct(binding, scope, node.distinctClause, targets, order)
     limit = limit_parts(binding, scope, node)
+    check_targets([target.expr for target in targets], groups.keys)
     grouped = groups.keys or groups.sets is not None or scope.aggregates or scope.groupings
     if grouped or having is not None:
         plan = _grouped(binding, scope, plan, groups, targets, having)
@@ -380,8 +382,8 @@ def _values(binding: Binding, scope: Scope, node: Node) -> SelectResult:
         exprs, type_ = to_common_type(binding, [row[index] for row in rows], nodes[index], "VALUES")
         done.append(exprs)
         columns.append(binding.new_column(f"column{index + 1}", type_))
-    if scope.aggregates:
-        raise AssertionError("aggregates are refused in VALUES")
+    assert not scope.aggregates, "they are refused in VALUES"
+    check_targets(columns)
     plan = Values(tuple(columns), tuple(zip(*done, strict=True)))
     first = [column_nodes[0] for column_nodes in nodes]
     return _ordered(binding, scope, node, SelectResult(plan, tuple(columns), first), computed=True)

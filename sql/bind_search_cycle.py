@@ -43,6 +43,7 @@ from sql.plan import (
 )
 from sql.records import RECORD, UNTYPED_RECORD, check_field
 from sql.scope import Scope
+from sql.sizes import check_row
 from sql.syntax import Node, at, is_a, strings
 from sql.types import BOOL, INT8, TEXT, SqlType, array_of
 
@@ -270,6 +271,7 @@ def row_value(binding: Binding, scope: Scope, node: Node) -> Expr:
         unknown = expr.type.name == "unknown"
         untyped = untyped or expr.type == UNTYPED_RECORD or (unknown and isinstance(expr, Const))
         values.append(implicit(binding, expr, part, TEXT) if unknown else expr)
+    check_row(len(values), at(node.location))
     found = record(binding, values)
     return replace(found, type=UNTYPED_RECORD) if untyped else found
 

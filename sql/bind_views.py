@@ -31,6 +31,7 @@ from sql.look_up import dropped_name, not_there, refuse_type_name, relation_exis
 from sql.plan import ColumnRef, Expr, Plan, PlanColumn, RelationId
 from sql.scope import Item
 from sql.sequence_users import cascaded_uses, still_used, told_uses, uses_of, without_defaults
+from sql.sizes import check_columns
 from sql.syntax import Node, column_name, is_a, refuse_parameters, strings
 from sql.temporary import is_temporary
 from sql.traverse import pruned, scans
@@ -131,6 +132,7 @@ def create_view(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
     used = {oid for oid, _, _ in recorded.values()}
     schema, notices = placeless(lambda: _schema(binding, relation, used))
     names = _names(node, [column.name for column in result.columns])
+    check_columns(len(names))
     for name, column in zip(names, result.columns, strict=True):
         refuse_pseudo_type(name, column.type)
     text = _text(binding, node.query)

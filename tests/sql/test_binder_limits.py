@@ -65,3 +65,53 @@ def test_a_chain_counts_through_parentheses() -> None:
     half = "1" + "+1" * (LINKS_MAX // 2)
     assert is_too_deep(f"select ({half}) + {half}")
     assert not is_too_deep(f"select ({half}), {half}")
+
+
+def _columns(count: int, of: str = "c{} int") -> str:
+    return ", ".join(of.format(number) for number in range(count))
+
+
+_ENTRIES = "target lists can have at most 1664 entries"
+_COLUMNS = "tables can have at most 1600 columns"
+
+
+@pytest.mark.parametrize(
+    ("text", "fitting", "message"),
+    [
+        ("select {}", 1664, _ENTRIES),
+        ("values ({})", 1664, _ENTRIES),
+        ("select count(*) from (select {}) q", 1664, _ENTRIES),
+        ("select 1 union select 2 where exists (select {})", 1664, _ENTRIES),
+        ("select 1 from t order by {}", 1663, _ENTRIES),
+        ("select count(*) from t group by {}", 1663, _ENTRIES),
+        ("select a + 0, a + 1 from t group by {}", 1664, _ENTRIES),
+        ("select row({}) is null", 1664, "ROW expressions can have at most 1664 entries"),
+        ("create table s as select {}", 1600, _COLUMNS),
+        ("create view s as select {}", 1600, _COLUMNS),
+        ("select concat({})", 100, "cannot pass more than 100 arguments to a function"),
+    ],
+)
+def test_so_many_are_taken_and_no_more(text: str, fitting: int, message: str) -> None:
+    """PostgreSQL's limits and words."""
+    of = "a + {}" if "from t" in text else "{} as c{}" if "create" in text else "{}"
+    given = [
+        ", ".join(of.format(*[number] * of.count("{}")) for number in range(count))
+        for count in (fitting, fitting + 1)
+    ]
+    _bind(text.format(given[0]))
+    with pytest.raises(SqlError) as raised:
+        _bind(text.format(given[1]))
+    assert raised.value.sqlstate == ("54023" if "concat" in text else "54011")
+    assert raised.value.message == message
+
+
+def test_a_table_has_1600_columns() -> None:
+    _bind("create table s (" + _columns(1600) + ")")
+    with pytest.raises(SqlError, match=_COLUMNS):
+        _bind("create table s (" + _columns(1601) + ")")
+
+
+@pytest.mark.parametrize("kind", ["index on t", "unique index on t"])
+def test_an_index_has_32_columns(kind: str) -> None:
+    with pytest.raises(SqlError, match="cannot use more than 32 columns in an index"):
+        _bind(f"create {kind} ({', '.join(['a'] * 33)})")
