@@ -67,14 +67,11 @@ def _delta(before: Catalog, after: Catalog) -> _Delta:
     )
 
 
-def _other_than(known: Catalog, catalog: Catalog) -> Iterator[Thing]:
+def _other_than(known: Catalog, catalog: Catalog) -> list[Thing]:
     """What a catalog has that another one has not, or not so."""
-    for name, table in catalog.tables.items():
-        if known.tables.get(name) is not table:
-            yield table
-    for place, thing in catalog.objects.items():
-        if known.objects.get(place) is not thing:
-            yield thing
+    table, thing = known.tables.get, known.objects.get
+    found: list[Thing] = [one for name, one in catalog.tables.items() if table(name) is not one]
+    return found + [one for place, one in catalog.objects.items() if thing(place) is not one]
 
 
 def _below(makers: _Delta, changers: _Delta, bound: Catalog, catalog: Catalog) -> Thing | None:
