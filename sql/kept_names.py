@@ -5,7 +5,8 @@
 
 INVARIANTS
   N1  a relation that a text names by a constant stands in it by its oid: another name or schema
-      changes no text, and what rests on a relation is told by `named_relations` alone.
+      changes no text, and what rests on a relation is told by `named_relations` alone. A type that
+      is named so ('e'::regtype) stands in it with its schema, like one that is cast to.
 
 Not here: names that are found when the text is evaluated, as with `nextval('s'::text)`; PostgreSQL
 knows nothing of those either. Columns are named by name, and follow (`table_changes.py`).
@@ -21,10 +22,11 @@ from pglast.stream import RawStream
 
 from sql.bind_types import user_type
 from sql.binding import Binding
+from sql.errors import SqlError
 from sql.read_literals import as_kept
-from sql.registered import registered
+from sql.registered import registered, type_in
 from sql.syntax import Node, is_a, parts, strings
-from sql.types import SqlType
+from sql.types import SqlType, quoted_name
 
 _CALLS: Final = frozenset({"nextval", "currval", "setval"})
 _REGCLASS: Final = SqlType("regclass")
@@ -61,6 +63,10 @@ def _name(binding: Binding, part: Node) -> bool:
         return True
     if is_a(part, ast.TypeCast) and is_regclass(part.typeName):
         return _by_oid(binding, part)
+    if regtype(part) is not None:
+        return _by_schema(binding, part)
+    if is_a(part, ast.TypeCast) and _constant(part, "regrole") is not None:
+        raise SqlError("0A000", "constant of the type regrole cannot be used here")
     if is_a(part, ast.FuncCall) and part.args and strings(part.funcname)[-1] in _CALLS:
         name, *others = part.args
         if is_a(name, ast.A_Const) and is_a(name.val, ast.String):
@@ -76,9 +82,37 @@ def _type_name() -> Node:
 
 def is_regclass(name: Node) -> bool:
     """Whether a type's name is that of regclass."""
-    return strings(name.names) in (("regclass",), ("pg_catalog", "regclass")) and not (
-        name.arrayBounds
-    )
+    return _is_called(name, "regclass")
+
+
+def _is_called(name: Node, wanted: str) -> bool:
+    return strings(name.names) in ((wanted,), ("pg_catalog", wanted)) and not name.arrayBounds
+
+
+def regtype(part: Node) -> Node | None:
+    """The name of the type that a constant regtype names, if the node is one."""
+    text = _constant(part, "regtype") if is_a(part, ast.TypeCast) else None
+    return None if text is None or text == "-" or text.isdecimal() else type_in(text, None)
+
+
+def _constant(cast: Node, wanted: str) -> str | None:
+    """The text that is cast to a type that is called so."""
+    constant = cast.arg
+    if not (_is_called(cast.typeName, wanted) and is_a(constant, ast.A_Const)):
+        return None
+    return constant.val.sval if is_a(constant.val, ast.String) else None
+
+
+def _by_schema(binding: Binding, cast: Node) -> bool:
+    """The constant of a cast to regtype with its schema, if users have made the type."""
+    name = regtype(cast)
+    found = user_type(binding, name) if name is not None else None
+    if name is None or found is None:
+        return False
+    shown = f"{quoted_name(found.schema)}.{quoted_name(found.name)}"
+    text = f"{shown}[]" if name.arrayBounds else shown
+    cast.arg = ast.A_Const(val=ast.String(sval=text))
+    return True
 
 
 def _by_oid(binding: Binding, cast: Node) -> bool:

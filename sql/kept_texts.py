@@ -20,7 +20,7 @@ from sql.catalog_objects import (
 )
 from sql.column_expressions import expression_of
 from sql.errors import not_supported
-from sql.kept_names import named_relations, next_value
+from sql.kept_names import named_relations, next_value, regtype
 from sql.syntax import Node, is_a, parts, strings
 from sql.temporary import is_temporary
 from sql.types import UNKNOWN
@@ -127,8 +127,9 @@ def naming(catalog: Catalog, found: UserType) -> list[str]:
 def named_types(kept: Kept) -> Iterator[tuple[str, str]]:
     """Schemas and names of the types of users that a text names (N2), and of some others."""
     for part in parts(kept.tree):
-        if is_a(part, ast.TypeName) and len(part.names) == 2:
-            schema, name = strings(part.names)
+        found = part if is_a(part, ast.TypeName) else regtype(part)
+        if found is not None and len(found.names) == 2:
+            schema, name = strings(found.names)
             yield schema, name
 
 

@@ -127,7 +127,8 @@ def _in_schema(binding: Binding, schema: str | None, name: str) -> int | None:
     return oid
 
 
-def _type(binding: Binding, text: str, place: int | None) -> int:
+def type_in(text: str, place: int | None) -> Node:
+    """The name of a type that a literal of regtype holds. Raises 42601."""
     try:
         (tree,) = parser.parse_sql(f"select null::{text}")
     except parser.ParseError:
@@ -138,11 +139,16 @@ def _type(binding: Binding, text: str, place: int | None) -> int:
         raise SqlError("42601", f'invalid type name "{text}"', place)
     # Its place would be that within the literal.
     cast.typeName.location = -1
+    return cast.typeName
+
+
+def _type(binding: Binding, text: str, place: int | None) -> int:
+    name = type_in(text, place)
     try:
-        found = user_type(binding, cast.typeName)
-        if isinstance(found, DomainDefinition) and not cast.typeName.arrayBounds:
+        found = user_type(binding, name)
+        if isinstance(found, DomainDefinition) and not name.arrayBounds:
             return found.oid
-        return type_named(binding, cast.typeName).oid
+        return type_named(binding, name).oid
     except SqlError as error:
         raise error.at(place) from None
 

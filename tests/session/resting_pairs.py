@@ -25,6 +25,7 @@ RESTING: Final = (
     "alter table t add constraint n foreign key (c) references k",
     "create view n as select 'x'::e as a",
     "create view n as select null::e[] as a",
+    "create view n as select 'e'::regtype as a",
     "create view n as select a from u where a = 'x'",
     "create view n as select b from uw where a = 'x'",
     "create view n as select 1::d as a",
