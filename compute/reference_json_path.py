@@ -3,32 +3,26 @@
 INVARIANTS
   P1  items come as they are found: in lax mode whoever needs only the first looks no further, so an
       error behind it is not met, as in PostgreSQL.
-  P2  a `_Failure` is what `silent` and predicates swallow; other errors are nobody's to swallow.
+  P2  a `PathFailure` is what `silent` and predicates swallow; other errors are nobody's to swallow.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, Decimal
+from decimal import ROUND_DOWN, Decimal
 from typing import Final
 
 from compute.reference_json import type_name
+from compute.reference_json_methods import PathFailure, method
 from compute.reference_numbers import EXACT, Function
 from compute.reference_regex import regexp_like
 from sql.errors import SqlError
-from sql.json_path import COMPARISONS, LAST, Path, Step, parse_path, regex_letters, text_of
+from sql.json_path import COMPARISONS, LAST, Path, Step, parse_path, regex_letters
+from sql.json_path_text import text_of
 from sql.json_text import Tree, canonical, tree
 from sql.json_values import is_list
 from sql.types import Value
 
 _INT4_MAX: Final = 2**31 - 1
 _SIGNIFICANT: Final = 16
-
-
-class _Failure(Exception):
-    """An error of the data."""
-
-    def __init__(self, sqlstate: str, message: str) -> None:
-        super().__init__(message)
-        self.error = SqlError(sqlstate, message)
 
 
 class _Run:
@@ -103,16 +97,16 @@ class _Run:
                         yield from self._next(step, value[key])
                     elif not self._ignores:
                         message = f'JSON object does not contain key "{key}"'
-                        raise _Failure("2203A", message)
+                        raise PathFailure("2203A", message)
                 elif not self._ignores:
                     message = "jsonpath member accessor can only be applied to an object"
-                    raise _Failure("2203A", message)
+                    raise PathFailure("2203A", message)
             case "any_key", _:
                 if isinstance(value, Mapping):
                     yield from self._below(step, value, 1, 1, 1, ignores=False)
                 elif not self._ignores:
                     message = "jsonpath wildcard member accessor can only be applied to an object"
-                    raise _Failure("2203C", message)
+                    raise PathFailure("2203C", message)
             case "elements", _:
                 if is_list(value):
                     yield from self._below(step, value, 1, 1, 1, ignores=False)
@@ -120,27 +114,10 @@ class _Run:
                     yield from self._next(step, value)
                 elif not self._ignores:
                     message = "jsonpath wildcard array accessor can only be applied to an array"
-                    raise _Failure("22039", message)
+                    raise PathFailure("22039", message)
             case _:
-                yield from self._next(step, self._method(str(step.value), value))
-
-    def _method(self, name: str, value: Tree) -> Tree:
-        if name == "type":
-            return type_name(value)
-        if name == "size":
-            if not is_list(value) and self._path.strict and not self._ignores:
-                message = "jsonpath item method .size() can only be applied to an array"
-                raise _Failure("22039", message)
-            return Decimal(len(value) if is_list(value) else 1)
-        if name == "double":
-            return _double(value)
-        if not isinstance(value, Decimal):
-            message = f"jsonpath item method .{name}() can only be applied to a numeric value"
-            raise _Failure("22036", message)
-        if name == "abs":
-            return abs(value)
-        rounding = ROUND_CEILING if name == "ceiling" else ROUND_FLOOR
-        return value.to_integral_value(rounding)
+                strict = self._path.strict and not self._ignores
+                yield from self._next(step, method(step, value, strict=strict))
 
     def _levels(self, step: Step, value: Tree) -> Iterator[Tree]:
         """`.**`: the value and everything below it, as far as the levels go."""
@@ -176,7 +153,7 @@ class _Run:
         if single and self._path.strict:
             if not self._ignores:
                 message = "jsonpath array accessor can only be applied to an array"
-                raise _Failure("22039", message)
+                raise PathFailure("22039", message)
             return
         elements: Sequence[Tree] = value if is_list(value) else [value]
         before, self._size = self._size, len(elements)
@@ -187,7 +164,7 @@ class _Run:
                 end = start if high is None else self._subscript(high, value)
                 outside = start < 0 or start > end or end >= len(elements)
                 if outside and not self._ignores:
-                    raise _Failure("22033", "jsonpath array subscript is out of bounds")
+                    raise PathFailure("22033", "jsonpath array subscript is out of bounds")
                 for place in range(max(start, 0), min(end, len(elements) - 1) + 1):
                     yield from self._next(step, elements[place])
                     self._size = len(elements)
@@ -198,10 +175,10 @@ class _Run:
         found = list(self._item(step, value, unwrap=not self._path.strict))
         if len(found) != 1 or not isinstance(found[0], Decimal):
             message = "jsonpath array subscript is not a single numeric value"
-            raise _Failure("22033", message)
+            raise PathFailure("22033", message)
         place = int(found[0].to_integral_value(ROUND_DOWN))
         if not -_INT4_MAX - 1 <= place <= _INT4_MAX:
-            raise _Failure("22033", "jsonpath array subscript is out of integer range")
+            raise PathFailure("22033", "jsonpath array subscript is out of integer range")
         return place
 
     # --- numbers -------------------------------------------------------------------------------
@@ -222,7 +199,7 @@ class _Run:
                 message = (
                     f"{side} operand of jsonpath operator {step.kind} is not a single numeric value"
                 )
-                raise _Failure("22038", message)
+                raise PathFailure("22038", message)
             operands.append(found[0])
         left, right = operands
         match step.kind:
@@ -233,7 +210,7 @@ class _Run:
             case "*":
                 return EXACT.multiply(left, right)
             case _ if not right:
-                raise _Failure("22012", "division by zero")
+                raise PathFailure("22012", "division by zero")
             case "%":
                 return EXACT.remainder(left, right)
             case _:
@@ -245,7 +222,7 @@ class _Run:
                 message = (
                     f"operand of unary jsonpath operator {step.kind[0]} is not a numeric value"
                 )
-                raise _Failure("2203B", message)
+                raise PathFailure("2203B", message)
             yield from self._next(step, -item if step.kind == "-x" and item else item)
 
     # --- predicates: true, false or None, which is unknown -------------------------------------
@@ -283,7 +260,7 @@ class _Run:
             if self._path.strict:
                 return bool(list(items))
             return next(items, items) is not items
-        except _Failure:
+        except PathFailure:
             return None
 
     def _predicate(self, step: Step, value: Tree) -> bool | None:
@@ -296,7 +273,7 @@ class _Run:
                 rights = list(self._unwrapped(others[0], value))
             elif others:
                 rights = list(self._item(others[0], value, unwrap=not self._path.strict))
-        except _Failure:
+        except PathFailure:
             return None
         unknown = found = False
         for a in lefts:
@@ -332,24 +309,6 @@ def _children(value: Tree) -> Sequence[Tree]:
     if isinstance(value, Mapping):
         return [value[key] for key in sorted(value, key=lambda k: (len(k.encode()), k.encode()))]
     return value if is_list(value) else ()
-
-
-def _double(value: Tree) -> Tree:
-    if not isinstance(value, str | Decimal):
-        message = "jsonpath item method .double() can only be applied to a string or numeric value"
-        raise _Failure("22036", message)
-    try:
-        number = float(value)
-    except ValueError:
-        number = float("nan")
-    if number != number or number in (float("inf"), float("-inf")):  # noqa: PLR0124 - NaN
-        shown = value if isinstance(value, str) else f"{value:f}"
-        message = (
-            f'argument "{shown}" of jsonpath item method .double() is invalid for type'
-            " double precision"
-        )
-        raise _Failure("22036", message)
-    return value if isinstance(value, Decimal) else Decimal(f"{Decimal(f'{number:.15g}'):f}")
 
 
 def _quotient(left: Decimal, right: Decimal) -> Decimal:
@@ -409,7 +368,7 @@ def _items(text: str, path: str, variables: str, silent: bool) -> Iterator[Tree]
         raise SqlError("22023", '"vars" argument is not an object', detail=detail)
     try:
         yield from _Run(parse_path(path), tree(text), known).items()
-    except _Failure as failure:
+    except PathFailure as failure:
         if not silent:
             raise failure.error from None
 
@@ -435,7 +394,7 @@ def path_exists(text: str, path: str, variables: str = "{}", silent: bool = Fals
 
 
 SWALLOWED: Final = frozenset(
-    {"2203A", "2203B", "2203C", "22012", "22033", "22036", "22038", "22039"}
+    {"2203A", "2203B", "2203C", "22012", "22023", "22033", "22036", "22038", "22039"}
 )
 
 

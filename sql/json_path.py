@@ -1,11 +1,12 @@
-"""jsonpath: text to steps, and steps to the one text that PostgreSQL shows (jsonpath_gram.y).
+"""jsonpath: text to steps (jsonpath_gram.y).
 
-    'lax $.a[*] ? (@ > 1)' ─▶ Path: root ─▶ key a ─▶ elements ─▶ filter ─▶ '$."a"[*]?(@ > 1)'
+    'lax $.a[*] ? (@ > 1)' ─▶ Path: root ─▶ key a ─▶ elements ─▶ filter
 
 INVARIANTS
   J1  what is taken means what it does in PostgreSQL; the methods that it has and we do not are
       refused (0A000) by name, everything else is 42601.
-  J2  a value of type jsonpath is its canonical text: `text_of(parse_path(text)) == text`.
+
+Not here: a path's canonical text (`json_path_text.py`).
 """
 
 import re
@@ -15,7 +16,7 @@ from functools import lru_cache
 from typing import Final, TypeAlias
 
 from sql.errors import SqlError, not_supported
-from sql.json_text import number_text, parse_json, quoted, unquoted
+from sql.json_text import parse_json, unquoted
 from sql.regex import Flags, parse_regex, with_letters
 
 LAST: Final = -1
@@ -56,12 +57,14 @@ COMPARISONS: Final = ("==", "!=", "<", "<=", ">", ">=")
 _PREDICATES: Final = frozenset(
     {*COMPARISONS, "&&", "||", "!", "is unknown", "exists", "starts with", "like_regex"}
 )
-METHODS: Final = frozenset({"type", "size", "double", "ceiling", "floor", "abs"})
-_REFUSED: Final = frozenset(
-    {"keyvalue", "datetime", "bigint", "boolean", "date", "decimal", "integer", "number", "string",
-     "time", "time_tz", "timestamp", "timestamp_tz"}
+METHODS: Final = frozenset(
+    {"type", "size", "double", "ceiling", "floor", "abs", "bigint", "boolean", "decimal", "integer",
+     "number", "string"}
 )  # fmt: skip
-_PRIORITY: Final = {
+_REFUSED: Final = frozenset(
+    {"keyvalue", "datetime", "date", "time", "time_tz", "timestamp", "timestamp_tz"}
+)
+PRIORITY: Final = {
     "||": 0, "&&": 1, **dict.fromkeys((*COMPARISONS, "starts with"), 2), "+": 3, "-": 3,
     "*": 4, "/": 4, "%": 4, "+x": 5, "-x": 5,
 }  # fmt: skip
@@ -154,7 +157,7 @@ class _Parser:
                     return left
                 left = self._regex(left)
                 continue
-            priority = _PRIORITY.get(sign)
+            priority = PRIORITY.get(sign)
             if priority is None or priority < least:
                 return left
             self._at += 2 if sign == "starts with" else 1
@@ -301,9 +304,32 @@ class _Parser:
         name = text.lower()
         if name in _REFUSED:
             raise not_supported(f"the jsonpath method .{name}()")
-        if name not in METHODS or not self._follows("(", ")"):
+        if name not in METHODS:
             raise self._unexpected()
+        self._expect("(")
+        if name == "decimal":
+            return Step("method", name, self._modifiers())
+        self._expect(")")
         return Step("method", name)
+
+    def _modifiers(self) -> tuple[Step, ...]:
+        """Precision and scale."""
+        found: list[Step] = []
+        while not self._follows(")"):
+            if found:
+                self._expect(",")
+            sign = -1 if self._follows("-") else 1
+            if sign == 1:
+                self._follows("+")
+            kind, text = self._take()
+            if kind != "number" or not re.fullmatch("0[xXoObB].*|[0-9_]+", text):
+                self._at -= 1
+                raise self._unexpected()
+            found.append(Step("number", sign * _number(text)))
+        if len(found) > 2:
+            detail = ".decimal() can only have an optional precision[,scale]."
+            raise SqlError("42601", "invalid input syntax for type jsonpath", detail=detail)
+        return tuple(found)
 
     def _levels(self) -> tuple[int, int]:
         if not self._follows("{"):
@@ -396,103 +422,3 @@ _LETTERS: Final = {
     (False, False): "p", (False, True): "n", (True, True): "w", (True, False): "s",
 }  # fmt: skip
 """By whether a point is any character, and `^` and `$` are those of lines."""
-
-
-# --- text --------------------------------------------------------------------------------------
-
-
-def text_of(path: Path) -> str:
-    """The canonical text (J2; printJsonPathItem)."""
-    return ("strict " if path.strict else "") + _text(path.root, in_key=False, brackets=True)
-
-
-def _text(step: Step, *, in_key: bool, brackets: bool) -> str:
-    text = _own_text(step, in_key=in_key, brackets=brackets)
-    if step.next is not None:
-        text += _text(step.next, in_key=True, brackets=True)
-    return text
-
-
-def _argument(step: Step, number: int) -> str:
-    arg = step.args[number]
-    assert arg is not None, "operators have all of their arguments"
-    mine = _PRIORITY.get("==" if step.kind == "like_regex" else step.kind, 6)
-    theirs = 6 if arg.next is not None else _PRIORITY.get(arg.kind, 6)
-    return _text(arg, in_key=False, brackets=theirs <= mine)
-
-
-def _inside(step: Step) -> str:
-    arg = step.args[0]
-    assert arg is not None, "it has an argument"
-    return _text(arg, in_key=False, brackets=False)
-
-
-def _own_text(step: Step, *, in_key: bool, brackets: bool) -> str:
-    dot = "." if in_key else ""
-    match step.kind, step.value:
-        case "null" | "last", _:
-            return step.kind
-        case "bool", value:
-            return "true" if value else "false"
-        case "number", Decimal() as number:
-            return number_text(number)
-        case "string", str() as text:
-            return quoted(text)
-        case "variable", str() as name:
-            return f"${quoted(name)}"
-        case "root", _:
-            return "$"
-        case "current", _:
-            return "@"
-        case "key", str() as name:
-            return dot + quoted(name)
-        case "any_key", _:
-            return f"{dot}*"
-        case "any", (int() as first, int() as last):
-            return dot + _levels_text(first, last)
-        case "elements", _:
-            return "[*]"
-        case "method", name:
-            return f".{name}()"
-        case "index", _:
-            return f"[{','.join(_bounds(step))}]"
-        case "filter", _:
-            return f"?({_inside(step)})"
-        case "!", _:
-            return f"!({_inside(step)})"
-        case "is unknown", _:
-            return f"({_inside(step)}) is unknown"
-        case "exists", _:
-            return f"exists ({_inside(step)})"
-        case _:
-            text = _operator_text(step)
-            return f"({text})" if brackets else text
-
-
-def _operator_text(step: Step) -> str:
-    match step.kind, step.value:
-        case "+x" | "-x", _:
-            return step.kind[0] + _argument(step, 0)
-        case "like_regex", (str() as pattern, str() as flags):
-            flag = f' flag "{flags}"' if flags else ""
-            return f"{_argument(step, 0)} like_regex {quoted(pattern)}{flag}"
-        case _:
-            return f"{_argument(step, 0)} {step.kind} {_argument(step, 1)}"
-
-
-def _levels_text(first: int, last: int) -> str:
-    if (first, last) == (0, LAST):
-        return "**"
-    shown = ["last" if level == LAST else str(level) for level in (first, last)]
-    return f"**{{{shown[0]}}}" if first == last else f"**{{{shown[0]} to {shown[1]}}}"
-
-
-def _bounds(step: Step) -> list[str]:
-    shown: list[str] = []
-    for first, last in zip(step.args[::2], step.args[1::2], strict=True):
-        assert first is not None, "a subscript begins somewhere"
-        text = _text(first, in_key=False, brackets=False)
-        if last is not None:
-            text += f" to {_text(last, in_key=False, brackets=False)}"
-        shown.append(text)
-    return shown

@@ -28,7 +28,8 @@ from sql.datetime_input import parse_date, parse_timestamp, parse_timestamptz
 from sql.enum_types import EnumType, enum_of, is_enum
 from sql.errors import SqlError, invalid_text, not_held, not_supported
 from sql.interval_input import parse_interval
-from sql.json_path import parse_path, text_of
+from sql.json_path import parse_path
+from sql.json_path_text import text_of
 from sql.json_text import parse_json, parse_jsonb
 from sql.styles import PLAIN, Styles
 from sql.time_modifiers import bare_unit, fitted_time, reads_minutes
