@@ -22,10 +22,11 @@ from pglast.stream import RawStream
 
 from sql.bind_types import user_type
 from sql.binding import Binding
-from sql.errors import SqlError
+from sql.errors import SqlError, not_supported
 from sql.read_literals import as_kept
 from sql.registered import registered, type_in
 from sql.syntax import Node, is_a, parts, strings
+from sql.system_catalogs import SYSTEM_SCHEMAS
 from sql.types import SqlType, quoted_name
 
 _CALLS: Final = frozenset({"nextval", "currval", "setval"})
@@ -67,6 +68,9 @@ def _name(binding: Binding, part: Node) -> bool:
         return _by_schema(binding, part)
     if is_a(part, ast.TypeCast) and _constant(part, "regrole") is not None:
         raise SqlError("0A000", "constant of the type regrole cannot be used here")
+    if is_a(part, ast.TypeCast) and _constant(part, "regnamespace") not in (None, *SYSTEM_SCHEMAS):
+        # Nothing would say that a schema rests on it, nor follow its new name.
+        raise not_supported("a definition that names a schema by a constant")
     if is_a(part, ast.FuncCall) and part.args and strings(part.funcname)[-1] in _CALLS:
         name, *others = part.args
         if is_a(name, ast.A_Const) and is_a(name.val, ast.String):

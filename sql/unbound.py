@@ -1,4 +1,5 @@
-"""Definitions without a meaning: a kept text that names what is not there, or not so any more.
+"""Definitions without a meaning: a kept text that names what is not there, or not so any more, a
+foreign key whose columns do not compare.
 
 Nothing of a session is known here, so a text that asks for a setting finds any.
 """
@@ -8,11 +9,12 @@ from dataclasses import replace
 from functools import partial
 
 from sql.bind import BindContext, bind_with_context
+from sql.bind_foreign_keys import check_types
 from sql.bind_generated import generated_plan
 from sql.bind_indexes import recheck_index
 from sql.bind_views import view_rows
 from sql.binding import Binding
-from sql.catalog import Catalog, Column, Table
+from sql.catalog import Catalog, Column, ForeignKey, Table
 from sql.catalog_objects import CatalogObject, DomainDefinition, IndexDefinition, ViewDefinition
 from sql.column_expressions import bound_default, check_plan, expression_of, unplaced
 from sql.domains import rules_plan
@@ -20,28 +22,23 @@ from sql.errors import SqlError
 
 
 def unbound(catalog: Catalog) -> Iterator[tuple[Table | CatalogObject, str]]:
-    """What has a text that cannot be bound, and why not. The catalog must fit together (F1 of
+    """What would be refused if it were defined now, and why. The catalog must fit together (F1 of
     `coordinator/core/fitting.py`).
     """
     context = BindContext(catalog, ("public",), 0, settings=_AnySetting())
     for thing in (*catalog.tables.values(), *catalog.objects.values()):
-        for bind in _texts(catalog, thing):
+        for bind in _parts(catalog, thing):
             try:
                 bind_with_context(context, bind)
             except SqlError as error:
                 yield thing, error.message
 
 
-def _texts(catalog: Catalog, thing: Table | CatalogObject) -> Iterator[Callable[[Binding], object]]:
+def _parts(catalog: Catalog, thing: Table | CatalogObject) -> Iterator[Callable[[Binding], object]]:
     match thing:
         case Table():
-            for column in thing.columns:
-                if column.expression is not None:
-                    yield partial(_default, column, column.expression)
-            if any(column.generated is not None for column in thing.columns):
-                yield partial(generated_plan, table=thing)
-            if thing.checks:
-                yield partial(check_plan, table=thing, checks=thing.checks)
+            yield from _parts_of_table(thing)
+            yield from (partial(_refers, catalog, thing, key) for key in thing.foreign_keys)
         case IndexDefinition():
             table = catalog.by_oid(thing.table)
             assert table is not None, "F1: an index is of a table that is there"
@@ -55,6 +52,22 @@ def _texts(catalog: Catalog, thing: Table | CatalogObject) -> Iterator[Callable[
                 yield partial(_default, value, thing.default)
         case _:
             pass
+
+
+def _parts_of_table(table: Table) -> Iterator[Callable[[Binding], object]]:
+    for column in table.columns:
+        if column.expression is not None:
+            yield partial(_default, column, column.expression)
+    if any(column.generated is not None for column in table.columns):
+        yield partial(generated_plan, table=table)
+    if table.checks:
+        yield partial(check_plan, table=table, checks=table.checks)
+
+
+def _refers(catalog: Catalog, table: Table, key: ForeignKey, _: Binding) -> None:
+    other = catalog.by_oid(key.table)
+    assert other is not None, "F1: a foreign key refers to a table that is there"
+    check_types(table, other, key.name, key.columns, key.references)
 
 
 def _default(column: Column, text: str, binding: Binding) -> None:

@@ -31,3 +31,6 @@ create view v as select 'e'::regtype as a
 alter type e rename to e2
 alter type e set schema s
 drop type e cascade
+create view w as select 's'::regnamespace as a
+create view w as select 'pg_catalog'::regnamespace as a
+select * from w
