@@ -21,6 +21,7 @@ from typing import Final
 from zoneinfo import ZoneInfo, available_timezones
 
 from sql.dates import DAYS_PER_CYCLE
+from sql.errors import not_supported
 
 _ZONES_CACHED_MAX: Final = 1024
 """Names are the users' to choose; more of them are looked up again."""
@@ -37,9 +38,18 @@ _LAST_USE: Final = (datetime(2040, 1, 1) - _EPOCH).days
 _POSIX: Final = re.compile(r"(?:[A-Za-z]*|<[^>]+>)([+-]?)(\d{1,3})(?::(\d{2}))?(?::(\d{2}))?")
 
 
+# One with it: a second name, and perhaps an offset and when it begins and ends.
+_DAYLIGHT: Final = re.compile(
+    r"(?:<[^>]*>|[^\d,+-]*)[+-]?\d{1,3}(?::\d{1,2}){0,2}"
+    r"(?:<[^>]+>|[^\d,+-]+)(?:[+-]?\d{1,3}(?::\d{1,2}){0,2})?(?:[,;][MJ\d].*)?",
+    re.ASCII,
+)
+_POSIX_HOURS_MAX: Final = 167
+
+
 @lru_cache(maxsize=_ZONES_CACHED_MAX)
 def find_zone(name: str) -> tzinfo | None:
-    """The zone of that name, or None (Z3)."""
+    """The zone of that name, or None (Z3). 0A000 for rules of daylight saving in the name."""
     lowered = name.lower()
     if lowered in ("utc", "gmt", "etc/utc", "zulu"):
         return UTC
@@ -144,11 +154,15 @@ def _zone_names() -> dict[str, str]:
 def _posix_zone(name: str) -> tzinfo | None:
     match = _POSIX.fullmatch(name)
     if match is None:
+        if _DAYLIGHT.fullmatch(name):
+            raise not_supported(f'time zone "{name}", which has rules of its own,')
         return None
     hours, minutes, seconds = (int(part or 0) for part in match.group(2, 3, 4))
+    if hours > _POSIX_HOURS_MAX:
+        return None
     west = timedelta(hours=hours, minutes=minutes, seconds=seconds)
     if west >= timedelta(hours=24):
-        return None
+        raise not_supported(f'time zone "{name}", a day or more from UTC,')
     return timezone(west if match[1] == "-" else -west)
 
 

@@ -32,10 +32,10 @@ from tests.sqldiff.statement_files import areas, cases
 
 CASES_MIN = 3
 # The binder answers these itself, and nobody chooses their rows; see `tests/definitions`
-# (sequences) and `tests/sqldiff` (`volatile_calls`, `sequences_in_queries`).
+# (sequences) and `tests/sqldiff` (`volatile_calls`, `sequences_in_queries`, `small_functions`).
 ELSEWHERE = (
     "clock_timestamp", "currval", "lastval", "meridian_clock", "nextval", "pg_get_serial_sequence",
-    "setval",
+    "setval", "timeofday",
 )  # fmt: skip
 _Chooser = Callable[..., Choice | None]
 
