@@ -26,6 +26,7 @@ from sql.column_expressions import (
 )
 from sql.domains import with_default
 from sql.errors import SqlError, mismatch, not_supported
+from sql.kept_names import next_value
 from sql.plan import Const, Expr
 from sql.scope import Scope
 from sql.storage_options import refuse_clustered
@@ -133,6 +134,9 @@ def _with_default_of(work: Altering, column: Column, type_: SqlType) -> Column:
     """The column with another type, and its default converted from what was written: as in
     PostgreSQL, what an earlier type has made of it is forgotten.
     """
+    if column.sequence and type_.name not in INT_BOUNDS:
+        text = next_value(column.sequence)
+        column = replace(column, sequence=0, has_default=True, expression=text)
     altered = replace(column, type=type_)
     if not column.has_default or column.sequence:
         return altered
