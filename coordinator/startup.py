@@ -87,7 +87,11 @@ def known_shards(
                     shards[ShardId(table.shard)] = entry
                 case RemoveTable(table=table):
                     known = shards[ShardId(table.shard)]
-                    shards[ShardId(table.shard)] = replace(known, table=table, dropped=ts)
+                    # What a transaction alters and drops was never altered for anybody.
+                    before = tuple([(at, one) for at, one in known.history if at < ts])
+                    table = before[-1][1] if before else table
+                    entry = KnownShard(table, known.created, ts, before or known.history)
+                    shards[ShardId(table.shard)] = entry
                 case _:
                     pass
     return shards

@@ -51,6 +51,20 @@ def test_no_value_is_handed_out_twice_also_after_a_restart() -> None:
     assert len(seen) > SESSIONS * EACH
 
 
+def test_a_table_that_was_altered_and_dropped_at_once_can_be_read_as_of_before() -> None:
+    stash, store = MemoryStash(), MemoryObjectStore()
+    with serving(stash=stash, store=store) as dsn, psycopg.connect(dsn, autocommit=True) as one:
+        one.execute("create table t (a int)")
+        one.execute("insert into t values (1)")
+        (before,) = one.execute("select now()").fetchone() or ()
+        with one.transaction():
+            one.execute("alter table t add column b int default 5")
+            one.execute("drop table t")
+    with serving(stash=stash, store=store) as dsn, psycopg.connect(dsn, autocommit=True) as one:
+        found = one.execute(f"select * from t as of '{before}'::timestamptz".encode())
+        assert found.fetchall() == [(1,)]
+
+
 def test_an_oid_is_never_given_twice_also_after_a_restart() -> None:
     """Tables, sequences, views, indexes, roles, types and their arrays have their oids from one."""
     stash, store = MemoryStash(), MemoryObjectStore()

@@ -119,6 +119,7 @@ class Speaker:
             "alter table {t} alter column {c} type text",
             "alter table {t} alter column {c} set not null",
             "alter table {t} alter column {c} set default nextval('{q}')",
+            "alter table {t} alter column {c} set default 'x'::{e}::text || {k}::{d}",
             "alter table {t} alter column {c} drop default, alter column {c2} drop not null",
             "alter table {t} alter column {c} add generated always as identity",
             "alter table {t} alter column {c} drop identity if exists",
@@ -129,6 +130,8 @@ class Speaker:
             "alter table {t} add constraint {n} unique ({c})",
             "alter table {t} add primary key ({c})",
             "alter table {t} add constraint {n} check ({c} is distinct from {c2})",
+            "alter table {t} add constraint {n} check ({c}::text <> 'x'::{e}::text)",
+            "alter table {t} add constraint {n} check ({c} <> {k}::{d})",
             "alter table {t} add constraint {n} foreign key ({c}) references {t2}",
             "alter table {t} add constraint {n} foreign key ({c}) references {t2} ({c2}) not valid",
             "alter table {t} drop constraint {n} {cascade}",
@@ -152,6 +155,8 @@ class Speaker:
             "create view {v} as select x.{c}, y.{c2} from {t} x join {t2} y using (a)",
             "create view {v} as select '{q}'::regclass as which, {c}::text from {t}",
             "create view {v} as select null::{type} as a, 'x'::{e} as b",
+            "create view {v} as select a, pg_typeof(b) = '{type}'::regtype as b from {any}",
+            "create or replace view {v} as select a, b from {any} where b = 'x'",
             "create or replace view {v} as select count(*) as a, 1 as b from {any}",
             "alter view {v} alter column {c} set default {k}",
             "drop view {v} {cascade}",
@@ -182,6 +187,7 @@ class Speaker:
     def _domain(self) -> str:
         return self._one(
             "create domain {d} as int default {k} check (value > 0)",
+            "create domain {d} as text default {k} check (value <> 'x'::{e}::text)",
             "alter domain {d} add constraint {n} check (value < 100)",
             "alter domain {d} drop constraint {n}",
             "alter domain {d} set default {k}",
@@ -217,6 +223,7 @@ class Speaker:
             "create index {i} on {t} ({c})",
             "create unique index {i} on {t} ({c}, {c2})",
             "create index {i} on {t} (lower({c}::text)) where {c2} is not null",
+            "create index {i} on {t} (({c} + {k}::{d})) where {c2} <> 'x'",
             "drop index {i}",
             "alter index {i} rename to i2",
         )
