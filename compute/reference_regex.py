@@ -5,10 +5,11 @@ INVARIANTS
       place where it begins for the beginning.
 """
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
+
+import regex as backtracking
 
 from compute.reference_numbers import Function
 from compute.regex_matching import Matcher, Span, Subject, matcher
@@ -18,6 +19,10 @@ from sql.errors import SqlError, not_supported
 from sql.regex import Flags, has_back_references, parse_regex, with_letters
 
 _CACHED_MAX: Final = 1024
+
+SECONDS_MAX: Final = 1.0
+"""For a search with back-references, which may try very many ways. More: longer stalls."""
+
 Match = list[Span | None]
 
 
@@ -57,21 +62,24 @@ def _matcher(pattern: str, flags: Flags) -> Matcher:
 
 
 @lru_cache(maxsize=_CACHED_MAX)
-def _searcher(pattern: str, flags: Flags) -> Matcher | re.Pattern[str]:
+def _searcher(pattern: str, flags: Flags) -> Matcher | backtracking.Pattern[str]:
     regex = parse_regex(pattern, flags)
     if not has_back_references(regex.node):
         return Matcher(regex)
     translated = python_regex(regex)
     if translated is None:
         raise not_supported("this regular expression")
-    return re.compile(translated)
+    return backtracking.compile(translated)
 
 
 def _occurs(text: str, pattern: str, flags: Flags) -> bool:
     found = _searcher(pattern, flags)
     if isinstance(found, Matcher):
         return found.occurs(Subject(text))
-    return found.search(text) is not None
+    try:
+        return found.search(text, concurrent=True, timeout=SECONDS_MAX) is not None
+    except TimeoutError:
+        raise SqlError("54000", "regular expression with back-references is too complex") from None
 
 
 def search(*, ignore_case: bool) -> Function:

@@ -8,7 +8,12 @@ from typing import Final
 
 from compute.reference_numbers import Function
 from sql.characters import is_alphanumeric, lower, upper
-from sql.emit.patterns import like_ends_with_escape, like_escape_at_end, parse_like
+from sql.emit.patterns import (
+    like_ends_with_escape,
+    like_escape_at_end,
+    like_regex,
+    parse_like,
+)
 from sql.errors import SqlError, not_supported
 from sql.plan import Call
 from sql.text_input import apply_typmod, parse_text
@@ -161,9 +166,7 @@ def _like_pattern(pattern: str) -> re.Pattern[str]:
     """Of a pattern that ends with an escape: what comes before that and leaves a character."""
     ends_badly = like_ends_with_escape(pattern)
     parts = parse_like(pattern[:-1] if ends_badly else pattern)
-    wild = {"%": ".*", "_": "."}
-    found = "".join(wild[c] if wildcard else re.escape(c) for c, wildcard in parts)
-    return re.compile(f"{found}.+" if ends_badly else found, re.DOTALL)
+    return re.compile(like_regex(parts, re.escape, open_end=ends_badly), re.DOTALL)
 
 
 def like(text: str, pattern: str) -> bool:

@@ -5,7 +5,7 @@ different matches of what they agree on. So a translation is made from the tree,
 of characters are written out, and says only whether there is a match.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
@@ -24,8 +24,13 @@ from sql.regex import (
     Node,
     Regex,
     Repeat,
+    has_back_references,
     parts,
 )
+
+_GAPS_MAX: Final = 2
+"""Of a LIKE that Spark gets as one. Fewer: more of them that it does not know as prefixes, suffixes
+and parts. More: longer searches."""
 
 
 def parse_like(pattern: str) -> list[tuple[str, bool]]:
@@ -51,6 +56,36 @@ def like_ends_with_escape(pattern: str) -> bool:
 def like_escape_at_end() -> SqlError:
     """22025."""
     return SqlError("22025", "LIKE pattern must not end with escape character")
+
+
+def like_regex(
+    parts: Sequence[tuple[str, bool]], quoted: Callable[[str], str], *, open_end: bool = False
+) -> str:
+    """LIKE as a regular expression of the whole text, for those who try one way after the other:
+    what stands between two `%` is found as early as it may be, and nothing is tried again.
+    `open_end`: more must follow.
+    """
+    pieces = [""]
+    for character, wildcard in parts:
+        if wildcard and character == "%":
+            pieces.append("")
+        else:
+            pieces[-1] += "." if wildcard else quoted(character)
+    first, *others = pieces
+    end = ".+" if open_end else f".*{others.pop()}" if others else ""
+    between = "".join(f"(?>.*?{piece})" for piece in others)
+    return f"{first}{between}{end}"
+
+
+def has_many_gaps(pattern: str) -> bool:
+    """Whether Java, which tries one way after the other, could take very long for a LIKE."""
+    return sum(wildcard and c == "%" for c, wildcard in parse_like(pattern)) > _GAPS_MAX
+
+
+def java_like_regex(pattern: str) -> str:
+    """LIKE as a Java pattern that is found in the same texts."""
+    found = like_regex(parse_like(pattern), lambda character: _by_braces(ord(character)))
+    return rf"(?s)\A{found}\z"
 
 
 def java_like(pattern: str) -> str:
@@ -144,6 +179,8 @@ class _Dialect:
     bounded: bool = False
     extracts: bool = False
     """Whether its groups count: those of optional parts too."""
+    remembers: bool = False
+    """Whether the pattern has back-references."""
 
 
 class _Untranslatable(Exception):
@@ -176,6 +213,7 @@ def python_regex(regex: Regex) -> str | None:
 
 
 def _translated(regex: Regex, dialect: _Dialect) -> str | None:
+    dialect = replace(dialect, remembers=has_back_references(regex.node))
     try:
         if dialect.bounded and _weight(regex.node, 1) > _RANGES_MAX:
             return None
@@ -223,6 +261,8 @@ def _text(node: Node, dialect: _Dialect, *, repeated: bool) -> str:
             return f"(?:{text}){counts}"
         case Group(inner):
             # What a repeated group remembers is not the same everywhere.
+            if repeated and dialect.remembers:
+                raise _Untranslatable
             opening = "(?:" if repeated else "("
             return f"{opening}{_text(inner, dialect, repeated=repeated)})"
         case BackReference(number, ignore_case):

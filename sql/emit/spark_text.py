@@ -11,7 +11,13 @@ from typing import Final
 from sql.characters import case_mapping
 from sql.emit.enums import labels
 from sql.emit.null_counts import null_count
-from sql.emit.patterns import java_like, java_regex, like_ends_with_escape
+from sql.emit.patterns import (
+    has_many_gaps,
+    java_like,
+    java_like_regex,
+    java_regex,
+    like_ends_with_escape,
+)
 from sql.emit.regex_calls import SPARK, native_regex
 from sql.emit.scope import Scope
 from sql.emit.spark_types import ERROR_TAG, error, spark_type, unsupported
@@ -177,11 +183,13 @@ def _like(call: Call, scope: Scope) -> str:
         # That fails only where a character meets it.
         raise unsupported("LIKE with an escape at the end of its pattern")
     x = _padded(call.args[0], scope)
-    escaped = scope.statement.string(java_like(pattern))
     if operator.endswith("*"):
-        x, escaped = mapped(x, "lower", scope), mapped(escaped, "lower", scope)
+        x = mapped(x, "lower", scope)
+        pattern = pattern.translate(str.maketrans(*case_mapping("lower")))
     negation = "not " if operator.startswith("!") else ""
-    return f"{x} {negation}like {escaped}"
+    if has_many_gaps(pattern):
+        return f"{x} {negation}rlike {scope.statement.string(java_like_regex(pattern))}"
+    return f"{x} {negation}like {scope.statement.string(java_like(pattern))}"
 
 
 def _regex(call: Call, scope: Scope) -> str:
