@@ -57,8 +57,8 @@ _SIMPLE: Final[dict[str, pa.DataType]] = {
 def arrow_type(type_: SqlType) -> pa.DataType:
     """The Arrow type of a value of this PostgreSQL type."""
     if type_.name == "numeric":
-        assert type_.precision is not None, "Y1: numeric has a precision"
-        assert type_.scale is not None, "Y1: numeric has a scale"
+        assert type_.precision is not None, "Y1 of `sql/types.py`: numeric has a precision"
+        assert type_.scale is not None, "Y1 of `sql/types.py`: numeric has a scale"
         return pa.decimal128(type_.precision, type_.scale)
     if (element := type_.element) is not None:
         return pa.list_(pa.field("element", arrow_type(element)))

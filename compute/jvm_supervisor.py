@@ -8,7 +8,7 @@ INVARIANTS
       one, and only then is `gone` of the old one set: who waited for that never meets the dead
       JVM again.
   S2  nothing here blocks a caller: launching, preparing and waiting happen in the supervisor's
-      thread, which is also the thread that the JVM's life hangs on (J1).
+      thread, which is also the thread that the JVM's life hangs on (J1 of `jvm.py`).
   S3  after `close` there is no JVM and there will be none.
 """
 

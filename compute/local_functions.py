@@ -136,4 +136,4 @@ def _described(function: Callable[..., _Array], arity: int) -> Callable[..., _Ar
 
 
 def _no_subplan(_plan: Plan, _frame: Frame) -> Source:
-    raise AssertionError("M3: a call is over columns")
+    raise AssertionError("M3 of `sql/emit/scope.py`: a call is over columns")

@@ -39,7 +39,9 @@ _compiled: "OrderedDict[str, _Evaluate]" = OrderedDict()
 
 @dataclass(frozen=True, slots=True)
 class ArrowFunction:
-    """The function of this name; equal names are equal functions (O1)."""
+    """The function of this name; equal names are equal functions (O1 of
+    `sql/emit/spark_outside.py`).
+    """
 
     name: str
     function: OutsideFunction
@@ -139,4 +141,4 @@ def _groups(array: _Array, types: Sequence[SqlType]) -> Iterator[Sequence[Row]]:
 
 
 def _no_subplan(_plan: Plan, _frame: Frame) -> Source:
-    raise AssertionError("O1: a subquery's value is an argument")
+    raise AssertionError("O1 of `sql/emit/spark_outside.py`: a subquery's value is an argument")

@@ -71,7 +71,7 @@ class ReferenceExecutor:
         return "reference"
 
     async def run(self, run: Run) -> AsyncIterator[pa.RecordBatch]:
-        """Stream the answer in batches of the plan's columns (E1)."""
+        """Stream the answer in batches of the plan's columns (E1 of `executor.py`)."""
         check_depth(run.plan)
         columns = output_columns(run.plan)
         rows = execute(run.plan, run.inputs, run.parameters, self._read_file)

@@ -110,7 +110,7 @@ def _plain(value: Value) -> Decimal | None:
 
 
 class BatchMaker:
-    """Rows as batches with one field for each column (E1); `schema` has the columns' types."""
+    """Rows as batches with one field for each column (E1 of `executor.py`); `schema` has types."""
 
     def __init__(self, types: Sequence[SqlType], schema: pa.Schema) -> None:
         self.schema = schema
@@ -143,5 +143,5 @@ class BatchMaker:
 
 
 def to_batch(rows: Sequence[tuple[Value, ...]], columns: Sequence[PlanColumn]) -> pa.RecordBatch:
-    """Rows as a batch with one field for each column (E1)."""
+    """Rows as a batch with one field for each column (E1 of `executor.py`)."""
     return BatchMaker([column.type for column in columns], batch_schema(columns)).batch(rows)

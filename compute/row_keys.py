@@ -17,7 +17,9 @@ _NAN: Final = ("NaN",)
 
 
 def row_keys(key: Key, rows: pa.Table) -> Sequence[RowKey | None]:
-    """The key of each row, of which these are the key's columns; None: it has none (Y1)."""
+    """The key of each row, of which these are the key's columns; None: it has none (Y1 of
+    `key_predicates.py`).
+    """
     columns = [comparable(column) for column in rows.columns]
     known = KnownRows.of(pa.table(columns, names=[f"k{place}" for place in range(len(columns))]))
     parts = [_canonical(known.values(place)) for place in range(len(columns))]

@@ -7,7 +7,7 @@
 
 INVARIANTS
   N1  a relation's columns are `f0`, `f1` .. by ordinal; with identity also `__source`, `__index`
-      (B1).
+      (B1 of `storage/batch.py`).
   N2  what makes it into a path or a text for Spark are names of data files, which we generate;
       names of columns go into a schema as JSON, never into a text that is parsed as SQL.
 

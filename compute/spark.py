@@ -260,7 +260,7 @@ class SparkExecutor:
     # --- one JVM -------------------------------------------------------------------------------
 
     def _prepare(self, jvm: Jvm) -> Engine:
-        """Sessions on a fresh JVM, proven (K1)."""
+        """Sessions on a fresh JVM, proven (K1 of `spark_session.py`)."""
         with guarded(jvm):
             root = jvm.java.org.apache.spark.sql.classic.SparkSession.builder().getOrCreate()
             lanes = {name: self._lane(jvm, root, name) for name in LaneName}

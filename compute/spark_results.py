@@ -111,7 +111,7 @@ def _fitted(column: "pa.Array[Any]", type_: pa.DataType) -> "pa.Array[Any]":
 
 
 def sliced(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The batch in bounded pieces (E3)."""
+    """The batch in bounded pieces (E3 of `executor.py`)."""
     for first in range(0, batch.num_rows, BATCH_ROWS_MAX):
         yield batch.slice(first, BATCH_ROWS_MAX)
 

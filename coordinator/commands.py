@@ -420,7 +420,8 @@ class Commands:
         await self._continue(portal, message.max_rows)
 
     async def _is_alone(self) -> bool:
-        """Whether the statement is its whole transaction: nothing before it, Sync behind it (A1).
+        """Whether the statement is its whole transaction: nothing before it, Sync behind it (A1 of
+        `statement_runner.py`).
 
         A client that waits for an answer has sent Sync or Flush: looking ahead waits for nobody.
         """

@@ -136,7 +136,7 @@ class Coordination(Protocol):
 
     def looked_up(self, txn: TransactionId, names: Collection[LookUp]) -> None:
         """Names that the transaction rests on: if it writes, it commits only if they still mean
-        what they meant (A6).
+        what they meant (A6 of `core/validation.py`).
         """
         ...
 

@@ -5,7 +5,7 @@
 
 INVARIANTS
   X2  without ANALYZE nothing runs and no sequence moves; with it the statement runs as it would
-      alone, and what it wrote is committed before anything is told (Q1).
+      alone, and what it wrote is committed before anything is told (Q1 of `execution.py`).
 """
 
 from collections.abc import Sequence

@@ -27,7 +27,7 @@ from storage.types import Timestamp
 async def execute_query(
     execution: Execution, query: Query, *, as_of: Timestamp | None, tag: str = "SELECT"
 ) -> Rows:
-    """Start a query; its rows come as they are asked for (Q2)."""
+    """Start a query; its rows come as they are asked for (Q2 of `execution.py`)."""
     batches = await start_query(execution, query, as_of=as_of)
     if query.calls is not None:
         batches = with_calls(execution, batches, query.calls)

@@ -5,7 +5,8 @@
 
 INVARIANTS
   D7  no commit and no read waits for any of it; what fails is logged and told, and changes nothing
-      but space. A fatal storage failure and Fenced end the process as everywhere (D3).
+      but space. A fatal storage failure and Fenced end the process as everywhere (D3 of
+      `driver.py`).
   D8  what a checkpoint or a checksum misses is damage only if no vacuum can have taken it: the two
       are slow at times, and a log may be cleaned up to a younger checkpoint meanwhile.
 
@@ -182,7 +183,7 @@ class Maintaining:
         return Vacuumed(unnamed)
 
     async def forget(self, effect: ForgetShards) -> Forgotten:
-        """Forget dropped tables, then delete their files (T9)."""
+        """Forget dropped tables, then delete their files (T9 of `storage/txns.py`)."""
         done = False
         try:
             await self.txns.settle()  # what is read of the catalog now stays as it is

@@ -143,7 +143,7 @@ class _Part:
         self._shown.keep(versions, rows.num_rows)
 
     def _claimed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows of the batch that nobody has claimed yet; they are claimed now (W1)."""
+        """The rows of the batch that nobody has claimed; they are now (W1 of `claims.py`)."""
         fresh = self._claims.take(batch.column(0), batch.column(1))
         return batch if fresh.all() else batch.filter(pa.array(fresh))
 

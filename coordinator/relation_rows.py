@@ -6,7 +6,8 @@ All relations of one statement come from one observation, so they fit together.
 
 INVARIANTS
   M1  a relation's rows have the types of its columns in `sql/system_relations.py`.
-  M2  every view has a source of its own, so that no engine takes it for an earlier one (B1).
+  M2  every view has a source of its own, so that no engine takes it for an earlier one (B1 of
+      `storage/batch.py`).
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -9,7 +9,8 @@ INVARIANTS
   U1  the port is bound before anything is opened, everything is opened before the epoch is
       taken: what cannot start changes nothing.
   U2  a driver that ends by itself ends the process: every session hears 57P01, the exit code is 1.
-      So does a coordinator that was deposed, at the latest when it next asks the stash (D4).
+      So does a coordinator that was deposed, at the latest when it next asks the stash (D4 of
+      `driver.py`).
   U3  a signal ends the process also if stash or disk are away: what is acknowledged is durable, and
       what is not in the tables yet comes there at the next start. The exit code is 1 then.
 """

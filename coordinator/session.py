@@ -6,7 +6,8 @@
 INVARIANTS
   S1  an error is answered once; after it everything up to Sync (or the string's end) is skipped.
   S2  an implicit transaction ends with its string or at Sync: commit, or rollback after an error.
-  S3  interrupting a session never interrupts a commit (X4); a late cancel hits no later statement.
+  S3  interrupting a session never interrupts a commit (X4 of `transaction.py`); a late cancel
+      hits no later statement.
   S4  what is not foreseen answers XX000 and ends this session only.
 
 Not here: bytes (`connection.py`, `pgwire`), what the commands do (`commands.py`).
@@ -296,7 +297,8 @@ class Session:
         if self._farewell is failure:
             return  # said once, as the last word
         if failure.sqlstate == "XX000" and error is not failure:
-            # Nobody raised this on purpose, so the session's own state may be wrong too (N2).
+            # Nobody raised this on purpose, so the session's own state may be wrong too (N2 of
+            # `errors.py`).
             self._farewell = wrong.internal_end()
 
     def _ready(self) -> None:

@@ -130,6 +130,6 @@ def parameter_count(statement: str, *, given: int, wanted: int) -> SqlError:
 
 
 def check_login(catalog: Catalog, user: str) -> None:
-    """28000 for a role that may not log in; a name that no role has is let in (U2)."""
+    """28000 for a role that may not log in; a name without one is let in (U2 of `sql/roles.py`)."""
     if any(role.name == user and not role.login for role in catalog.roles.values()):
         raise SqlError("28000", f'role "{user}" is not permitted to log in')

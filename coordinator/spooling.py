@@ -4,7 +4,8 @@
 
 INVARIANTS
   P1  memory holds one row group and what the writer of Parquet needs for it.
-  P2  files count once a commit names them; `finish` has made them durable before that (W3).
+  P2  files count once a commit names them; `finish` has made them durable before that (W3 of
+      `storage/object_store.py`).
   P3  names are never used twice, also by a server that was killed in between: they are random.
 """
 

@@ -1,6 +1,7 @@
 """ALTER TABLE and ALTER SCHEMA: other names and schemas; columns are `bind_alter_columns.py`.
 
-A table that is altered keeps its oid and its rows; its definition version grows by one (K2).
+A table that is altered keeps its oid and its rows; its definition version grows by one (K2 of
+`coordinator/core/catalog.py`).
 """
 
 from pglast.enums import ObjectType

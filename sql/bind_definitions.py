@@ -210,7 +210,7 @@ def temporary_schema(binding: Binding) -> str:
     """The schema of what the session makes for itself; it may not be there yet."""
     if not binding.context.temporary:
         raise not_supported("a temporary relation without a session")
-    # T3: it is another one in every session.
+    # T3 of `temporary.py`: it is another one in every session.
     binding.uses_session = True
     return binding.context.temporary
 

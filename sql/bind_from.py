@@ -203,7 +203,7 @@ def relation_of(binding: Binding, node: Node) -> Table | ViewDefinition:
         table = binding.context.catalog.by_oid(oid)
         view = next((v for v in binding.context.catalog.views() if v.oid == oid), None)
         found = view if table is None else table
-        assert found is not None, "V2: what a view uses is there"
+        assert found is not None, "V2 of `bind_views.py`: what a view uses is there"
         return found
     return _recorded(binding, key, find_view(binding, node) or find_table(binding, node))
 
@@ -284,7 +284,7 @@ def _cte(
     binding: Binding, scope: Scope, node: Node, cte: "SelectResult"
 ) -> tuple[Plan, list[Item]]:
     """A use of a CTE: a scan of its rows, or its plan under a projection with ids of its own
-    (P1).
+    (P1 of `plan.py`).
     """
     columns = cte.columns
     made = tuple([binding.new_column(column.name, column.type) for column in columns])

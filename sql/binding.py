@@ -1,7 +1,7 @@
 """What binding one statement carries along: identifiers, parameters, places, what was read.
 
 INVARIANTS
-  B1  column ids are given out once in a statement (P1).
+  B1  column ids are given out once in a statement (P1 of `plan.py`).
   B2  a parameter has one type in a statement; the first use that needs a type decides (42P08 after
       it).
 """
@@ -118,7 +118,7 @@ class Binding:
     )
     """The domain of what a cast has made, by its identity; the expression is kept alive."""
     inexact: set[ColumnId] = field(default_factory=set[ColumnId])
-    """Numeric columns that were rounded already (N2)."""
+    """Numeric columns that were rounded already (N2 of `numeric.py`)."""
     places: dict[int, tuple[Expr, int]] = field(default_factory=dict[int, tuple[Expr, int]])
     """Where an expression stands in the text, by its identity; the expression is kept alive."""
     look_ups: set[LookUp] = field(default_factory=set[LookUp])

@@ -85,7 +85,7 @@ class _TimeDecoder(Decoder):
         self._may_begin_with_date = ends_in_date or (len(words) > 1 and words[1].kind is Kind.TIME)
 
     def add(self, word: Word) -> None:
-        """Take the next word (I2)."""
+        """Take the next word (I2 of `datetime_decoder.py`)."""
         super().add(word)
         self._is_first = False
 

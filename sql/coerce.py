@@ -233,7 +233,7 @@ def _converted(binding: Binding, expr: Expr, row: Function, target: SqlType) -> 
 
 
 def zone_arguments(binding: Binding, row: Function) -> tuple[Const, ...]:
-    """The session's zone for a row that depends on it (F3)."""
+    """The session's zone for a row that depends on it (F3 of `functions.py`)."""
     return (Const(binding.context.timezone, TEXT),) if row.zone else ()
 
 
@@ -347,7 +347,7 @@ def same_shape(left: SqlType, right: SqlType) -> bool:
 
 
 def reshaped(binding: Binding, expr: Expr, target: SqlType) -> Expr:
-    """A numeric as another precision and scale, losing no digit of an exact value (N2)."""
+    """A numeric as another precision and scale, losing no exact digit (N2 of `numeric.py`)."""
     if same_shape(expr.type, target):
         return expr
     if isinstance(expr, Const):
@@ -359,7 +359,7 @@ def reshaped(binding: Binding, expr: Expr, target: SqlType) -> Expr:
     if narrower and is_exact(binding, expr):
         return Call(function_by_id(f"narrow({kind})"), (expr,), target)
     row = cast(target.name, target.name)
-    assert row is not None, "the row that changes precision and scale (F4)"
+    assert row is not None, "the row that changes precision and scale (F4 of `functions.py`)"
     return Call(row, (expr,), target)
 
 
@@ -381,7 +381,7 @@ def _moved(value: Value, target: SqlType) -> Const | None:
 
 
 def is_exact(binding: Binding, expr: Expr) -> bool:
-    """Whether a numeric value has not been rounded by the engine yet (N2)."""
+    """Whether a numeric value has not been rounded by the engine yet (N2 of `numeric.py`)."""
     match expr:
         case Call():
             if expr.function.numeric in ("divide", "inexact"):

@@ -34,7 +34,7 @@ _ISO_TIMESTAMP: Final = re.compile(
 
 
 def parse_date(text: str, order: str = "MDY", clock: Clock | None = None) -> int:
-    """Days since 1970-01-01 (I1). `order`: of numbers that may be day, month or year."""
+    """Days since 1970-01-01 (I1 of `datetime_decoder.py`). `order`: of day, month, year."""
     if match := _ISO_DATE.fullmatch(text):
         year, month, day = int(match[1]), int(match[2]), int(match[3])
         if year >= 1 and 1 <= month <= 12 and 1 <= day <= days_in_month(year, month):

@@ -127,7 +127,7 @@ def _scale(type_: SqlType) -> int:
 
 
 def _digits(type_: SqlType) -> int:
-    assert type_.precision is not None, f"a numeric without precision (Y1): {type_}"
+    assert type_.precision is not None, f"a numeric without precision (Y1 of `types.py`): {type_}"
     return type_.precision - (type_.scale or 0)
 
 

@@ -11,8 +11,9 @@
 
 It is tried only on a statement that PostgreSQL's grammar refuses, so that what is valid PostgreSQL
 keeps its meaning. What is PostgreSQL's inside of such a statement is given to PostgreSQL's parser,
-with blanks in the place of the rest (W1). A text that begins with words of ours and goes on
-otherwise is refused here, at the word that does not fit; any other text is none of our business.
+with blanks in the place of the rest (W1 of `own_statements.py`). A text that begins with words of
+ours and goes on otherwise is refused here, at the word that does not fit; any other text is none of
+our business.
 """
 
 from collections.abc import Callable, Sequence
@@ -139,7 +140,9 @@ class _Cursor:
         return syntax_error(f'syntax error at or near "{self.raw(self.index)}"', place + 1)
 
     def rest(self, prefix: str, until: int | None = None) -> tuple[Node, str]:
-        """What PostgreSQL's parser makes of `prefix` and all tokens from here to `until` (W1)."""
+        """What PostgreSQL's parser makes of `prefix` and all tokens from here to `until` (W1 of
+        `own_statements.py`).
+        """
         stop = len(self.tokens) if until is None else until
         if self.index >= stop:
             raise self.unexpected()

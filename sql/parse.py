@@ -163,4 +163,4 @@ def _refusal(text: str, start: int, end: int) -> SqlError:
         parser_trees(" " * start + text[start : end + 1])
     except parser.ParseError as error:
         return _converted(error, text)
-    raise AssertionError("W1: it was refused without its semicolon")
+    raise AssertionError("W1 of `own_statements.py`: it was refused without its semicolon")

@@ -153,7 +153,8 @@ class InList:
 @dataclass(frozen=True, slots=True)
 class AnyAll:
     """`left op ANY (array)`, with `all` `left op ALL (array)`: the operator for every element, the
-    answers connected by OR or AND. `args`: left, the array, and the zone if the row has one (F3).
+    answers connected by OR or AND. `args`: left, the array, and the zone if the row has one (F3 of
+    `functions.py`).
     """
 
     function: Function

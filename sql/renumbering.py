@@ -2,7 +2,7 @@
 
 INVARIANTS
   R1  only columns that the plan itself makes get other ids, and rows that it makes once; what it
-      refers to outside stays (P3).
+      refers to outside stays (P3 of `plan.py`).
 """
 
 import dataclasses
@@ -56,7 +56,7 @@ def same_expression(left: Expr, right: Expr) -> bool:
 
 
 def free_columns(plan: Plan) -> set[ColumnId]:
-    """The columns of outer queries that the plan refers to (P3)."""
+    """The columns of outer queries that the plan refers to (P3 of `plan.py`)."""
     return set(plan_column_ids(plan)) - set(_made(plan))
 
 

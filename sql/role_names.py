@@ -28,7 +28,7 @@ def current_role(context: BindContext) -> Role:
     """Who acts: what he makes is his."""
     roles = roles_of(context)
     found = roles.named(context.user) or roles.by_oid(OWNER)
-    assert found is not None, "U2: the first superuser has always been there"
+    assert found is not None, "U2 of `roles.py`: the first superuser has always been there"
     return found
 
 

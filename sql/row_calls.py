@@ -59,12 +59,13 @@ from sql.statements import (
 )
 from sql.traverse import (
     children,
+    column_ids,
     inputs,
     plan_expressions,
     substituted,
     with_children,
 )
-from sql.types import BOOL, SqlType
+from sql.types import BOOL
 
 CALLED: Final = RelationId("called")
 """The rows with what was called."""
@@ -144,7 +145,7 @@ class _Splitting:
                 return made, {column.id: substituted(expr, found) for column, expr in pairs}
             case Sort():
                 made, found = self.plan(plan.input)
-                if any(found[id_] != ColumnRef(id_, type_) for id_, type_ in _sorted_by(plan)):
+                if any(_is_made(found[id_], id_) for id_ in _sorted_by(plan)):
                     raise not_supported("ORDER BY a function of sequences")
                 return replace(plan, input=made), found
             case Limit() if plan.offset is None:
@@ -244,8 +245,13 @@ def _guarded(expr: Expr, under: Sequence[_Condition]) -> Expr:
     return Case(((all_of(known), expr),), Const(None, expr.type), expr.type)
 
 
-def _sorted_by(plan: Sort) -> list[tuple[ColumnId, SqlType]]:
-    return [(key.expr.id, key.expr.type) for key in plan.keys if isinstance(key.expr, ColumnRef)]
+def _sorted_by(plan: Sort) -> list[ColumnId]:
+    return [id_ for key in plan.keys for id_ in column_ids(key.expr)]
+
+
+def _is_made(expr: Expr, id_: ColumnId) -> bool:
+    """Whether a column is of something else than the plan that is left."""
+    return not isinstance(expr, ColumnRef) or expr.id != id_
 
 
 def _acts(expr: Expr) -> bool:

@@ -196,7 +196,7 @@ def referred(binding: Binding, expr: Expr, place: int) -> Expr:
         ref = ColumnRef(expr.id, expr.type)
         binding.places[id(ref)] = (ref, place)
         return ref
-    # A subquery that stands twice makes columns of its own in each place (P1).
+    # A subquery that stands twice makes columns of its own in each place (P1 of `plan.py`).
     return renumbered_expression(expr, binding.new_id) if has_subquery(expr) else expr
 
 

@@ -41,7 +41,7 @@ class Select:
 
 def within(select: Select, outer: Scope, *, filtering: bool = False) -> Scope:
     """Where expressions over a SELECT's source stand; columns of outer queries stay visible
-    (P3).
+    (P3 of `sql/plan.py`).
     """
     return replace(
         outer,

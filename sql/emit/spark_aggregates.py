@@ -2,7 +2,7 @@
 
 INVARIANTS
   A1  integers are summed as decimals where PostgreSQL does (sum(bigint)), an average is one
-      division of exact sums (D2): both engines get the same digits.
+      division of exact sums (D2 of `spark_decimals.py`): both engines get the same digits.
   A2  what has no template, or is refused by it, is computed by the reference evaluator from the
       list of all rows: exact, and as large as the group (over a window: as each frame).
   A3  no template has nullif() around an aggregate or in its argument: Spark puts a projection of

@@ -109,7 +109,7 @@ def _text_to_text(call: Call, scope: Scope) -> str:
 
 def _cut(x: str, type_: SqlType, *, explicit: bool) -> str:
     """Apply the length; char(n) is kept without trailing blanks (sql/types.py)."""
-    assert explicit, "assignment has a row of its own (F4)"
+    assert explicit, "assignment has a row of its own (F4 of `sql/functions.py`)"
     if type_.length is not None:
         x = f"left({x}, {type_.length})"
     return f"rtrim({x})" if type_.name == "bpchar" else x
