@@ -83,6 +83,8 @@ def alter_type(work: Altering, command: Node) -> None:
         work.table = with_other_values(work.table, ordinal, altered)
         work.values[ordinal] = value
         work.rewrites = True
+        if column.not_null:
+            work.required.append(column.name)
     work.retyped.append(column.name)
 
 
