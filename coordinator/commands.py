@@ -12,11 +12,12 @@ Not here: the loop, errors and interrupts (`session.py`), running statements
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Protocol
 
 from coordinator import session_errors as wrong
 from coordinator.cursors import Cursor
-from coordinator.execution import Done, Outcome, Rows, Services
+from coordinator.execution import Done, Outcome, Rows, Services, counted
 from coordinator.named_statements import (
     Declaration,
     Fetch,
@@ -144,7 +145,11 @@ class Commands:
     ) -> int:
         variables = self._variables
         encoder = ResultEncoder(
-            outcome.columns, formats, timezone=variables.timezone, styles=variables.styles
+            outcome.columns,
+            formats,
+            timezone=variables.timezone,
+            styles=variables.styles,
+            naming=outcome.naming,
         )
         count = 0
         async for batch in portal.rows(limit):
@@ -309,7 +314,7 @@ class Commands:
         assert isinstance(portal.outcome, Rows), "what has rows has a cursor"
         batches = cursor.fetch(fetch)
         if not fetch.move:
-            return Rows(portal.outcome.columns, batches, lambda count: f"FETCH {count}")
+            return replace(portal.outcome, batches=batches, tag=counted("FETCH"))
         moved = 0
         async for batch in batches:
             moved += batch.num_rows

@@ -8,8 +8,6 @@ transaction.
 How one part runs is `modifying.py`, what all of them add up to `statement_work.py`.
 """
 
-from collections.abc import AsyncIterator
-
 import pyarrow as pa
 
 from compute.arrow import batch_schema
@@ -18,7 +16,7 @@ from coordinator.execute_sequence import with_calls
 from coordinator.execution import Done, Execution, Outcome, Rows, held
 from coordinator.made_rows import made_view, run_over
 from coordinator.modifying import Modified, readings, run_modify
-from coordinator.reg_names import has_names, named
+from coordinator.reg_names import naming
 from coordinator.statement_work import Reading, StatementWork
 from sql.catalog import Table
 from sql.errors import SqlError
@@ -98,11 +96,8 @@ def _outcome(execution: Execution, main: Query | Modify, done: Modified, tag: st
     complete = f"{tag} {done.affected}"
     if done.returned is None:
         return Done(complete)
-    batches: AsyncIterator[pa.RecordBatch] = held(done.returned)
-    if has_names(main.columns):
-        assert execution.bind_context is not None, "a statement that writes was bound"
-        batches = named(batches, main.columns, execution.bind_context())
-    return Rows(main.columns, batches, lambda _count: complete)
+    names = naming(main.columns, execution.context)
+    return Rows(main.columns, held(done.returned), lambda _count: complete, names)
 
 
 def tables_of(bound: Modify | Compound) -> tuple[Table, ...]:

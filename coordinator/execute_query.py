@@ -15,7 +15,7 @@ import pyarrow as pa
 from coordinator.execute_sequence import with_calls
 from coordinator.execution import Execution, Rows, counted, held
 from coordinator.reading_by_key import read_by_key, rows_by_key
-from coordinator.reg_names import has_names, named
+from coordinator.reg_names import naming
 from coordinator.running import run_plan
 from coordinator.session_errors import read_only_transaction
 from sql.plan import RelationId
@@ -31,10 +31,7 @@ async def execute_query(
     batches = await start_query(execution, query, as_of=as_of)
     if query.calls is not None:
         batches = with_calls(execution, batches, query.calls)
-    if has_names(query.columns):
-        assert execution.bind_context is not None, "a query was bound"
-        batches = named(batches, query.columns, execution.bind_context())
-    return Rows(query.columns, batches, counted(tag))
+    return Rows(query.columns, batches, counted(tag), naming(query.columns, execution.context))
 
 
 async def start_query(

@@ -24,6 +24,7 @@ from coordinator.coordination import Coordination
 from coordinator.pgwire.messages import Severity
 from coordinator.plan_cache import PlanCache
 from coordinator.read_predicates import read_predicates
+from coordinator.reg_names import Naming
 from coordinator.relation_rows import relation_view
 from coordinator.sequence_rows import sequence_view, shows_sequences, states_of
 from coordinator.transaction import SessionTransaction
@@ -223,11 +224,12 @@ def counted(tag: str) -> Callable[[int], str]:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A statement with rows; `tag` takes the number of rows that were sent."""
+    """A statement with rows; `tag` takes the number of rows that were sent. `naming`: of oids."""
 
     columns: tuple[OutputColumn, ...]
     batches: AsyncIterator[pa.RecordBatch]
     tag: Callable[[int], str] = field(default=counted("SELECT"))
+    naming: Naming | None = None
 
 
 Outcome: TypeAlias = Done | Rows

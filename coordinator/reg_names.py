@@ -1,16 +1,16 @@
-"""Results of the reg types: oids become the names of what they are, on their way to the client.
+"""Results of the reg types: oids become the names of what they are, on their way to a client that
+reads text; one that reads binary gets the oids.
 
 INVARIANTS
   R1  names are those of the catalog that the statement was bound with; an oid that names nothing
       is shown as it is.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from coordinator.ending import ending
 from coordinator.name_catalog_rows import registered_names
 from coordinator.pgwire.kernels import Column, listed
 from sql.binding import BindContext
@@ -19,31 +19,35 @@ from sql.types import REGISTERED
 
 _KINDS: Final = {name: name.removeprefix("reg") for name in REGISTERED}
 
-
-def has_names(columns: Sequence[OutputColumn]) -> bool:
-    """Whether a result has columns to be named."""
-    return any(column.type.name in REGISTERED for column in columns)
+Naming: TypeAlias = Callable[[pa.RecordBatch, Sequence[bool]], pa.RecordBatch]
+"""Rows with names as text, in the columns that are asked for."""
 
 
-async def named(
-    batches: AsyncIterator[pa.RecordBatch],
-    columns: Sequence[OutputColumn],
-    context: BindContext,
-) -> AsyncIterator[pa.RecordBatch]:
-    """The rows, with names as text."""
+def naming(columns: Sequence[OutputColumn], context: Callable[[], BindContext]) -> Naming | None:
+    """What names the rows of a result; None if it has nothing to name."""
+    if not any(column.type.name in REGISTERED for column in columns):
+        return None
+    bound, known = context(), dict[str, dict[int, str]]()
+
+    def named(batch: pa.RecordBatch, wanted: Sequence[bool]) -> pa.RecordBatch:
+        if not known:
+            known.update(_names(bound))
+        arrays = [
+            _texts(array, known[_KINDS[column.type.name]])
+            if asked and column.type.name in REGISTERED
+            else array
+            for column, array, asked in zip(columns, batch.columns, wanted, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+    return named
+
+
+def _names(context: BindContext) -> dict[str, dict[int, str]]:
     names: dict[str, dict[int, str]] = {kind: {0: "-"} for kind in _KINDS.values()}
     for kind, oid, text, _ in registered_names(context):
         names[kind][oid] = text
-
-    def shown(column: OutputColumn, array: Column) -> Column:
-        if column.type.name not in REGISTERED:
-            return array
-        return _texts(array, names[_KINDS[column.type.name]])
-
-    async with ending(batches):
-        async for batch in batches:
-            arrays = list(map(shown, columns, batch.columns))
-            yield pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+    return names
 
 
 def _texts(column: Column, names: Mapping[int, str]) -> Column:

@@ -11,10 +11,12 @@ from typing import Final
 
 import pyarrow as pa
 
-from coordinator.pgwire.messages import DataRows, expand_formats
+from coordinator.pgwire.messages import TEXT_FORMAT, DataRows, expand_formats
 from coordinator.pgwire.rows import RowEncoder
+from coordinator.reg_names import Naming
 from sql.statements import OutputColumn
 from sql.styles import PLAIN, Styles
+from sql.types import OID, REGISTERED
 
 INLINE_ROWS_MAX: Final = 256
 """Larger: the loop stalls longer. Smaller: a thread's hand-over (50 us) costs more than that."""
@@ -24,7 +26,9 @@ PIECE_ROWS: Final = 8_192
 
 
 class ResultEncoder:
-    """Encodes one result. `formats` as in Bind: none, one for all, or one each."""
+    """Encodes one result. `formats` as in Bind: none, one for all, or one each. `naming`: of values
+    that are oids and have names.
+    """
 
     def __init__(
         self,
@@ -33,13 +37,21 @@ class ResultEncoder:
         *,
         timezone: str,
         styles: Styles = PLAIN,
+        naming: Naming | None = None,
     ) -> None:
-        types = [column.type for column in columns]
         codes = expand_formats(formats, len(columns))
+        self._texts = [code == TEXT_FORMAT for code in codes]
+        self._naming = naming
+        types = [
+            OID if column.type.name in REGISTERED and not text else column.type
+            for column, text in zip(columns, self._texts, strict=True)
+        ]
         self._encoder = RowEncoder(types, codes, timezone, styles)
 
     async def encode(self, batch: pa.RecordBatch) -> AsyncIterator[DataRows]:
         """The batch as messages, in order (Y1)."""
+        if self._naming is not None:
+            batch = self._naming(batch, self._texts)
         if batch.num_rows <= INLINE_ROWS_MAX:
             yield self._encoder.message(batch)
             return
