@@ -10,11 +10,12 @@ INVARIANTS
   P3  when a run's iterator is closed, its query is interrupted and its connection is gone.
   P4  what was fetched as Python values and turns out to be more than few rows, or none that Python
       has, is given up and run again, as a stream: nobody has seen any of it.
+  P5  a run that fails because DuckDB gave its database up for another one's error, and of which
+      nobody has seen anything, is run again in the next database (`local_instance.py`), once.
 """
 
 import asyncio
 import contextlib
-import shutil
 import threading
 from collections.abc import AsyncIterator, Callable, Set
 from concurrent.futures import Future
@@ -27,10 +28,10 @@ import pyarrow.parquet as pq
 
 from compute.arrow import batch_schema
 from compute.executor import BATCH_ROWS_MAX, EngineUnavailable, Run
-from compute.local_database import LocalSettings, open_database
-from compute.local_errors import FAILURES, Interrupted, translated
-from compute.local_functions import LocalFunctions
-from compute.local_relations import Bound, LocalRelations
+from compute.local_database import LocalSettings
+from compute.local_errors import FAILURES, Interrupted, is_broken, is_given_up, translated
+from compute.local_instance import LocalInstance, LocalInstances
+from compute.local_relations import Bound
 from compute.local_rows import few_rows
 from compute.local_statements import FEW_ROWS, LocalStatements
 from compute.scan import RowReader
@@ -69,11 +70,7 @@ class LocalExecutor:
 
     def __init__(self, settings: LocalSettings) -> None:
         self._settings = settings
-        shutil.rmtree(settings.directory, ignore_errors=True)
-        settings.directory.mkdir(parents=True, mode=0o700)
-        self._database = open_database(settings)
-        self._functions = LocalFunctions(self._database)
-        self._relations = LocalRelations(settings.warehouse.resolve(), RowReader(self._read_file))
+        self.instances = LocalInstances(settings, RowReader(self._read_file), self._close_instance)
         workers = max(4, 2 * settings.threads)
         self._workers = Threads(workers, "local-query")
         self._interrupters = Threads(_INTERRUPTERS, "local-interrupt")
@@ -116,29 +113,36 @@ class LocalExecutor:
         ended.set()
         interrupting.result()
         self._interrupters.shutdown(wait=True)
-        self._database.close()
-        shutil.rmtree(self._settings.directory, ignore_errors=True)
+        self.instances.close()
 
     def _read_file(self, shard: ShardId, file: DataFile) -> pa.Table:
         return pq.read_table(self._settings.warehouse / shard / file.name, partitioning=None)
 
+    def _close_instance(self, instance: LocalInstance) -> None:
+        try:
+            self.submit(instance.close)
+        except EngineUnavailable:
+            instance.close()
+
     # --- what a query needs --------------------------------------------------------------------
 
-    def connect(self) -> duckdb.DuckDBPyConnection:
-        """A connection for one run."""
-        return self._database.cursor()
-
-    def prepare(self, connection: duckdb.DuckDBPyConnection, run: Run, bound: Bound) -> Prepared:
+    def prepare(
+        self,
+        instance: LocalInstance,
+        connection: duckdb.DuckDBPyConnection,
+        run: Run,
+        bound: Bound,
+    ) -> Prepared:
         """The statement of a run, with everything that it names."""
         identified = self.statements.identified(run.plan)
         names = {
-            relation: self._relations.relation(
+            relation: instance.relations.relation(
                 connection, view, bound, identity=relation in identified
             )
             for relation, view in run.inputs.items()
         }
         query = self.statements.emitted(run.plan, names, run.parameters)
-        self._functions.register(query.calls)
+        instance.functions.register(query.calls)
         text = query.text
         if bound.relations:
             text = with_relations(text, bound.relations)
@@ -160,9 +164,8 @@ class LocalExecutor:
             self.statements.has_given(plan, FEW_ROWS + 1)
         return batch
 
-    def release(self, query: "_Query", bound: Bound) -> None:
+    def release(self, query: "_Query") -> None:
         """A run has ended."""
-        self._relations.release(bound)
         self._queries.discard(query)
 
     def submit(self, work: Callable[[], R]) -> "Future[R]":
@@ -200,6 +203,7 @@ class _Query:
         self._run = run
         self._schema = batch_schema(output_columns(run.plan))
         self._bound = Bound()
+        self._instance: LocalInstance | None = None
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._reader: pa.RecordBatchReader | None = None
         self._ahead: pa.RecordBatch | None = None
@@ -207,6 +211,8 @@ class _Query:
         self._cancelled = False
         self._ended = False
         self._given = 0
+        self._seen = False
+        self._again = False
 
     async def next_batch(self) -> pa.RecordBatch | None:
         """The next rows, None at the end."""
@@ -245,23 +251,47 @@ class _Query:
             self._let_go()
 
     def _let_go(self) -> None:
+        self._leave()
+        self._engine.release(self)
+
+    def _leave(self) -> None:
+        """Let go of the database and everything in it."""
         reader, self._reader = self._reader, None
         if reader is not None:
             with contextlib.suppress(*FAILURES):
                 reader.close()
+        instance, self._instance = self._instance, None
         connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-        self._engine.release(self, self._bound)
+        if instance is not None:
+            instance.relations.release(self._bound)
+            assert connection is not None, "who is in a database has a connection"
+            self._engine.instances.leave(instance, connection)
 
     def _next(self) -> pa.RecordBatch | None:
         try:
-            return self._read()
+            batch = self._read()
         except FAILURES as error:
-            found = translated(error)
-            if isinstance(found, Interrupted):
-                raise EngineUnavailable("the query was cancelled") from error
-            raise found from error
+            if not self._is_anothers(error):
+                raise _failure(error) from error
+            if self._seen or self._again or self._cancelled:
+                raise EngineUnavailable("its database was given up") from error
+        else:
+            self._seen = True
+            return batch
+        self._again = True
+        self._leave()
+        self._bound, self._ahead, self._given = Bound(), None, 0
+        return self._next()
+
+    def _is_anothers(self, error: Exception) -> bool:
+        """Whether it failed because DuckDB gave its database up, which is replaced by now (P5)."""
+        instance = self._instance
+        if instance is None:
+            return False
+        if is_broken(error):
+            self._engine.instances.examine(instance)
+            return is_given_up(error)
+        return instance.given_up and isinstance(translated(error), Interrupted)
 
     def _read(self) -> pa.RecordBatch | None:
         if self._reader is None:
@@ -283,8 +313,8 @@ class _Query:
     def _begin(self) -> pa.RecordBatch | None:
         """Start the statement; its whole answer, if that can be had at once."""
         engine, statements = self._engine, self._engine.statements
-        self._connection = engine.connect()
-        prepared = engine.prepare(self._connection, self._run, self._bound)
+        self._instance, self._connection = engine.instances.enter()
+        prepared = engine.prepare(self._instance, self._connection, self._run, self._bound)
         if statements.gives_few(self._run.plan):
             whole = engine.few_rows(self._connection, self._run.plan, prepared, self._schema)
             if whole is not None:
@@ -308,6 +338,11 @@ class _Query:
             if batch.num_rows:
                 self._given += batch.num_rows
                 return batch
+
+
+def _failure(error: Exception) -> Exception:
+    found = translated(error)
+    return EngineUnavailable("the query was cancelled") if isinstance(found, Interrupted) else found
 
 
 def shaped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

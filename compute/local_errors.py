@@ -35,6 +35,16 @@ FAILURES: Final = (duckdb.Error, OSError, pa.ArrowException)
 """What DuckDB raises; behind the first rows of a stream it is Arrow's, with DuckDB's text."""
 
 
+def is_broken(error: Exception) -> bool:
+    """Whether it is one after which DuckDB may have given its database up."""
+    return str(error).startswith(("INTERNAL Error: ", "FATAL Error: "))
+
+
+def is_given_up(error: Exception) -> bool:
+    """Whether DuckDB had given the database up before, for an error of another statement."""
+    return str(error).startswith("FATAL Error: Failed: database has been invalidated")
+
+
 def translated(error: Exception) -> Exception:
     """What the engine raises for an exception of DuckDB."""
     text = str(error)

@@ -125,7 +125,7 @@ def test_times_are_read_in_utc(engine: Engine, way: str) -> None:
 
 def test_tables_that_nobody_uses_are_dropped(engine: Engine) -> None:
     shard = Shard(engine, SCHEMA)
-    database = engine.executor._database
+    database = engine.executor.instances.newest.database
     with mock.patch("compute.local_relations.TABLES_MAX", 3):
         for number in range(20):
             view = shard.view(inline=[(f"@{number}", rows(number), [])])
@@ -135,4 +135,6 @@ def test_tables_that_nobody_uses_are_dropped(engine: Engine) -> None:
         [(count,)] = database.execute("select count(*) from duckdb_tables()").fetchall()
         assert count <= 4
     # A statement that has failed does not keep its tables in use.
-    assert all(not table.users for table in engine.executor._relations._tables.values())
+    assert all(
+        not table.users for table in engine.executor.instances.newest.relations._tables.values()
+    )

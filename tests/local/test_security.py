@@ -114,7 +114,7 @@ def test_the_database_reaches_nothing_else(engine: Engine, tmp_path: Path, state
     outside = tmp_path / "outside"
     outside.write_text("a\n1\n")
     text = statement.format(outside=outside, warehouse=engine.warehouse)
-    cursor = engine.executor._database.cursor()
+    cursor = engine.executor.instances.newest.database.cursor()
     # Refused by a setting, not by a file or a network that is not there.
     with pytest.raises(duckdb.Error, match=r"disabled|locked|Catalog Error"):
         cursor.execute(text).fetchall()

@@ -60,7 +60,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def in_use(engine: Engine) -> int:
-    tables = engine.executor._relations._tables.values()
+    tables = engine.executor.instances.newest.relations._tables.values()
     return sum(table.users for table in tables) + engine.executor.running
 
 
