@@ -40,6 +40,8 @@ from sql.types import (
 
 TYPES: Final = {name: plain_type(name) for name in OIDS}
 _TEXTS: Final = frozenset({"text", "json", "jsonb"})
+_PRINTED: Final = frozenset({"any", "anyelement", "anynonarray"})
+"""Arguments of these types are there to be printed, in a function that makes text."""
 
 
 def type_called(name: str) -> SqlType:
@@ -150,16 +152,32 @@ def converted(
             args.append(implicit(binding, expr, node, TEXT) if literal else expr)
         else:
             args.append(implicit(binding, expr, node, type_called(want)))
-    if choice.result in _TEXTS and any(arg.type.name in REGISTERED for arg in args):
-        return tuple([_named(binding, arg, node) for arg, node in zip(args, nodes, strict=True)])
-    return tuple(args)
+    if choice.result not in _TEXTS:
+        return tuple(args)
+    row = choice.function
+    declared = [*row.args, *[row.args[-1]] * (len(args) - len(row.args))] if row.args else []
+    return tuple(
+        [
+            _shown(binding, arg, node, row, name)
+            for arg, node, name in zip(args, nodes, declared, strict=True)
+        ]
+    )
 
 
-def _named(binding: Binding, arg: Expr, node: Node) -> Expr:
-    """What is shown as a name is one in texts and documents that are made of it, too."""
-    if arg.type.name not in REGISTERED:
+def _shown(binding: Binding, arg: Expr, node: Node, row: Function, declared: str) -> Expr:
+    """An argument as its text, if that is not the same to everybody: what is shown as a name is one
+    in texts and documents that are made of it, too, and an instant is shown in the session's zone.
+    """
+    type_ = arg.type
+    if type_.name in REGISTERED:
+        return coerce(binding, arg, node, TEXT, EXPLICIT) or arg
+    # A row with a zone sees to it itself, and documents have instants in a form of their own.
+    if declared not in _PRINTED or row.zone or row.result != "text" or row.rewrite is not None:
         return arg
-    return coerce(binding, arg, node, TEXT, EXPLICIT) or arg
+    if (type_.element or type_).name != "timestamptz":
+        return arg
+    items = type_.element is not None and row.name.endswith(ARRAY_FORM)
+    return coerce(binding, arg, node, array_of(TEXT) if items else TEXT, EXPLICIT) or arg
 
 
 def polymorphic_shapes(

@@ -32,7 +32,11 @@ from sql.table_changes import unqualified
 from sql.traverse import children
 from sql.types import SqlType, display
 
-_PLAIN: Final = frozenset({"text", "varchar", "bpchar", "int2", "int4", "int8", "numeric", "uuid"})
+_PLAIN: Final = frozenset(
+    {"text", "varchar", "bpchar", "bool", "int2", "int4", "int8", "numeric", "uuid"}
+)
+_PRINTING: Final = frozenset({"||", "quote_literal", "quote_nullable"})
+"""Stable, as they are of any type; PostgreSQL looks into them (inline_function)."""
 
 
 def with_generated(binding: Binding, table: Table, nodes: Mapping[str, Node]) -> tuple[Column, ...]:
@@ -97,8 +101,8 @@ def _value(binding: Binding, scope: Scope, column: Column, node: Node) -> Expr:
 
 def _is_mutable(expr: Expr) -> bool:
     if isinstance(expr, Call):
-        # What `text || any` makes of these is the same everywhere.
-        plain = expr.function.name == "||" and all(a.type.name in _PLAIN for a in expr.args)
+        # What these make of such values is the same everywhere.
+        plain = expr.function.name in _PRINTING and all(a.type.name in _PLAIN for a in expr.args)
         if expr.function.zone or (expr.function.volatility != "immutable" and not plain):
             return True
         if expr.function.context is not None and _is_of_labels(expr):

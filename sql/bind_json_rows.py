@@ -12,6 +12,7 @@ from typing import Final
 
 from pglast import ast
 
+from sql.bind_calls import check_styles
 from sql.binding import Binding
 from sql.coerce import EXPLICIT, coerce, settled, zone_arguments
 from sql.functions import function_by_id
@@ -63,5 +64,6 @@ def is_row(expr: Expr) -> bool:
 
 def _row(binding: Binding, names: list[str], exprs: list[Expr]) -> Expr:
     row = function_by_id(_ROW)
+    check_styles(binding, row, exprs, "json")
     keys = Const(tuple(names), array_of(TEXT))
     return Call(row, (keys, *exprs, *zone_arguments(binding, row)), JSON)

@@ -24,6 +24,7 @@ from pglast.enums import (
     SubLinkType,
 )
 
+from sql.bind_calls import check_styles
 from sql.bind_types import type_named
 from sql.binding import Binding
 from sql.coerce import ASSIGNMENT, EXPLICIT, coerce, implicit, settled, zone_arguments
@@ -87,6 +88,7 @@ def _constructed(
     else:
         places = ",".join(["bool"] * len(flags))
         row = function_by_id(f"sql_{made.name}_{what}({places},any)")
+        check_styles(binding, row, parts, made.name)
         found = Call(row, (*flags, *parts, *zone_arguments(binding, row)), made)
     return _returned(binding, found, target, node)
 
@@ -133,6 +135,7 @@ def json_scalar(binding: Binding, scope: Scope, node: Node) -> Expr:
     if expr.type.name in _JSONS:
         return _cast(binding, expr, node.expr, JSON)
     row = function_by_id("to_json(anyelement)")
+    check_styles(binding, row, (expr,), "json")
     return Call(row, (expr, *zone_arguments(binding, row)), JSON)
 
 

@@ -23,7 +23,7 @@ BINARY_EVERY = 5
 """Of the queries with an order, this many stand for one that is also asked in binary."""
 STATEFUL = ("sequences_in_queries", "settings", "transactions")
 """Files whose statements stand neither repetition nor gaps."""
-NOT_THINNED = (*STATEFUL, "session_functions", "styles")
+NOT_THINNED = (*STATEFUL, "printed_values", "session_functions", "styles")
 """Also queries change settings here: one that is left out makes others wrong."""
 SPARK_EVERY = 40
 """Of the queries, this many stand for one that Spark runs in `make test`."""
