@@ -5,9 +5,12 @@ from decimal import Decimal
 from typing import Final
 
 from compute.number_formats import DIGITS, WIDE, Counts, Node, parsed, rounded
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError, not_held, not_supported
 
 _DATA: Final = frozenset("0123456789.,+-")
+
+_DIGITS_MAX: Final = 38
+"""Before the point, of a numeric."""
 
 
 def to_number(text: str, template: str) -> Decimal | None:
@@ -23,6 +26,8 @@ def to_number(text: str, template: str) -> Decimal | None:
     if not DIGITS.intersection(digits):
         raise SqlError("22P02", f'invalid input syntax for type numeric: "{reader.sign}{digits}"')
     value = Decimal((reader.sign + digits).strip())
+    if value.adjusted() >= _DIGITS_MAX:
+        raise not_held("22003", "value overflows numeric format")
     value = rounded(value, reader.behind)
     if value and value.adjusted() >= counts.pre + counts.multi:
         raise SqlError("22003", "numeric field overflow")

@@ -10,6 +10,7 @@ import hashlib
 import math
 import operator
 import random
+import sys
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import cache
@@ -35,6 +36,12 @@ from sql.plan import Call, Const
 from sql.records import encoded
 from sql.styles import unpacked
 from sql.types import REGISTERED, Value
+
+DIGITS_MAX: Final = 100_000
+"""Of a number that is read from text. More: a longer stall. Fewer: numbers are refused before it is
+known what is wrong with them."""
+
+sys.set_int_max_str_digits(DIGITS_MAX)
 
 _TEXTS: Final = frozenset({"text", "varchar", "bpchar", "name"})
 _INTEGERS: Final = frozenset({"int2", "int4", "int8"})

@@ -20,6 +20,9 @@ from storage.errors import Fenced, ForeignWriter, Indeterminate, StorageError
 
 log = logging.getLogger("meridian.errors")
 
+_MANY_DIGITS: Final = "for integer string conversion"
+"""Python's own words for an integer that would take too long to read or write."""
+
 ADMIN_SHUTDOWN: Final = "57P01"
 
 
@@ -90,6 +93,8 @@ def statement_failure(error: Exception) -> SqlError:
             return SqlError("58030", "could not read or write storage")
         case MemoryError():
             return SqlError("53200", "out of memory")
+        case ValueError() if _MANY_DIGITS in str(error):
+            return SqlError("54000", "a number has too many digits")
         case _:
             log.error("unexpected failure", exc_info=error)
             return SqlError("XX000", "internal error")

@@ -5,6 +5,7 @@ what SHOW prints, or raises. Where Meridian can do only one of PostgreSQL's valu
 refused with 0A000 (V2 of `variables.py`).
 """
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -79,7 +80,8 @@ def _parse_amount(value: str, unit: str) -> int | None:
     if match is None:
         return None
     factor = _UNITS[unit].get(match[2]) if match[2] else 1
-    return None if factor is None else round(float(match[1]) * factor)
+    amount = float(match[1])
+    return None if factor is None or math.isinf(amount) else round(amount * factor)
 
 
 def _show_amount(amount: int, unit: str) -> str:
@@ -130,6 +132,8 @@ _OTHER_ENCODINGS: Final = frozenset({
 })  # fmt: skip
 """What else PostgreSQL knows as a client's encoding."""
 
+_HOURS_MAX: Final = 100
+"""Characters; a longer one is no zone whatever it says."""
 _HOURS = re.compile(r"([+-]?)(\d+)(\.\d*)?")
 """Anything with a colon is a POSIX zone instead, which counts west."""
 
@@ -137,7 +141,7 @@ _HOURS = re.compile(r"([+-]?)(\d+)(\.\d*)?")
 def _timezone(name: str, value: str) -> str:
     text = value.strip().strip("'")
     hours = _HOURS.fullmatch(text)
-    if hours is not None:
+    if hours is not None and len(text) <= _HOURS_MAX:
         # POSIX zones count hours west of Greenwich, SQL counts them east: PostgreSQL's spelling.
         east, west = ("-", "+") if hours[1] == "-" else ("+", "-")
         shown = _shown_offset(int(float(text.lstrip("+-")) * 3600))

@@ -20,6 +20,7 @@ _BLANK: Final = re.compile(r"[ \t\n\v\f\r]*")
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _BARE: Final = re.compile(r'(?:[^"\\{},]|\\.)+', re.DOTALL)
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
+_BOUND_MAX: Final = 2_147_483_647
 _DIMENSION: Final = re.compile(r"[ \t\n\v\f\r]*\[([+-]?[0-9]*)(?::([+-]?[0-9]*))?(\]?)")
 _NEEDS_QUOTES: Final = re.compile(r'[{},"\\ \t\n\v\f\r]')
 _PLAIN: Final = re.compile(r"\{[0-9+-]+(?:,[0-9+-]+)*\}")
@@ -80,6 +81,8 @@ def _dimensions(text: str) -> tuple[int, list[tuple[int, int]]]:
         if not bracket:
             raise malformed(text, 'Missing "]" after array dimensions.')
         lower, upper = (1, int(first)) if second is None else (int(first), int(second))
+        if max(abs(lower), abs(upper)) > _BOUND_MAX:
+            raise SqlError("54000", "array bound is out of integer range")
         if upper < lower:
             raise SqlError("2202E", "upper bound cannot be less than lower bound")
         bounds.append((lower, upper))
