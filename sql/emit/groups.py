@@ -128,8 +128,11 @@ def _by_sets(plan: GroupBy, select: Select, keys: Sequence[str], scope: Scope) -
         outputs[column.id] = f"cast({' + '.join(bits)} as int)"
     sets = ", ".join(f"({', '.join(keys[number] for number in one)})" for one in plan.sets)
     grouped = replace(select, outputs=outputs, group=f"grouping sets ({sets})")
-    # DuckDB makes the row, but not for each row of the query around a subquery.
-    if () not in plan.sets or (scope.statement.dialect.empty_sets and not free_columns(plan)):
+    # DuckDB makes the row, but not for each row of the query around a subquery, and without
+    # aggregates only once.
+    once = not plan.aggregates and plan.sets.count(()) > 1
+    made = scope.statement.dialect.empty_sets and not free_columns(plan) and not once
+    if () not in plan.sets or made:
         return grouped
     return _with_empty_set(plan, grouped, scope)
 
