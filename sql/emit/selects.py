@@ -317,8 +317,8 @@ def _join(plan: Join, scope: Scope) -> Select:
             right = replace(right, source=f"lateral {right.source}")
         else:
             right = derived(right, output_columns(plan.right), scope.statement, lateral=True)
-    elif not right.bare:
-        right = derived(right, output_columns(plan.right), scope.statement)
+    else:
+        right = _alone(plan.right, right, scope)
     source = f"({right.source})" if isinstance(plan.right, Join) and right.bare else right.source
     names = {**left.names, **right.names}
     joined = Select(f"{left.source} {plan.kind.value} join {source}", names)
@@ -351,8 +351,17 @@ def _check_join(plan: Join, scope: Scope) -> None:
 
 
 def _side(plan: Plan, scope: Scope) -> Select:
-    select = _select(plan, scope)
-    return select if select.bare else derived(select, output_columns(plan), scope.statement)
+    return _alone(plan, _select(plan, scope), scope)
+
+
+def _alone(plan: Plan, select: Select, scope: Scope) -> Select:
+    """A plan as one side of a join. A join with a subquery in ON is a SELECT of its own: DuckDB 2.0
+    takes the subquery's column for one of those that a join above compares.
+    """
+    marked = isinstance(plan, Join) and plan.condition is not None and has_subquery(plan.condition)
+    if select.bare and not marked:
+        return select
+    return derived(select, output_columns(plan), scope.statement)
 
 
 def _window(plan: Window, scope: Scope) -> Select:
