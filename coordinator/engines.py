@@ -18,7 +18,7 @@ from typing import Final, cast
 
 import pyarrow as pa
 
-from compute.executor import EngineUnavailable, Executor, Run
+from compute.executor import Executor, Run
 from compute.reference import ReferenceExecutor
 from coordinator.config import Settings
 from coordinator.opening import Storage
@@ -53,8 +53,9 @@ class LateEngine:
         try:
             # A query that is cancelled while it waits must not cancel the engine for the others.
             return await asyncio.shield(made)
-        except EngineUnavailable:
-            # Another one may be in the making by now: it must be found again, to be closed.
+        except Exception:
+            # It may work next time, whatever it was (a full disk, say). Another one may be in the
+            # making by now: it must be found again, to be closed.
             if self._made is made:
                 self._made = None
             raise

@@ -2,13 +2,18 @@
 transaction's own writes.
 """
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from typing import Any, cast
 
 import psycopg
+import pyarrow as pa
 import pytest
 
+from compute.executor import EngineUnavailable
+from compute.reference import ReferenceExecutor
+from coordinator.engines import LateEngine
 from tests.servers import Meridian, meridian
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -171,3 +176,25 @@ def test_a_query_can_be_cancelled(server: Any, connection: Connection) -> None:
         connection.execute(text)
     assert connection.execute("select count(*) > 0 from many where a > 0").fetchall() == [(True,)]
     assert isinstance(server[0], Meridian)
+
+
+def test_an_engine_that_could_not_be_made_is_made_by_the_next_who_asks() -> None:
+    """Whatever went wrong: a disk is not full for ever."""
+    failures: list[Exception] = [OSError(28, "full"), EngineUnavailable("no JVM")]
+    engine = ReferenceExecutor(lambda _shard, _file: pa.table({}))
+
+    def make() -> ReferenceExecutor:
+        if failures:
+            raise failures.pop()
+        return engine
+
+    async def story() -> None:
+        late = LateEngine("late", make)
+        with pytest.raises(EngineUnavailable):
+            await late.warm()
+        with pytest.raises(OSError, match="full"):
+            await late.warm()
+        assert await late.warm() is engine
+        await late.close()
+
+    asyncio.run(story())
