@@ -427,8 +427,10 @@ def path_query_first(text: str, path: str, variables: str = "{}", silent: bool =
 JSON_PATHS: Final[dict[str, Function]] = {
     "jsonb @? jsonpath": lambda text, path: path_exists(text, path, "{}", True),
     "jsonb @@ jsonpath": lambda text, path: path_match(text, path, "{}", True),
-    "text::jsonpath": lambda text: text_of(parse_path(text)),
-    "varchar::jsonpath": lambda text: text_of(parse_path(text)),
+    **{
+        f"{text}::jsonpath": lambda text: text_of(parse_path(text))
+        for text in ("text", "varchar", "bpchar", "name")
+    },
 }
 """By id."""
 PATH_NAMES: Final[dict[str, Function]] = {

@@ -231,6 +231,11 @@ def cast_text(value: Value, type_: SqlType, zone: str = "UTC") -> str:
 def make_to_text(call: Call) -> Function:
     """A cast to a text type, with its length."""
     source, target = call.args[0].type, call.type
+    if target.name == "name":
+        # No cast of its own: what the output function writes is read, a boolean as a letter.
+        return lambda value, zone="UTC": parse_text(
+            "name", format_text(value, source, timezone=zone)
+        )
     return lambda value, zone="UTC": apply_typmod(
         cast_text(value, source, zone), target, explicit=True
     )

@@ -33,7 +33,6 @@ from sql.types import (
     TEXT,
     SqlType,
     array_of,
-    category,
     display,
     plain_type,
 )
@@ -282,16 +281,13 @@ def cast_by_name(
     """
     if len(exprs) != 1 or name not in OIDS or name in ("unknown", "void"):
         return None
-    source = exprs[0].type.category
-    # Text is not parsed by a function call; everything else has its function in pg_proc.
-    if source == "S" and category(name) != "S":
-        return None
     return coerce(binding, exprs[0], nodes[0], TYPES[name], EXPLICIT)
 
 
 def cannot_cast(source: SqlType, target: SqlType, place: int | None) -> SqlError:
     """42846 for an explicit cast that does not exist."""
     names = f"{display(SqlType(source.name))} to {display(SqlType(target.name))}"
-    if postgresql.has_cast(source.name, target.name):
+    by_text = "S" in (source.category, target.category)
+    if by_text or postgresql.has_cast(source.name, target.name):
         return not_supported(f"the cast from {names}", place)
     return SqlError("42846", f"cannot cast type {names}", place)

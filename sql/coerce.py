@@ -27,6 +27,7 @@ from pglast import ast
 from sql import numeric
 from sql.arrays import converting_row
 from sql.binding import Binding
+from sql.char_blanks import with_blanks
 from sql.enum_types import is_enum, kept_as
 from sql.errors import SqlError, mismatch, not_supported
 from sql.functions import CastContext, Function, cast, function_by_id
@@ -213,10 +214,8 @@ def _converted(binding: Binding, expr: Expr, row: Function, target: SqlType) -> 
         if found.type.name == target.name or further is None:
             return found
         return _converted(binding, found, further, target)
-    if row.id == "bpchar::enum" and expr.type.length is not None:
-        # The blanks that fill it up are no part of a label.
-        padded = stand_in(binding, f"rpad($1::text, {expr.type.length})", (expr,))
-        return _converted(binding, padded, function_by_id("text::enum"), target)
+    if (padded := with_blanks(binding, expr, row, target)) is not None:
+        return _converted(binding, *padded, target)
     type_ = SqlType(target.name)
     if target.name in ("numeric", "_numeric"):
         # A text holds the array; what its elements are, nothing tells.
