@@ -5,15 +5,16 @@ INVARIANTS
       leaves out there is put back by an outer join.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Final
 
+from sql.emit.guards import filtered
 from sql.emit.scope import Scope
 from sql.emit.select_parts import Select, check_comparable, comparable, derived, numbered, within
-from sql.plan import ColumnId, ColumnRef, Expr, GroupBy, PlanColumn, output_columns
+from sql.plan import Aggregate, ColumnId, ColumnRef, Expr, GroupBy, PlanColumn, output_columns
 from sql.renumbering import free_columns
-from sql.traverse import column_ids
+from sql.traverse import column_ids, has_subquery
 
 _COUNTS: Final = frozenset({"count", "regr_count"})
 """Aggregates that are not NULL over nothing."""
@@ -65,25 +66,52 @@ def _with_arguments(
     plan: GroupBy, below: Sequence[PlanColumn], select: Select, scope: Scope
 ) -> tuple[GroupBy, Select]:
     """A derived table that has, beside these columns, what aggregates take from outer queries and
-    subqueries.
+    subqueries: with nothing else in it, a call would be one of the outer query.
     """
+    outer = scope.columns.keys() - select.names.keys()
     made: dict[Expr, PlanColumn] = {}
-    for call in plan.aggregates:
-        for arg in call.args:
-            if not select.names.keys() >= set(column_ids(arg)):
-                number = ColumnId(-1 - len(made))
-                made.setdefault(arg, PlanColumn(number, "argument", arg.type))
+
+    def moved(call: Aggregate) -> Aggregate:
+        if not _uses(outer, call):
+            taken = [arg for arg in call.args if not select.names.keys() >= set(column_ids(arg))]
+        else:
+            call = filtered(call)
+            taken = [part for part in _parts(call) if has_subquery(part) or _refers(outer, part)]
+        for part in taken:
+            number = ColumnId(-1 - len(made))
+            made.setdefault(part, PlanColumn(number, "argument", part.type))
+        return _with_parts(call, lambda part: _column(made.get(part), part)) if taken else call
+
+    calls = tuple(map(moved, plan.aggregates))
     if not made:
         return plan, select
     inside = within(select, scope)
     columns = (*below, *made.values())
-    texts = {column.id: inside.emit(arg) for arg, column in made.items()}
+    texts = {column.id: inside.emit(part) for part, column in made.items()}
     select = _derived_with(select, {**select.names, **texts}, columns, scope)
-    calls = [
-        replace(call, args=tuple([_column(made.get(arg), arg) for arg in call.args]))
-        for call in plan.aggregates
-    ]
-    return replace(plan, aggregates=tuple(calls)), select
+    return replace(plan, aggregates=calls), select
+
+
+def _parts(call: Aggregate) -> Sequence[Expr]:
+    condition = [] if call.filter is None else [call.filter]
+    return [*call.args, *condition, *(key.expr for key in call.order)]
+
+
+def _with_parts(call: Aggregate, change: Callable[[Expr], Expr]) -> Aggregate:
+    return replace(
+        call,
+        args=tuple(map(change, call.args)),
+        filter=None if call.filter is None else change(call.filter),
+        order=tuple(replace(key, expr=change(key.expr)) for key in call.order),
+    )
+
+
+def _uses(columns: Set[ColumnId], call: Aggregate) -> bool:
+    return any(_refers(columns, part) for part in _parts(call))
+
+
+def _refers(columns: Set[ColumnId], expr: Expr) -> bool:
+    return any(id_ in columns for id_ in column_ids(expr))
 
 
 def _column(column: PlanColumn | None, otherwise: Expr) -> Expr:
