@@ -39,7 +39,7 @@ async def start_query(
 ) -> AsyncIterator[pa.RecordBatch]:
     """The rows of a query as a stream. `as_of`: the timestamp that the query was bound at."""
     if not query.tables and execution.services.in_process.can_run(query.plan):
-        return held(execution.services.in_process.evaluate(execution.run(query.plan, {})))
+        return held(await execution.services.in_process.answer(execution.run(query.plan, {})))
     inputs = await query_inputs(execution, query, as_of=as_of)
     return await run_query(execution, query, inputs)
 

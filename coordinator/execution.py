@@ -58,6 +58,10 @@ class InProcess(Protocol):
         """
         ...
 
+    async def answer(self, run: Run, schema: pa.Schema | None = None) -> pa.Table:
+        """The same, beside the loop if it may take long."""
+        ...
+
     def value(self, plan: Plan) -> Value:
         """The answer of a plan of one value, without inputs."""
         ...

@@ -1,5 +1,10 @@
-"""The reference executor as sessions use it: whole answers at once, for small plans."""
+"""The reference executor as sessions use it: whole answers at once, for small plans.
 
+INVARIANTS
+  J1  what may take long runs beside the loop, and shares nothing with what runs on it.
+"""
+
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -15,6 +20,7 @@ from compute.reference import PreparedPlan, can_run, execute, rows_in_memory
 from compute.reference_arrow import BatchMaker
 from compute.reference_expressions import Row
 from compute.reference_work import work, written_rows
+from coordinator.long_plans import is_given_much, makes_much
 from sql.plan import (
     Filter,
     Plan,
@@ -26,12 +32,16 @@ from sql.plan import (
 )
 from sql.traverse import plan_has_subquery
 from sql.types import SqlType, Value
+from storage.threads import Threads
 
 _REMEMBERED_MAX: Final = 2_000
 
 _REMEMBERED_NODES_MAX: Final = 2_000
 """A longer plan is an INSERT of many rows, which is seldom run twice: remembering it would keep
 all of its literals alive, and looking at it again costs less than running it."""
+
+_THREADS: Final = 2
+"""For plans that may take long. More: they take more from everybody else. Fewer: they wait more."""
 
 WORK_MAX: Final = 200_000
 """Rows that a plan may touch on the loop. More: a longer stall for everybody. Fewer: more constant
@@ -55,6 +65,8 @@ class _Known:
     columns: Sequence[PlanColumn]
     schema: pa.Schema
     maker: BatchMaker
+    long: bool
+    """Whether it may take long (J1)."""
     prepared: PreparedPlan | None = None
 
     def maker_for(self, schema: pa.Schema | None) -> BatchMaker:
@@ -83,6 +95,7 @@ class ReferenceInProcess:
 
     def __init__(self) -> None:
         self._known: dict[int, _Known] = {}
+        self._threads = Threads(_THREADS, thread_name_prefix="long-plans")
 
     def can_run(self, plan: Plan) -> bool:
         """See InProcess."""
@@ -98,7 +111,8 @@ class ReferenceInProcess:
         columns = output_columns(plan)
         schema = batch_schema(columns)
         maker = BatchMaker(_types(columns), schema)
-        self._known[id(plan)] = _Known(plan, answer, columns, schema, maker)
+        long = answer and makes_much(plan)
+        self._known[id(plan)] = _Known(plan, answer, columns, schema, maker, long)
         return answer
 
     def value(self, plan: Plan) -> Value:
@@ -109,17 +123,32 @@ class ReferenceInProcess:
     def evaluate(self, run: Run, schema: pa.Schema | None = None) -> pa.Table:
         """See InProcess."""
         known = self._known.get(id(run.plan))
-        rows: Sequence[Row]
         if known is None or known.plan is not run.plan:
-            rows = list(execute(run.plan, run.inputs, run.parameters))
-            columns = output_columns(run.plan)
-            maker = BatchMaker(_types(columns), schema or batch_schema(columns))
-        else:
-            rows = known.rows(run)
-            maker = known.maker_for(schema)
-        if not rows:
-            return maker.schema.empty_table()
-        return pa.Table.from_batches([maker.batch(rows)])
+            return _apart(run, schema)
+        rows = known.rows(run)
+        maker = known.maker_for(schema)
+        return _table(maker, rows)
+
+    async def answer(self, run: Run, schema: pa.Schema | None = None) -> pa.Table:
+        """See InProcess."""
+        known = self._known.get(id(run.plan))
+        long = known is not None and known.plan is run.plan and known.long
+        if not long and not is_given_much(run):
+            return self.evaluate(run, schema)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, _apart, run, schema)
+
+
+def _apart(run: Run, schema: pa.Schema | None) -> pa.Table:
+    rows = list(execute(run.plan, run.inputs, run.parameters))
+    columns = output_columns(run.plan)
+    return _table(BatchMaker(_types(columns), schema or batch_schema(columns)), rows)
+
+
+def _table(maker: BatchMaker, rows: Sequence[Row]) -> pa.Table:
+    if not rows:
+        return maker.schema.empty_table()
+    return pa.Table.from_batches([maker.batch(rows)])
 
 
 def _types(columns: Sequence[PlanColumn]) -> Sequence[SqlType]:

@@ -78,7 +78,7 @@ async def _source(
     if not inputs and in_process.can_run(modify.source):
         is_new = modify.kind is ModifyKind.INSERT and modify.calls is None
         schema = stored_schema(modify.table) if is_new else None
-        return held(in_process.evaluate(execution.run(modify.source, {}), schema))
+        return held(await in_process.answer(execution.run(modify.source, {}), schema))
     run = run_over if work.made else run_plan
     return run(execution, modify.source, inputs)
 
