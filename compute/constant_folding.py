@@ -88,6 +88,9 @@ _INTERNAL: Final = frozenset(
 _STABLE_CALLS: Final = frozenset({"to_char", "enum_first", "enum_last", "enum_range"})
 _STABLE_TARGETS: Final = frozenset({"interval", "time", "enum"})
 _STABLE_SOURCES: Final = frozenset({"record", "anyarray", "enum"})
+_LENGTH_MAX: Final = 10_000
+"""Characters or bytes of a constant. Larger: longer stalls of the loop."""
+
 _LARGE: Final = frozenset({"repeat", "lpad", "rpad", "array_fill", "gamma", "lgamma", "factorial"})
 """May take long, or make much: they are left to where they run."""
 _OURS: Final = frozenset({"0A000", "54001", "53200"})
@@ -225,8 +228,15 @@ def _computed(expr: Expr, known: _Constants) -> tuple[Expr, _Known]:
         return made, (None,)
     if not values or None in values or not _is_immutable(expr):
         return made, None
+    if any(value is not None and _is_large(value[0]) for value in values):
+        return made, None
     rest = iter(constants)
     return made, _value(with_children(expr, lambda _: next(rest)))
+
+
+def _is_large(value: Value) -> bool:
+    """Whether it may take long to compute something of it: that is not for the loop."""
+    return isinstance(value, str | bytes | tuple) and len(value) > _LENGTH_MAX
 
 
 def _is_immutable(expr: Expr) -> bool:

@@ -10,11 +10,14 @@ from tests.session.stack import serving
 LONG = (
     ("select regexp_count(repeat('ab', 60000), 'a')", None),
     ("select regexp_count(%s, 'a')", ["ab" * 60_000]),
+    (f"select regexp_count('{'ab' * 60_000}', 'a')", None),
     ("select length(to_char(1, repeat('9', 120000)))", None),
 )
 
 
-@pytest.mark.parametrize(("query", "parameters"), LONG)
+@pytest.mark.parametrize(
+    ("query", "parameters"), LONG, ids=["growing", "given", "written", "formatted"]
+)
 def test_others_go_on(query: str, parameters: list[str] | None) -> None:
     with serving() as dsn, psycopg.connect(dsn) as one, psycopg.connect(dsn) as other:
         taking = Thread(target=lambda: one.execute(query.encode(), parameters))
