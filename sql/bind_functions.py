@@ -3,6 +3,7 @@ by table.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from pglast import ast
@@ -23,6 +24,7 @@ from sql.bind_calls import (
     refuse_names,
 )
 from sql.bind_folding import folded
+from sql.bind_grouping_sets import innermost_level, refuse_groupings
 from sql.bind_hypothetical import HYPOTHETICAL, hypothetical_set
 from sql.bind_json_rows import (
     JSON_AGGREGATES,
@@ -47,20 +49,19 @@ from sql.bind_system import system_call
 from sql.bind_windows import window_call
 from sql.binding import BindContext, Binding
 from sql.catalog_oids import schema_oid
-from sql.coerce import implicit, to_boolean, zone_arguments
+from sql.coerce import float_literal, implicit, to_boolean, zone_arguments
 from sql.comparability import check_equality
 from sql.errors import SqlError, grouping_error, not_supported, undefined_function, undefined_schema
 from sql.functions import FunctionKind, function_by_id, functions
 from sql.look_up import existing_schemas
 from sql.named_arguments import has_names
 from sql.overloads import Choice
-from sql.plan import Aggregate, Const, Expr, SortKey
+from sql.plan import Aggregate, Const, Expr, Param, SortKey
 from sql.scope import Scope
 from sql.sizes import check_arguments
 from sql.sort_keys import argument_key, sort_key
 from sql.syntax import Node, at, is_a, position, strings
-from sql.traverse import column_ids
-from sql.types import BOOL, INT4, INT8, NAME, OID, TEXT, TIMESTAMPTZ, VOID
+from sql.types import BOOL, FLOAT8, INT4, INT8, NAME, OID, TEXT, TIMESTAMPTZ, VOID
 
 AGGREGATE_CLAUSES: Final = frozenset({"SELECT", "HAVING", "ORDER BY", "DISTINCT ON"})
 _SET_RETURNING: Final = frozenset(
@@ -122,7 +123,7 @@ def _plain_call(binding: Binding, scope: Scope, node: Node, names: Sequence[str]
     if row is not None:
         return row
     nodes = node.args or ()
-    exprs = [binding.expression(scope, arg) for arg in nodes]
+    exprs = [_plain_argument(binding, scope, name, nodes, index) for index in range(len(nodes))]
     constant = _setting(binding, name, exprs, nodes)
     if constant is None:
         constant = system_call(binding, name, exprs, nodes)
@@ -144,6 +145,16 @@ def _plain_call(binding: Binding, scope: Scope, node: Node, names: Sequence[str]
         args = converted(binding, choice, exprs, nodes)
         return session_value(binding, name, args, TYPES[choice.result], at(place))
     return folded(applied(binding, choice, exprs, nodes))
+
+
+def _plain_argument(
+    binding: Binding, scope: Scope, name: str, nodes: Sequence[Node], index: int
+) -> Expr:
+    """An argument; a literal that no numeric of ours holds, where there is but a float to be."""
+    rows = [row for row in functions(name) if len(row.args) == len(nodes)]
+    is_float = {row.args[index] for row in rows} == {"float8"}
+    literal = float_literal(binding, nodes[index], FLOAT8) if is_float else None
+    return literal or binding.expression(scope, nodes[index])
 
 
 def _no_exact(name: str, exprs: Sequence[Expr]) -> bool:
@@ -270,7 +281,7 @@ def _aggregate(binding: Binding, scope: Scope, node: Node, name: str) -> Expr:
     if node.agg_within_group:
         exprs = [*(key.expr for key in order), *exprs]
     choice = _aggregate_choice(node, name, exprs)
-    level = _level(scope, [*exprs, *(key.expr for key in order)], filter_)
+    level = _level(binding, scope, exprs, order, filter_)
     _check_level(level, node)
     args = converted(binding, choice, exprs, nodes)
     row = choice.function
@@ -285,7 +296,8 @@ def _aggregate(binding: Binding, scope: Scope, node: Node, name: str) -> Expr:
         args = (implicit(binding, args[0], nodes[0], TEXT),)
     for arg, part in zip(args if distinct else (), nodes, strict=False):
         check_equality(arg.type, position(part))
-    _check_distinct_order(args, order, distinct=distinct, node=node)
+    if distinct:
+        order = _distinct_order(exprs, args, order, node)
     aggregate = Aggregate(row, args, distinct, filter_, tuple(order), type_)
     return _registered(binding, level, aggregate, node, exact=exact)
 
@@ -306,7 +318,7 @@ def _registered(
 def _hypothetical(binding: Binding, scope: Scope, node: Node) -> Expr:
     """rank() and its kin WITHIN GROUP."""
     directs, filter_, order = _aggregate_parts(binding, scope, node, hypothetical=True)
-    level = _level(scope, [*directs, *(key.expr for key in order)], filter_)
+    level = _level(binding, scope, directs, order, filter_)
     _check_level(level, node)
 
     def count(condition: Expr | None, distinct: Expr | None) -> Expr:
@@ -357,15 +369,17 @@ def _aggregate_choice(node: Node, name: str, exprs: Sequence[Expr]) -> Choice:
     return find_function(wanted, exprs, name, node.location)
 
 
-def _level(scope: Scope, exprs: Sequence[Expr], filter_: Expr | None) -> Scope:
-    """The innermost level whose columns the arguments use; this one if they use none."""
-    parts = exprs if filter_ is None else [*exprs, filter_]
-    used = {column for part in parts for column in column_ids(part)}
-    if used.isdisjoint(scope.ids):
-        for level in scope.levels():
-            if not used.isdisjoint(level.ids):
-                return level
-    return scope
+def _level(
+    binding: Binding,
+    scope: Scope,
+    exprs: Sequence[Expr],
+    order: Sequence[SortKey],
+    filter_: Expr | None,
+) -> Scope:
+    parts = [*exprs, *(key.expr for key in order), *(() if filter_ is None else (filter_,))]
+    level = innermost_level(scope, parts)
+    refuse_groupings(binding, level, parts)
+    return level
 
 
 def _check_level(level: Scope, node: Node) -> None:
@@ -379,20 +393,29 @@ def _check_level(level: Scope, node: Node) -> None:
         raise grouping_error(f"aggregate functions are not allowed in {what}", place)
 
 
-def _check_distinct_order(
-    args: tuple[Expr, ...], order: Sequence[SortKey], *, distinct: bool, node: Node
-) -> None:
-    if distinct and not args:
+def _distinct_order(
+    exprs: Sequence[Expr], args: tuple[Expr, ...], order: Sequence[SortKey], node: Node
+) -> list[SortKey]:
+    """The keys of an aggregate with DISTINCT as what its arguments became: 42P10 for one that is
+    not there as it was written (findTargetlistEntrySQL99).
+    """
+    if not args:
         message = "DISTINCT specified, but count has no arguments"
         raise SqlError("42809", message, at(node.location))
-    if not distinct:
-        return
+    became: dict[Expr, Expr] = {}
+    for expr, arg in zip(exprs, args, strict=False):  # A row's zone comes behind.
+        # A parameter may have got its type meanwhile.
+        unknown = isinstance(expr, Param) and expr.type.name == "unknown"
+        became.setdefault(arg if unknown else expr, arg)
+    keys: list[SortKey] = []
     for key, item in zip(order, node.agg_order or (), strict=True):
-        if key.expr not in args:
+        if key.expr not in became:
             message = (
                 "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list"
             )
             raise SqlError("42P10", message, at(_place(item.node)))
+        keys.append(replace(key, expr=became[key.expr]))
+    return keys
 
 
 def _place(node: Node) -> int | None:

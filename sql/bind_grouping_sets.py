@@ -4,7 +4,7 @@
     GROUP BY a, ROLLUP (b, c)  ─▶  (a, b, c), (a, b), (a)
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Final, TypeAlias
@@ -14,9 +14,10 @@ from pglast.enums import GroupingSetKind
 
 from sql.binding import Binding
 from sql.errors import SqlError, grouping_error
-from sql.plan import ColumnRef, Expr, PlanColumn
+from sql.plan import ColumnId, ColumnRef, Expr, PlanColumn
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a, position
+from sql.traverse import children, column_ids
 from sql.types import INT4
 
 SETS_MAX: Final = 4096
@@ -101,20 +102,44 @@ def _joined(parts: Sequence[_Set]) -> _Set:
 
 def grouping_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     """GROUPING(..): a column of the level, resolved when the keys are known."""
-    if scope.clause not in GROUPING_CLAUSES:
-        what = "JOIN conditions" if scope.clause == "JOIN/ON" else scope.clause
-        message = f"grouping operations are not allowed in {what}"
-        raise grouping_error(message, at(node.location))
-    if scope.in_aggregate:
-        raise grouping_error("aggregate function calls cannot be nested", at(node.location))
     if len(node.args) > _ARGUMENTS_MAX:
         raise SqlError("54023", "GROUPING must have fewer than 32 arguments", at(node.location))
     args = tuple([binding.expression(scope, arg) for arg in node.args])
-    known = scope.groupings.get(args)
+    level = innermost_level(scope, args)
+    if level.clause not in GROUPING_CLAUSES:
+        what = "JOIN conditions" if level.clause == "JOIN/ON" else level.clause
+        message = f"grouping operations are not allowed in {what}"
+        raise grouping_error(message, at(node.location))
+    if level.in_aggregate:
+        raise grouping_error("aggregate function calls cannot be nested", at(node.location))
+    known = level.groupings.get(args)
     if known is None:
         places = tuple([position(arg) for arg in node.args])
-        known = scope.groupings[args] = (binding.new_column("grouping", INT4), places)
-    return ColumnRef(known[0].id, INT4)
+        known = level.groupings[args] = (binding.new_column("grouping", INT4), places)
+    return binding.reference(known[0], node.location)
+
+
+def innermost_level(scope: Scope, parts: Iterable[Expr]) -> Scope:
+    """The innermost level whose columns the expressions use; this one if they use none."""
+    used = {column for part in parts for column in column_ids(part)}
+    if used.isdisjoint(scope.ids):
+        for level in scope.levels():
+            if not used.isdisjoint(level.ids) or not used.isdisjoint(_columns(level)):
+                return level
+    return scope
+
+
+def refuse_groupings(binding: Binding, level: Scope, parts: Iterable[Expr]) -> None:
+    """42803 for arguments of an aggregate that ask for the groups of its own level."""
+    for part in parts:
+        if isinstance(part, ColumnRef) and part.id in _columns(level):
+            message = "aggregate function calls cannot be nested"
+            raise grouping_error(message, binding.place(part))
+        refuse_groupings(binding, level, children(part))
+
+
+def _columns(level: Scope) -> set[ColumnId]:
+    return {column.id for column, _ in level.groupings.values()}
 
 
 def grouping_columns(
