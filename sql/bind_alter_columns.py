@@ -400,6 +400,8 @@ def _alter_constraint(work: Altering, command: Node) -> None:
         raise SqlError("42704", f"{shown} does not exist")
     if wanted.alterEnforceability or wanted.alterInheritability:
         raise not_supported("ALTER CONSTRAINT of anything but DEFERRABLE", None)
+    if not wanted.alterDeferrability:
+        return
     deferrable, deferred = bool(wanted.deferrable), bool(wanted.initdeferred)
     keys = tuple(
         replace(key, deferrable=deferrable, deferred=deferred)

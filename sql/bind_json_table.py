@@ -136,7 +136,8 @@ def _value(
 def _operation(column: Node, target: SqlType) -> tuple[JsonExprOp, Node | None]:
     if column.coltype == JsonTableColumnType.JTC_EXISTS:
         return JsonExprOp.JSON_EXISTS_OP, None
-    output = ast.JsonOutput(typeName=column.typeName)
+    returning = ast.JsonReturning(format=column.format)
+    output = ast.JsonOutput(typeName=column.typeName, returning=returning)
     formatted = column.coltype == JsonTableColumnType.JTC_FORMATTED
     if formatted or target.name in ("json", "jsonb"):
         return JsonExprOp.JSON_QUERY_OP, output
