@@ -24,7 +24,7 @@ from sql.bind_calls import (
     refuse_names,
 )
 from sql.bind_folding import folded
-from sql.bind_grouping_sets import innermost_level, refuse_groupings
+from sql.bind_grouping_sets import innermost_level, refuse_groupings, shown_clause
 from sql.bind_hypothetical import HYPOTHETICAL, hypothetical_set
 from sql.bind_json_rows import (
     JSON_AGGREGATES,
@@ -282,7 +282,7 @@ def _aggregate(binding: Binding, scope: Scope, node: Node, name: str) -> Expr:
         exprs = [*(key.expr for key in order), *exprs]
     choice = _aggregate_choice(node, name, exprs)
     level = _level(binding, scope, exprs, order, filter_)
-    _check_level(level, node)
+    _check_level(level, scope, node)
     args = converted(binding, choice, exprs, nodes)
     row = choice.function
     check_styles(binding, row, args, choice.result)
@@ -319,7 +319,7 @@ def _hypothetical(binding: Binding, scope: Scope, node: Node) -> Expr:
     """rank() and its kin WITHIN GROUP."""
     directs, filter_, order = _aggregate_parts(binding, scope, node, hypothetical=True)
     level = _level(binding, scope, directs, order, filter_)
-    _check_level(level, node)
+    _check_level(level, scope, node)
 
     def count(condition: Expr | None, distinct: Expr | None) -> Expr:
         args = () if distinct is None else (distinct,)
@@ -382,15 +382,13 @@ def _level(
     return level
 
 
-def _check_level(level: Scope, node: Node) -> None:
+def _check_level(level: Scope, scope: Scope, node: Node) -> None:
     place = at(node.location)
     if level.in_aggregate and level.clause != "FILTER":
         raise grouping_error("aggregate function calls cannot be nested", place)
     if level.clause not in AGGREGATE_CLAUSES:
-        what = "JOIN conditions" if level.clause == "JOIN/ON" else level.clause
-        if what == "DEFAULT":
-            what = "DEFAULT expressions"
-        raise grouping_error(f"aggregate functions are not allowed in {what}", place)
+        message = f"aggregate functions are not allowed in {shown_clause(level, scope)}"
+        raise grouping_error(message, place)
 
 
 def _distinct_order(

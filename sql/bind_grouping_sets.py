@@ -24,6 +24,7 @@ SETS_MAX: Final = 4096
 _CUBE_MAX: Final = 12
 _ARGUMENTS_MAX: Final = 31
 GROUPING_CLAUSES: Final = frozenset({"SELECT", "HAVING", "ORDER BY", "DISTINCT ON"})
+_SHOWN_CLAUSES: Final = {"JOIN/ON": "JOIN conditions", "DEFAULT": "DEFAULT expressions"}
 
 _Key: TypeAlias = Callable[[Node], Expr]
 _Set: TypeAlias = tuple[Expr, ...]
@@ -107,8 +108,7 @@ def grouping_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     args = tuple([binding.expression(scope, arg) for arg in node.args])
     level = innermost_level(scope, args)
     if level.clause not in GROUPING_CLAUSES:
-        what = "JOIN conditions" if level.clause == "JOIN/ON" else level.clause
-        message = f"grouping operations are not allowed in {what}"
+        message = f"grouping operations are not allowed in {shown_clause(level, scope)}"
         raise grouping_error(message, at(node.location))
     if level.in_aggregate:
         raise grouping_error("aggregate function calls cannot be nested", at(node.location))
@@ -117,6 +117,13 @@ def grouping_call(binding: Binding, scope: Scope, node: Node) -> Expr:
         places = tuple([position(arg) for arg in node.args])
         known = level.groupings[args] = (binding.new_column("grouping", INT4), places)
     return binding.reference(known[0], node.location)
+
+
+def shown_clause(level: Scope, scope: Scope) -> str:
+    """What PostgreSQL calls the clause of a level that is being bound; `scope` is inside of it."""
+    if level.clause == "FROM":
+        return "functions in FROM" if level is scope else "FROM clause of their own query level"
+    return _SHOWN_CLAUSES.get(level.clause, level.clause)
 
 
 def innermost_level(scope: Scope, parts: Iterable[Expr]) -> Scope:
