@@ -40,7 +40,7 @@ class GroupClause:
 
 def group_clause(nodes: Sequence[Node], key: _Key, *, distinct: bool) -> GroupClause:
     """Bind GROUP BY; `key` binds one expression. `distinct`: equal sets count once."""
-    if not any(is_a(node, ast.GroupingSet) for node in nodes):
+    if not any(map(is_set, nodes)):
         keys = [key(part) for node in nodes for part in _row_parts(node)]
         return GroupClause(tuple(dict.fromkeys(keys)), None)
     items = [_item(node, key) for node in nodes]
@@ -58,6 +58,11 @@ def group_clause(nodes: Sequence[Node], key: _Key, *, distinct: bool) -> GroupCl
         sets = list({frozenset(one): one for one in reversed(sets)}.values())[::-1]
     keys = [expr for one in sets for expr in one]
     return GroupClause(tuple(dict.fromkeys(keys)), tuple(sets))
+
+
+def is_set(node: Node) -> bool:
+    """GROUPING SETS, ROLLUP, CUBE, or the set of no keys."""
+    return is_a(node, ast.GroupingSet)
 
 
 def _row_parts(node: Node) -> Iterator[Node]:

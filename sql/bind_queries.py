@@ -19,7 +19,7 @@ from sql.bind_ctes import Shared, check_overall, entries, with_shared
 from sql.bind_expressions import condition
 from sql.bind_from import from_clause
 from sql.bind_grouping import Grouping, key_columns
-from sql.bind_grouping_sets import GroupClause, group_clause
+from sql.bind_grouping_sets import GroupClause, group_clause, is_set
 from sql.bind_limits import distinct_on, limit_parts, limited
 from sql.bind_locking import check_locking, lock
 from sql.bind_search_cycle import check_not_recursive, search_cycle, with_clauses
@@ -211,9 +211,11 @@ def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     scope.clause = "ORDER BY"
     order = _sort_keys(binding, scope, targets, node.sortClause or (), computed=True)
     scope.clause = "GROUP BY"
+    entries = node.groupClause or ()
+    named = dict[Expr, Target]() if any(map(is_set, entries)) else None
     groups = group_clause(
-        node.groupClause or (),
-        lambda key: group_key(binding, scope, targets, key),
+        entries,
+        lambda key: group_key(binding, scope, targets, key, named),
         distinct=bool(node.groupDistinct),
     )
     distinct = _distinct(binding, scope, node.distinctClause, targets, order)

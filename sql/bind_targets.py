@@ -92,8 +92,17 @@ def sort_target(
     return target
 
 
-def group_key(binding: Binding, scope: Scope, targets: list[Target], node: Node) -> Expr:
-    """What a GROUP BY entry groups by; a column of the input hides an alias of the same name."""
+def group_key(
+    binding: Binding,
+    scope: Scope,
+    targets: list[Target],
+    node: Node,
+    known: dict[Expr, Target] | None = None,
+) -> Expr:
+    """What a GROUP BY entry groups by; a column of the input hides an alias of the same name.
+
+    `known`: the columns that the entries of grouping sets name, each of which is NULL by itself.
+    """
     hidden = False
     if is_a(node, ast.ColumnRef) and len(node.fields) == 1:
         hidden = _is_input_column(scope, node)
@@ -101,6 +110,8 @@ def group_key(binding: Binding, scope: Scope, targets: list[Target], node: Node)
     if found is not None:
         expr = settled(binding, found)
         _refuse_aggregates(binding, scope, expr)
+        if known is not None and known.setdefault(expr, found) is not found:
+            raise not_supported("grouping sets of columns with the same value", position(node))
         return expr
     expr = binding.expression(scope, node)
     if expr.type.name == "unknown":
