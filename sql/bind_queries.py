@@ -19,14 +19,14 @@ from sql.bind_ctes import Shared, check_overall, entries, with_shared
 from sql.bind_expressions import condition
 from sql.bind_from import from_clause
 from sql.bind_grouping import Grouping, key_columns
-from sql.bind_grouping_sets import GroupClause, group_clause, is_set
+from sql.bind_grouping_sets import GroupClause
 from sql.bind_limits import distinct_on, limit_parts, limited
 from sql.bind_locking import check_locking, lock
 from sql.bind_search_cycle import check_not_recursive, search_cycle, with_clauses
 from sql.bind_sets import with_sets
 from sql.bind_targets import (
     Target,
-    group_key,
+    bound_groups,
     is_unsettled,
     settled,
     sort_target,
@@ -211,13 +211,7 @@ def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     scope.clause = "ORDER BY"
     order = _sort_keys(binding, scope, targets, node.sortClause or (), computed=True)
     scope.clause = "GROUP BY"
-    entries = node.groupClause or ()
-    named = dict[Expr, Target]() if any(map(is_set, entries)) else None
-    groups = group_clause(
-        entries,
-        lambda key: group_key(binding, scope, targets, key, named),
-        distinct=bool(node.groupDistinct),
-    )
+    groups = bound_groups(binding, scope, targets, node)
     distinct = _distinct(binding, scope, node.distinctClause, targets, order)
     limit = limit_parts(binding, scope, node)
     check_targets([target.expr for target in targets], groups.keys)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pglast import ast
 
+from sql.bind_grouping_sets import GroupClause, group_clause, is_set
 from sql.binding import Binding
 from sql.coerce import implicit
 from sql.errors import SqlError, grouping_error, not_supported
@@ -92,12 +93,25 @@ def sort_target(
     return target
 
 
-def group_key(
+def bound_groups(
+    binding: Binding, scope: Scope, targets: list[Target], select: Node
+) -> GroupClause:
+    """GROUP BY."""
+    entries: Sequence[Node] = select.groupClause or ()
+    known = dict[Expr, Target]() if any(map(is_set, entries)) else None
+    return group_clause(
+        entries,
+        lambda node: _group_key(binding, scope, targets, node, known),
+        distinct=bool(select.groupDistinct),
+    )
+
+
+def _group_key(
     binding: Binding,
     scope: Scope,
     targets: list[Target],
     node: Node,
-    known: dict[Expr, Target] | None = None,
+    known: dict[Expr, Target] | None,
 ) -> Expr:
     """What a GROUP BY entry groups by; a column of the input hides an alias of the same name.
 
