@@ -14,7 +14,7 @@ INVARIANTS
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
@@ -32,6 +32,7 @@ from coordinator.core.messages import (
     RequestId,
     TransactionId,
 )
+from coordinator.core.nulls import null_in, null_rows
 from coordinator.core.own_writes import deletes_of_others, merge_batches
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import (
@@ -48,7 +49,7 @@ from coordinator.core.validation import (
     stale_refusal,
     stale_table,
 )
-from sql.catalog import Catalog
+from sql.catalog import Catalog, Table
 from storage.batch import WriteBatch
 from storage.commit import Commit
 from storage.shard import ShardState
@@ -259,6 +260,7 @@ def _admit(group: _Gathering, pending: Pending) -> None:
         or shadowed(txn, group.catalog)
         or conflict(txn, writes, group.recent)
         or fenced_writes(txn, shards, writes)
+        or null_rows(_defined(txn, catalog), writes)
     )
     if verdict is not None:
         group.refused.append((pending, verdict))
@@ -271,6 +273,12 @@ def _admit(group: _Gathering, pending: Pending) -> None:
         group.nbytes += batch.nbytes
         entry = interim_of(batch, txn.replaced.get(shard, ()))
         group.recent.ahead.add(shard, shards.get(shard), batch, entry)
+
+
+def _defined(txn: Transaction, catalog: Catalog) -> Iterable[Table]:
+    """The tables that the transaction may have written to, as the catalog has them."""
+    # Without DDL of its own they are what it has bound (A2 of `validation.py`), and fewer.
+    return catalog.tables.values() if txn.changes else txn.tables.values()
 
 
 def _admit_inserts(group: _Gathering) -> None:
@@ -303,21 +311,27 @@ def _insert_verdict(group: _Gathering, insertion: Insertion, *, validating: bool
 
 
 def _add_inserts(group: _Gathering, shard: ShardId, inserts: Sequence[PendingInsert]) -> None:
+    batch = _batch_of(inserts)
+    if isinstance(batch, WriteBatch):
+        group.members.extend(inserts)
+        group.batches.setdefault(shard, []).append(batch)
+        state = group.recent.shards.get(shard)
+        group.recent.ahead.add(shard, state, batch, interim_of(batch, ()))
+    elif len(inserts) > 1:
+        for pending in inserts:
+            _add_inserts(group, shard, [pending])
+    else:
+        group.refused.append((inserts[0], batch))
+
+
+def _batch_of(inserts: Sequence[PendingInsert]) -> WriteBatch | Refused:
+    """The rows of inserts into one table, or why some of them cannot be stored."""
     rows = [row for pending in inserts for row in pending.insertion.rows]
     try:
-        table = inserts[0].insertion.encoder.table(rows)
+        batch = WriteBatch(inserts[0].insertion.encoder.table(rows))
     except (ValueError, OverflowError, pa.ArrowException) as error:
-        if len(inserts) > 1:
-            for pending in inserts:
-                _add_inserts(group, shard, [pending])
-        else:
-            group.refused.append((inserts[0], _unstorable(error)))
-        return
-    batch = WriteBatch(table)
-    group.members.extend(inserts)
-    group.batches.setdefault(shard, []).append(batch)
-    state = group.recent.shards.get(shard)
-    group.recent.ahead.add(shard, state, batch, interim_of(batch, ()))
+        return _unstorable(error)
+    return null_in(inserts[0].insertion.table, batch) or batch
 
 
 def _unstorable(error: Exception) -> Refused:

@@ -1,5 +1,6 @@
 """Transcripts of the core: messages in, effects out, one step a line."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -206,8 +207,9 @@ class Story:
     def table(self, name: str) -> Table:
         if name not in self.tables:
             oid = 16_384 + len(self.tables)
-            # b and b' are two tables that want the same name.
-            table = Table(oid, "public", name.rstrip("'"), f"shard_{name}", COLUMNS)
+            # b and b' are two tables that want the same name; the column of b! is NOT NULL.
+            columns = (replace(COLUMNS[0], not_null=name.endswith("!")),)
+            table = Table(oid, "public", name.rstrip("'"), f"shard_{name}", columns)
             self.tables[name] = table
         return self.tables[name]
 

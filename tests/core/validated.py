@@ -56,8 +56,11 @@ class ValueIn:
 
 
 def written(txn: TransactionId, table: Table, arguments: Mapping[str, str]) -> WriteRows:
-    """`rows=1,2` inline, `file=1,2` staged; `deletes=@5:0,1/f:7`, and `old=3,4`, their values."""
-    inserts = table_of(numbers(arguments["rows"])) if "rows" in arguments else None
+    """`rows=1,null` inline, `file=1,2` staged; `deletes=@5:0,1/f:7`, and `old=3,4`, their
+    values.
+    """
+    rows = arguments.get("rows")
+    inserts = None if rows is None else table_of(numbers_or_nulls(rows))
     staged: tuple[DataFile, ...] = ()
     if "file" in arguments:
         values = arguments["file"]
@@ -77,15 +80,15 @@ class Numbers:
     """Implements RowEncoder; 13 cannot be stored."""
 
     def table(self, rows: Sequence[tuple[object, ...]]) -> pa.Table:
-        values = [value for (value,) in rows if isinstance(value, int)]
+        values = [value if isinstance(value, int) else None for (value,) in rows]
         if 13 in values:
             raise ValueError("13 brings bad luck")
         return table_of(values)
 
 
 def inserted(request: RequestId, table: Table, arguments: Mapping[str, str]) -> InsertRows:
-    """`rows=1,2`."""
-    rows = [(number,) for number in numbers(arguments["rows"])]
+    """`rows=1,null`."""
+    rows = [(number,) for number in numbers_or_nulls(arguments["rows"])]
     level = Isolation.STRICT_SERIALIZABLE
     return InsertRows(request, level, Insertion(table, rows, 8, Numbers(), ()))
 
@@ -94,5 +97,9 @@ def numbers(text: str) -> list[int]:
     return [int(value) for value in text.split(",")]
 
 
-def table_of(values: Sequence[int]) -> pa.Table:
+def numbers_or_nulls(text: str) -> list[int | None]:
+    return [None if value == "null" else int(value) for value in text.split(",")]
+
+
+def table_of(values: Sequence[int | None]) -> pa.Table:
     return pa.Table.from_arrays([pa.array(values, pa.int64())], schema=table_schema(COLUMNS))
