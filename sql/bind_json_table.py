@@ -13,7 +13,9 @@ from pglast import ast
 from pglast.enums import (
     JsonBehaviorType,
     JsonExprOp,
+    JsonQuotes,
     JsonTableColumnType,
+    JsonWrapper,
 )
 
 from sql.bind_sets import unnested
@@ -138,7 +140,11 @@ def _operation(column: Node, target: SqlType) -> tuple[JsonExprOp, Node | None]:
         return JsonExprOp.JSON_EXISTS_OP, None
     returning = ast.JsonReturning(format=column.format)
     output = ast.JsonOutput(typeName=column.typeName, returning=returning)
-    formatted = column.coltype == JsonTableColumnType.JTC_FORMATTED
+    formatted = (
+        column.coltype == JsonTableColumnType.JTC_FORMATTED
+        or column.wrapper != JsonWrapper.JSW_UNSPEC
+        or column.quotes != JsonQuotes.JS_QUOTES_UNSPEC
+    )
     if formatted or target.name in ("json", "jsonb"):
         return JsonExprOp.JSON_QUERY_OP, output
     return JsonExprOp.JSON_VALUE_OP, output

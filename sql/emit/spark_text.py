@@ -204,7 +204,7 @@ def _regex(call: Call, scope: Scope) -> str:
             raise
         # An error for those rows only that it is searched in.
         message = failure.message.replace(_BACKSLASH, "")
-        return f"if({x} is null, null, {error(failure.sqlstate, message)})"
+        return f"if({x} is null, null, cast({error(failure.sqlstate, message)} as boolean))"
     java = java_regex(regex)
     if java is None:
         raise unsupported("this regular expression")
