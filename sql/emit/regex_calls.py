@@ -14,6 +14,7 @@ from sql.emit.scope import Scope
 from sql.errors import SqlError
 from sql.plan import Call
 from sql.regex import Flags, Regex, parse_regex, with_letters
+from sql.regex_costs import ends_soon
 from sql.regex_ways import one_way, optional_groups
 
 _GROUPS_MAX: Final = 7
@@ -33,6 +34,7 @@ class Engine:
     all_replaced: str
     first_replaced: str
     prefixed: bool
+    """Whether it tries one way after the other, and replaces all matches or none."""
     group: Callable[[int], str]
     escaped: Callable[[str], str]
 
@@ -75,11 +77,16 @@ def native_regex(call: Call, scope: Scope, engine: Engine) -> str | None:
         return None
 
 
+def _is_same(regex: Regex, engine: Engine) -> bool:
+    """Whether the engine finds the same matches (L1), and soon."""
+    return one_way(regex.node) and (not engine.prefixed or ends_soon(regex.node))
+
+
 def _extracted(
     x: str, name: str, pattern: str, string: Callable[[str], str], engine: Engine
 ) -> str | None:
     regex = parse_regex(pattern)
-    translated = engine.translated(regex) if one_way(regex.node) else None
+    translated = engine.translated(regex) if _is_same(regex, engine) else None
     group = min(regex.groups, 1) if name == "substring" else 0
     if translated is None or group in optional_groups(regex.node):
         return None
@@ -97,7 +104,7 @@ def _replaced(
     if flags is None or letters[:1] in _DIGITS | {"0"}:
         return None
     regex = parse_regex(pattern, flags)
-    if not one_way(regex.node) or regex.groups > _GROUPS_MAX:
+    if not _is_same(regex, engine) or regex.groups > _GROUPS_MAX:
         return None
     translated = engine.translated(regex)
     if translated is None:

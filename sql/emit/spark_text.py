@@ -25,6 +25,7 @@ from sql.enum_types import is_enum
 from sql.errors import SqlError
 from sql.plan import Call, Expr
 from sql.regex import Flags, parse_regex
+from sql.regex_costs import ends_soon
 from sql.types import DISPLAY_NAMES, SqlType, display
 
 _HEX_PREFIX: Final = "\\x"
@@ -205,7 +206,8 @@ def _regex(call: Call, scope: Scope) -> str:
         # An error for those rows only that it is searched in.
         message = failure.message.replace(_BACKSLASH, "")
         return f"if({x} is null, null, cast({error(failure.sqlstate, message)} as boolean))"
-    java = java_regex(regex)
+    # Nothing ends a search of Java's.
+    java = java_regex(regex) if ends_soon(regex.node) else None
     if java is None:
         raise unsupported("this regular expression")
     negation = "not " if operator.startswith("!") else ""
