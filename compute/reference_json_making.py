@@ -156,10 +156,13 @@ def json_agg(values: Sequence[Value], type_: SqlType, zone: str) -> str:
     return f"[{''.join(shown)}]"
 
 
+_LINE: Final = "\n "
+
+
 def json_agg_of_rows(values: Sequence[Value], _type: SqlType, _zone: str) -> str:
-    """Rows stand on lines of their own, too."""
-    lines = ", \n ".join(map(str, values))
-    return f"[{lines}]"
+    """Rows stand on lines of their own, too; one that is not there does not."""
+    shown = "".join([", null" if value is None else f", \n {value!s}" for value in values])
+    return f"[{shown.removeprefix(', ').removeprefix(_LINE)}]"
 
 
 def jsonb_agg(values: Sequence[Value], type_: SqlType, zone: str) -> str:

@@ -14,6 +14,7 @@ from pglast.enums import A_Expr_Kind
 from sql.array_text import several_dimensions
 from sql.arrays import element_type
 from sql.bind_calls import operator_signature
+from sql.bind_rows import field_of_row
 from sql.binding import Binding
 from sql.coerce import (
     ASSIGNMENT,
@@ -109,6 +110,8 @@ def built(items: Sequence[Expr], type_: SqlType) -> Expr:
 
 def subscripted(binding: Binding, scope: Scope, node: Node) -> Expr:
     """`a[1]`, `a[2:3]` (transformContainerSubscripts)."""
+    if is_a(node.indirection[0], ast.String):
+        return field_of_row(binding, scope, node)
     if not all(is_a(part, ast.A_Indices) for part in node.indirection):
         raise not_supported("selecting a field", position(node))
     expr = binding.expression(scope, node.arg)

@@ -26,6 +26,7 @@ from sql.syntax import Node, at, is_a, position
 from sql.traverse import children, inputs, plan_expressions
 from sql.types import SqlType, display
 from sql.view_updates import Event
+from sql.whole_rows import row_parts
 from sql.written import Written
 
 DEFAULT = ast.SetToDefault
@@ -148,7 +149,7 @@ def _source(
     if is_a(value, ast.MultiAssignRef):
         if is_a(value.source, ast.SubLink):
             return value.source, _subquery_part(binding, scope, value)
-        value = _row_part(value)
+        value = _row_part(binding, scope, value)
     if is_a(value, DEFAULT):
         return value, None
     place = by_name.get(target.name)
@@ -156,7 +157,7 @@ def _source(
     return value, literal or binding.expression(scope, value)
 
 
-def _row_part(value: Node) -> Node:
+def _row_part(binding: Binding, scope: Scope, value: Node) -> Node:
     """One column of `(a, b) = (x, y)`."""
     source = value.source
     if not is_a(source, ast.RowExpr):
@@ -164,7 +165,7 @@ def _row_part(value: Node) -> Node:
             "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression"
         )
         raise SqlError("0A000", message, position(source))
-    parts = source.args or ()
+    parts = row_parts(binding, scope, source)
     if len(parts) != value.ncolumns:
         message = "number of columns does not match number of values"
         raise SqlError("42601", message, at(source.location))

@@ -20,7 +20,7 @@ from sql.bind_calls import cannot_cast
 from sql.bind_functions import function_call
 from sql.bind_grouping_sets import grouping_call
 from sql.bind_operators import case_condition, check_subject, operator_expression
-from sql.bind_search_cycle import row_value
+from sql.bind_rows import cast_row, row_record, row_value
 from sql.bind_subqueries import negated_subquery, subquery
 from sql.bind_types import declared
 from sql.binding import Binding
@@ -57,6 +57,7 @@ from sql.sizes import check_row
 from sql.syntax import Node, at, is_a, location, position, unsupported, value_function_name
 from sql.time_modifiers import time_typmod
 from sql.types import BOOL, INT4, INT8, NAME, TEXT, TIMESTAMPTZ, UNKNOWN, SqlType
+from sql.whole_rows import row_parts, whole_row
 
 Binder: TypeAlias = Callable[[Binding, Scope, Node], Expr]
 NULL_NODE: Final = ast.A_Const(isnull=True)
@@ -148,8 +149,11 @@ def _column(binding: Binding, scope: Scope, node: Node) -> Expr:
     item = find_item(scope, None, name, node.location)
     if item is not None and item.whole is not None:
         return item.whole
-    if item is not None:
-        raise not_supported("a reference to a whole row", at(node.location))
+    whole = None if item is None else whole_row(binding, scope, node)
+    if whole is not None:
+        if whole.of_table:
+            raise not_supported("a reference to a whole row", at(node.location))
+        return row_record(binding, whole)
     raise missing_column(scope, name, node.location)
 
 
@@ -228,7 +232,8 @@ def _cast_to(binding: Binding, scope: Scope, node: Node, target: SqlType) -> Exp
     built = cast_constructor(binding, scope, node.arg, target)
     if built is not None:
         return built
-    expr = float_literal(binding, node.arg, target) or expression(binding, scope, node.arg)
+    expr = cast_row(binding, scope, node.arg) or float_literal(binding, node.arg, target)
+    expr = expr or expression(binding, scope, node.arg)
     done = coerce(binding, expr, node.arg, target, EXPLICIT)
     if done is None:
         # The place of a cast is that of `::`, or of the keyword CAST; without one, of the argument.
@@ -297,9 +302,13 @@ def _null_test(binding: Binding, scope: Scope, node: Node) -> Expr:
     test = Test.IS_NULL if node.nulltesttype == NullTestType.IS_NULL else Test.IS_NOT_NULL
     if is_a(node.arg, ast.RowExpr):
         # A row is NULL if all of its columns are, and not NULL if none is.
-        parts = [_tested(binding, scope, part, test) for part in node.arg.args or ()]
+        fields = row_parts(binding, scope, node.arg)
+        parts = [_tested(binding, scope, part, test) for part in fields]
         check_row(len(parts), at(node.arg.location))
         return joined(BoolOp.AND, parts) if parts else Const(True, BOOL)
+    whole = whole_row(binding, scope, node.arg)
+    if whole is not None:
+        return joined(BoolOp.AND, [IsTest(test, expr, BOOL) for expr in whole.exprs])
     return _tested(binding, scope, node.arg, test)
 
 

@@ -351,6 +351,10 @@ def _join(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]
         condition, merged = _using(binding, kind, using, left_columns, right_columns)
     elif node.quals is not None:
         condition = _on(binding, scope, node, [*left_items, *right_items])
+    if kind in (JoinKind.RIGHT, JoinKind.FULL):
+        left_items = [replace(item, nullable=True) for item in left_items]
+    if kind in (JoinKind.LEFT, JoinKind.FULL):
+        right_items = [replace(item, nullable=True) for item in right_items]
     if condition is None and kind is JoinKind.INNER:
         kind = JoinKind.CROSS
     plan = Join(kind, left, right, condition, lateral=lateral)

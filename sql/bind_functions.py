@@ -27,14 +27,15 @@ from sql.bind_folding import folded
 from sql.bind_grouping_sets import innermost_level, refuse_groupings, shown_clause
 from sql.bind_hypothetical import HYPOTHETICAL, hypothetical_set
 from sql.bind_json_rows import (
-    JSON_AGGREGATES,
     ROWS_NAME,
+    TAKING_ROWS,
     is_row,
     json_of_row,
     row_argument,
 )
 from sql.bind_ordered_sets import check_within, keys_within, sorted_nodes
 from sql.bind_rewrites import rewritten
+from sql.bind_rows import counted_row
 from sql.bind_sequences import CALLS as SEQUENCE_CALLS
 from sql.bind_sequences import sequence_call
 from sql.bind_session_calls import (
@@ -154,7 +155,8 @@ def _plain_argument(
     rows = [row for row in functions(name) if len(row.args) == len(nodes)]
     is_float = {row.args[index] for row in rows} == {"float8"}
     literal = float_literal(binding, nodes[index], FLOAT8) if is_float else None
-    return literal or binding.expression(scope, nodes[index])
+    row = row_argument(binding, scope, nodes[index]) if name in TAKING_ROWS else None
+    return row or literal or binding.expression(scope, nodes[index])
 
 
 def _no_exact(name: str, exprs: Sequence[Expr]) -> bool:
@@ -332,8 +334,11 @@ def _hypothetical(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 def _argument(binding: Binding, scope: Scope, arg: Node, node: Node) -> Expr:
     row = None
-    if node.funcname[-1].sval in JSON_AGGREGATES:
+    name = node.funcname[-1].sval
+    if name in TAKING_ROWS and not node.agg_distinct:
         row = row_argument(binding, scope, arg)
+    elif name == "count" and not node.agg_distinct:
+        row = counted_row(binding, scope, arg)
     return binding.expression(scope, arg) if row is None else row
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from sql.bind_calls import operator
-from sql.bind_search_cycle import record
+from sql.bind_rows import record
 from sql.binding import Binding
 from sql.coerce import EXPLICIT, coerce, to_common_type
 from sql.conditions import joined

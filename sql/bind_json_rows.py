@@ -1,10 +1,6 @@
 """Whole rows as JSON: row_to_json(t), to_jsonb(t), json_agg(t), and ROW(..) in their place.
 
-Rows are no values here, so that such a call is bound as what it makes of the columns.
-
-INVARIANTS
-  J1  a row that an outer join may have made up is NULL as a whole in PostgreSQL; so only a query
-      over one item has rows here.
+Such a call is bound as what it makes of the columns (`whole_rows.py`).
 """
 
 from collections.abc import Sequence
@@ -16,13 +12,19 @@ from sql.bind_calls import check_styles
 from sql.binding import Binding
 from sql.coerce import EXPLICIT, coerce, settled, zone_arguments
 from sql.functions import function_by_id
-from sql.plan import Call, Const, Expr
-from sql.scope import Scope, find_column
+from sql.plan import Call, Case, Const, Expr
+from sql.scope import Scope
 from sql.syntax import Node, is_a
 from sql.types import JSON, JSONB, TEXT, array_of
+from sql.whole_rows import row_parts, whole_row
 
 _FUNCTIONS: Final = frozenset({"row_to_json", "to_json", "to_jsonb"})
-JSON_AGGREGATES: Final = frozenset({"json_agg", "jsonb_agg"})
+TAKING_ROWS: Final = frozenset({
+    "json_agg", "jsonb_agg", "jsonb_agg_strict", "json_object_agg",
+    "jsonb_object_agg", "json_build_array", "jsonb_build_array", "json_build_object",
+    "jsonb_build_object",
+})  # fmt: skip
+"""An argument of theirs may be a row."""
 _ROW: Final = "json_row(_text,any)"
 ROWS_NAME: Final = "json_agg.rows"
 """json_agg() of rows, which stand on lines of their own."""
@@ -40,26 +42,20 @@ def json_of_row(binding: Binding, scope: Scope, node: Node, name: str) -> Expr |
 
 
 def row_argument(binding: Binding, scope: Scope, node: Node) -> Expr | None:
-    """A row as json; None for any other expression (J1)."""
+    """A row as json; None for any other expression."""
     if is_a(node, ast.RowExpr):
-        exprs = [settled(binding, scope, part) for part in node.args or ()]
+        exprs = [settled(binding, scope, part) for part in row_parts(binding, scope, node)]
         return _row(binding, [f"f{place}" for place in range(1, len(exprs) + 1)], exprs)
-    if not is_a(node, ast.ColumnRef) or len(node.fields) != 1:
+    whole = whole_row(binding, scope, node)
+    if whole is None:
         return None
-    if not is_a(node.fields[0], ast.String):
-        return None
-    items = scope.items
-    if len(items) != 1 or items[0].name != node.fields[0].sval or items[0].whole is not None:
-        return None
-    if find_column(binding, scope, node.fields[0].sval, node.location) is not None:
-        return None
-    columns = items[0].columns
-    return _row(binding, [name for name, _ in columns], [expr for _, expr in columns])
+    return whole.or_null(_row(binding, whole.names, whole.exprs))
 
 
 def is_row(expr: Expr) -> bool:
     """Whether an expression is the json of a row."""
-    return isinstance(expr, Call) and expr.function.id == _ROW
+    row = expr.whens[0][1] if isinstance(expr, Case) else expr
+    return isinstance(row, Call) and row.function.id == _ROW
 
 
 def _row(binding: Binding, names: list[str], exprs: list[Expr]) -> Expr:

@@ -8,6 +8,7 @@ from pglast.enums import A_Expr_Kind, SubLinkType
 
 from sql.bind_arrays import any_all
 from sql.bind_calls import operator, operator_signature
+from sql.bind_rows import compared_rows
 from sql.binding import Binding
 from sql.coerce import (
     convert_common,
@@ -23,6 +24,7 @@ from sql.scope import Scope
 from sql.syntax import Node, at, is_a, position
 from sql.traverse import is_volatile_anywhere, is_volatile_expression
 from sql.types import BOOL, SqlType, display
+from sql.whole_rows import row_parts
 
 
 def operator_expression(binding: Binding, scope: Scope, node: Node) -> Expr:
@@ -44,6 +46,10 @@ def _name(node: Node) -> str:
 def _plain(binding: Binding, scope: Scope, node: Node) -> Expr:
     name = _name(node)
     left, right = node.lexpr, node.rexpr
+    if name in ("=", "<>"):
+        compared_whole = compared_rows(binding, scope, node, equal=name == "=")
+        if compared_whole is not None:
+            return compared_whole
     if is_a(left, ast.RowExpr):
         if is_a(right, ast.RowExpr):
             return _rows(binding, scope, name, left, right, node.location)
@@ -74,13 +80,14 @@ def compared(
 
 def _rows(binding: Binding, scope: Scope, name: str, left: Node, right: Node, place: int) -> Expr:
     """`(a, b) op (c, d)`, written out by columns."""
-    if len(left.args or ()) != len(right.args or ()):
+    lefts, rights = (row_parts(binding, scope, row) for row in (left, right))
+    if len(lefts) != len(rights):
         raise SqlError("42601", "unequal number of entries in row expressions", at(place))
-    if not left.args:
+    if not lefts:
         raise SqlError("0A000", "cannot compare rows of zero length", at(place))
     pairs = [
         ([binding.expression(scope, a), binding.expression(scope, b)], [a, b])
-        for a, b in zip(left.args, right.args, strict=True)
+        for a, b in zip(lefts, rights, strict=True)
     ]
     return row_comparison(binding, name, pairs, place)
 
@@ -234,6 +241,9 @@ def _distinct(binding: Binding, scope: Scope, node: Node) -> Expr:
     left_node, right_node = node.lexpr, node.rexpr
     if is_a(left_node, ast.RowExpr) and is_a(right_node, ast.RowExpr):
         return _distinct_rows(binding, scope, node)
+    whole = compared_rows(binding, scope, node, equal=negated)
+    if whole is not None:
+        return whole
     for one, other in ((right_node, left_node), (left_node, right_node)):
         if is_a(one, ast.A_Const) and one.isnull:
             test = Test.IS_NULL if negated else Test.IS_NOT_NULL
@@ -248,7 +258,7 @@ def _distinct(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 def _distinct_rows(binding: Binding, scope: Scope, node: Node) -> Expr:
     """Rows are distinct if any of their columns are."""
-    lefts, rights = node.lexpr.args or (), node.rexpr.args or ()
+    lefts, rights = (row_parts(binding, scope, row) for row in (node.lexpr, node.rexpr))
     if len(lefts) != len(rights):
         message = "unequal number of entries in row expressions"
         raise SqlError("42601", message, at(node.location))

@@ -36,6 +36,7 @@ from sql.scope import Scope
 from sql.syntax import Node, at, is_a
 from sql.traverse import is_volatile_anywhere
 from sql.types import BOOL
+from sql.whole_rows import row_parts
 
 if TYPE_CHECKING:
     from sql.bind_queries import SelectResult
@@ -80,7 +81,7 @@ def _compared(
     binding: Binding, scope: Scope, test: Node, query: Node, name: str, place: int
 ) -> Project:
     """The subquery with the comparison of each of its rows as the only column."""
-    nodes: Sequence[Node] = test.args or () if is_a(test, ast.RowExpr) else (test,)
+    nodes: Sequence[Node] = row_parts(binding, scope, test) if is_a(test, ast.RowExpr) else (test,)
     lefts = [binding.expression(scope, part) for part in nodes]
     if any(map(is_volatile_anywhere, lefts)):
         # It belongs to the row outside, and would be evaluated inside.

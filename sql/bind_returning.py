@@ -11,7 +11,7 @@ INVARIANTS
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pglast.enums import ReturningOptionKind
 
@@ -78,9 +78,10 @@ def returning(binding: Binding, outer: Scope, written: Written, node: Node, rows
     table = written.table
     now, before = _columns(binding, table), _columns(binding, table)
     row = written.item(binding, now, node.relation.alias)
-    items = [row, *rows.others]
-    if rows.others_first:
-        items = [*rows.others, row]
+    # A row of MERGE may have none beside it.
+    alone = rows.kind is ModifyKind.MERGE
+    others = [replace(item, nullable=item.nullable or alone) for item in rows.others]
+    items = [*others, row] if rows.others_first else [row, *others]
     scope = Scope(None, items, dict(outer.ctes), clause="RETURNING", merge_action=rows.action)
     scope.items.extend(_versions(scope, clause.options or (), written, rows, now, before))
     scope.ids.update([column.id for column in (*now, *before, *rows.offered)])
@@ -165,14 +166,16 @@ def _versions(
         given[word] = (option.value, option)
     visible = {item.name for item in scope.items if item.names_visible}
     items: list[Item] = []
-    for word, columns in (
-        ("OLD", _old(written, rows, now, before)),
-        ("NEW", _new(written, rows, now)),
+    was = rows.kind in (ModifyKind.UPDATE, ModifyKind.DELETE)
+    stays = rows.kind is not ModifyKind.DELETE and rows.was_deleted is None
+    for word, columns, maybe in (
+        ("OLD", _old(written, rows, now, before), not was),
+        ("NEW", _new(written, rows, now), not stays),
     ):
         name = given[word][0] if word in given else word.lower()
         if word not in given and name in visible:
             continue
-        item = Item(name, columns, columns_visible=False, again=True)
+        item = Item(name, columns, columns_visible=False, nullable=maybe, again=True)
         if word in given:
             _check_name([*scope.items, *items], item, given[word][1])
         items.append(item)

@@ -19,8 +19,9 @@ from pglast import ast
 from pglast.enums import SetOperation
 
 from sql.bind_calls import operator
+from sql.bind_rows import record
 from sql.binding import Binding
-from sql.coerce import implicit, to_common_type, zone_arguments
+from sql.coerce import to_common_type
 from sql.errors import SqlError, not_supported
 from sql.functions import function_by_id
 from sql.plan import (
@@ -34,22 +35,18 @@ from sql.plan import (
     Expr,
     Filter,
     Join,
-    Param,
     Plan,
     PlanColumn,
     Project,
     Recursive,
     output_columns,
 )
-from sql.records import RECORD, UNTYPED_RECORD, check_field
+from sql.records import RECORD
 from sql.scope import Scope
-from sql.sizes import check_row
 from sql.syntax import Node, at, is_a, strings
-from sql.types import BOOL, INT8, TEXT, SqlType, array_of
+from sql.types import BOOL, INT8, SqlType, array_of
 
 _PATH = array_of(RECORD)
-_ROW = "row(any)"
-_STYLED_ROW = "styled_row(any)"
 """With the session's styles behind the values."""
 
 
@@ -241,39 +238,6 @@ def _extended(binding: Binding, plan: Plan, count: int, added: Sequence[Expr]) -
     names = [*(column.name for column in own), *("added" for _ in added)]
     made = [binding.new_column(name, e.type) for name, e in zip(names, exprs, strict=True)]
     return Project(plan, tuple(made), tuple(exprs))
-
-
-def record(binding: Binding, values: Sequence[Expr]) -> Call:
-    """`ROW(..)` as a value."""
-    for value in values:
-        check_field(value.type)
-    styles = binding.context.styles
-    row = function_by_id(_ROW)
-    if not any(styles.writes(value.type.name) for value in values):
-        return Call(row, (*values, *zone_arguments(binding, row)), RECORD)
-    row = function_by_id(_STYLED_ROW)
-    how = Const(styles.packed(), TEXT)
-    return Call(row, (*values, how, *zone_arguments(binding, row)), RECORD)
-
-
-def row_value(binding: Binding, scope: Scope, node: Node) -> Expr:
-    """A RowExpr that is a value; a literal in it is text."""
-    values: list[Expr] = []
-    untyped = False
-    for part in node.args or ():
-        if is_a(part, ast.ColumnRef) and is_a(part.fields[-1], ast.A_Star):
-            raise not_supported("all columns of a table in a row value", at(part.location))
-        expr = binding.expression(scope, part)
-        if isinstance(expr, Param) and expr.type.name == "unknown":
-            # PostgreSQL does not say what it is, which is an error in the end.
-            binding.undetermined.setdefault(expr.index, part.location)
-            expr = Param(expr.index, TEXT)
-        unknown = expr.type.name == "unknown"
-        untyped = untyped or expr.type == UNTYPED_RECORD or (unknown and isinstance(expr, Const))
-        values.append(implicit(binding, expr, part, TEXT) if unknown else expr)
-    check_row(len(values), at(node.location))
-    found = record(binding, values)
-    return replace(found, type=UNTYPED_RECORD) if untyped else found
 
 
 def _array(row: Expr) -> Expr:

@@ -18,6 +18,7 @@ from sql.plan import Call, ColumnRef, Expr, Plan, Project, Subquery, SubqueryKin
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a
 from sql.types import BOOL, array_of, display, is_type
+from sql.whole_rows import row_parts
 
 if TYPE_CHECKING:
     from sql.bind_queries import SelectResult
@@ -86,7 +87,7 @@ def _array(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 def _membership(binding: Binding, scope: Scope, node: Node, kind: SubqueryKind) -> Expr:
     test = node.testexpr
-    nodes: Sequence[Node] = test.args or () if is_a(test, ast.RowExpr) else (test,)
+    nodes: Sequence[Node] = row_parts(binding, scope, test) if is_a(test, ast.RowExpr) else (test,)
     lefts = [binding.expression(scope, part) for part in nodes]
     result = binding.bind_query(binding, node.subselect, scope)
     result.settle(binding)

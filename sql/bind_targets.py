@@ -14,6 +14,7 @@ from sql.renumbering import same_expression
 from sql.scope import Scope, in_item, referred, required_item
 from sql.syntax import Node, at, column_name, is_a, position
 from sql.types import TEXT
+from sql.whole_rows import whole_row
 
 
 @dataclass(slots=True)
@@ -35,7 +36,8 @@ def target_list(binding: Binding, scope: Scope, nodes: Sequence[Node]) -> list[T
             targets.extend(_star(binding, scope, value))
             continue
         if is_a(value, ast.A_Indirection) and is_a(value.indirection[-1], ast.A_Star):
-            raise not_supported("expanding a composite value", position(value))
+            targets.extend(_star(binding, scope, _all_of(binding, scope, value)))
+            continue
         name = node.name if node.name is not None else column_name(value)
         targets.append(Target(name, binding.expression(scope, value), value))
     return targets
@@ -53,6 +55,14 @@ def _star(binding: Binding, scope: Scope, node: Node) -> list[Target]:
             raise SqlError("42601", "SELECT * with no tables specified is not valid", at(place))
         pairs = [pair for item in visible for pair in item.columns]
     return [Target(name, referred(binding, expr, place), node) for name, expr in pairs]
+
+
+def _all_of(binding: Binding, scope: Scope, node: Node) -> Node:
+    """`(t).*`, as `t.*`."""
+    if len(node.indirection) > 1 or whole_row(binding, scope, node.arg) is None:
+        raise not_supported("expanding a composite value", position(node))
+    fields = [field for field in node.arg.fields if is_a(field, ast.String)]
+    return ast.ColumnRef(fields=(*fields, ast.A_Star()), location=node.arg.location)
 
 
 def settled(binding: Binding, target: Target) -> Expr:

@@ -50,6 +50,8 @@ class Item:
     """What the name itself means as a value."""
     is_target: bool = False
     """The table that an UPDATE or DELETE changes, which its FROM cannot see."""
+    nullable: bool = False
+    """Whether an outer join may have made its row up, of NULLs."""
     again: bool = False
     """Another name for what an item has already: OLD and NEW, a join's own."""
 

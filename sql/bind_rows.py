@@ -1,0 +1,141 @@
+"""Rows where values stand: ROW(..), whole rows as values, their comparison and their fields.
+
+ROW(a, 'x'), and q of a subquery   a record (`records.py`)
+t = u, t IS DISTINCT FROM u        column by column
+(t).a, (ROW(1, 2)).f1              the column itself
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Final
+
+from pglast import ast
+
+from sql.bind_calls import operator
+from sql.binding import Binding
+from sql.coerce import implicit, zone_arguments
+from sql.conditions import joined
+from sql.errors import SqlError, not_supported, undefined_column
+from sql.functions import function_by_id
+from sql.plan import BoolOp, Call, Const, Distinct, Expr, Param
+from sql.records import RECORD, UNTYPED_RECORD, check_field
+from sql.scope import Scope
+from sql.sizes import check_row
+from sql.syntax import Node, at, is_a, position
+from sql.types import BOOL, TEXT, display
+from sql.whole_rows import WholeRow, row_parts, whole_row
+
+_ROW: Final = "row(any)"
+_STYLED_ROW: Final = "styled_row(any)"
+
+
+def record(binding: Binding, values: Sequence[Expr]) -> Call:
+    """`ROW(..)` as a value."""
+    for value in values:
+        check_field(value.type)
+    styles = binding.context.styles
+    row = function_by_id(_ROW)
+    if not any(styles.writes(value.type.name) for value in values):
+        return Call(row, (*values, *zone_arguments(binding, row)), RECORD)
+    row = function_by_id(_STYLED_ROW)
+    how = Const(styles.packed(), TEXT)
+    return Call(row, (*values, how, *zone_arguments(binding, row)), RECORD)
+
+
+def row_value(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """A RowExpr that is a value; a literal in it is text."""
+    values: list[Expr] = []
+    untyped = False
+    for part in row_parts(binding, scope, node):
+        expr = binding.expression(scope, part)
+        if isinstance(expr, Param) and expr.type.name == "unknown":
+            # PostgreSQL does not say what it is, which is an error in the end.
+            binding.undetermined.setdefault(expr.index, part.location)
+            expr = Param(expr.index, TEXT)
+        unknown = expr.type.name == "unknown"
+        untyped = untyped or expr.type == UNTYPED_RECORD or (unknown and isinstance(expr, Const))
+        values.append(implicit(binding, expr, part, TEXT) if unknown else expr)
+    check_row(len(values), at(node.location))
+    found = record(binding, values)
+    return replace(found, type=UNTYPED_RECORD) if untyped else found
+
+
+def cast_row(binding: Binding, scope: Scope, node: Node) -> Expr | None:
+    """A whole row that is cast, as a record; None for any other expression."""
+    whole = whole_row(binding, scope, node)
+    return None if whole is None else row_record(binding, whole)
+
+
+def row_record(binding: Binding, whole: WholeRow) -> Expr:
+    """A whole row as a record."""
+    return whole.or_null(record(binding, whole.exprs))
+
+
+def compared_rows(binding: Binding, scope: Scope, node: Node, *, equal: bool) -> Expr | None:
+    """Whether two whole rows are equal, or are distinct, NULLs being equal (record_eq); None for
+    other operands.
+    """
+    left, right = (whole_row(binding, scope, side) for side in (node.lexpr, node.rexpr))
+    if left is None or right is None:
+        return None
+    _check_similar(left, right)
+    parts: list[Expr] = []
+    for one, other in zip(left.exprs, right.exprs, strict=True):
+        call = operator(binding, "=", [one, other], [node.lexpr, node.rexpr], node.location)
+        assert isinstance(call, Call), "an operator yields a call"
+        parts.append(Distinct(call.args[0], call.args[1], equal, BOOL))
+    return joined(BoolOp.AND if equal else BoolOp.OR, parts)
+
+
+def _check_similar(left: WholeRow, right: WholeRow) -> None:
+    """42804 for rows that PostgreSQL does not compare."""
+    for number, (one, other) in enumerate(zip_longest(left.exprs, right.exprs), start=1):
+        if one is None or other is None:
+            message = "cannot compare record types with different numbers of columns"
+            raise SqlError("42804", message)
+        if one.type.name != other.type.name:
+            types = f"{display(one.type.bare())} and {display(other.type.bare())}"
+            message = f"cannot compare dissimilar column types {types} at record column {number}"
+            raise SqlError("42804", message)
+
+
+def field_of_row(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """`(t).a`, `(ROW(..)).f1`."""
+    name = node.indirection[0].sval
+    if len(node.indirection) > 1:
+        raise not_supported("selecting a part of a field", position(node))
+    if is_a(node.arg, ast.RowExpr):
+        return _field(binding, scope, node.arg, name)
+    whole = whole_row(binding, scope, node.arg)
+    if whole is not None:
+        found = [expr for column, expr in whole.columns if column == name]
+        if not found:
+            raise undefined_column(f"{whole.item.name}.{name}", whole.place)
+        if len(found) == 1:
+            return found[0]
+    elif binding.expression(scope, node.arg).type.name != "record":
+        shown = display(binding.expression(scope, node.arg).type.bare())
+        message = f"column notation .{name} applied to type {shown}, which is not a composite type"
+        raise SqlError("42809", message, position(node.arg))
+    raise not_supported("selecting a field", position(node))
+
+
+def _field(binding: Binding, scope: Scope, row: Node, name: str) -> Expr:
+    parts = row_parts(binding, scope, row)
+    exprs = [binding.expression(scope, part) for part in parts]
+    number = int(name[1:]) if name[:1] == "f" and name[1:].isdecimal() else 0
+    if not 1 <= number <= len(exprs) or f"f{number}" != name:
+        message = f'could not identify column "{name}" in record data type'
+        raise SqlError("42703", message, at(row.location))
+    found = exprs[number - 1]
+    unknown = found.type.name == "unknown"
+    return implicit(binding, found, parts[number - 1], TEXT) if unknown else found
+
+
+def counted_row(binding: Binding, scope: Scope, node: Node) -> Expr | None:
+    """What count() counts of a whole row of this level; None for any other expression."""
+    whole = whole_row(binding, scope, node)
+    if whole is None or whole.item not in scope.items:
+        return None
+    return whole.or_null(Const(True, BOOL))
