@@ -38,8 +38,7 @@ class MovedKeys:
         if not assigned:
             return
         keyed = {ordinal for key in table.keys for ordinal in key.columns}
-        computed = {at for at in keyed if table.columns[at].generated is not None}
-        if not (keyed & {*assigned}) and not computed:
+        if not keyed & {*assigned}:
             return
         found = {
             table.ordinal_of(number)
@@ -47,8 +46,6 @@ class MovedKeys:
             if foreign.on_update != "no action"
             for number in foreign.references
         }
-        if computed & found:
-            raise SqlError("0A000", "ON UPDATE of a key with a generated column is not supported")
         self._ordinals = sorted(found)
         self._before: list[pa.RecordBatch] = []
         self._after: list[pa.RecordBatch] = []

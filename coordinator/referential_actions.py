@@ -32,6 +32,7 @@ from sql.catalog import ForeignKey, Key, Table
 from sql.column_expressions import default_value
 from sql.errors import SqlError, not_supported
 from sql.plan import Plan, Values, output_columns
+from sql.table_changes import with_computed
 from sql.traverse import is_volatile_expression
 from sql.types import display
 from storage.batch import Deletes, ShardView, WriteBatch
@@ -133,7 +134,7 @@ async def _replaced(
     columns = [made.get(ordinal, column) for ordinal, column in old.items()]
     sink = RowSink.of(execution, child)
     new = await sink.take(pa.RecordBatch.from_arrays(columns, schema=schema))
-    deletes, assigned = referring.deletes, tuple(made)
+    deletes, assigned = referring.deletes, with_computed(child, made)
     await check_keys(execution, child, sink.keyed, Going(referring.view, deletes, assigned))
     moved = MovedKeys(execution, child, assigned)
     moved.keep(old, new.columns)

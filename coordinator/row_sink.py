@@ -82,12 +82,7 @@ class RowSink:
         keyed = [key.columns for key in table.keys] + [key.columns for key in table.foreign_keys]
         self._key_ordinals = sorted({at for columns in keyed for at in columns})
         self._keyed: list[pa.RecordBatch] = []
-        self._unproven = [
-            key
-            for key in table.foreign_keys
-            # What is computed is not among the values that a statement tells as they were.
-            if not key.validated and all(not table.columns[at].generated for at in key.columns)
-        ]
+        self._unproven = [key for key in table.foreign_keys if not key.validated]
         self._same: dict[str, list[Mask]] = {key.name: [] for key in self._unproven}
         self._keyed_bytes = 0
 

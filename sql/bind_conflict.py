@@ -29,6 +29,7 @@ from sql.plan import (
 from sql.scope import Item, Scope, missing_column
 from sql.statements import Conflict
 from sql.syntax import Node, at, is_a, strings
+from sql.table_changes import with_computed
 from sql.traverse import pruned
 from sql.types import INT8
 from sql.view_updates import Event
@@ -192,4 +193,4 @@ def _update(
         for ordinal, column in enumerate(there)
     ]
     made = (binding.new_column("place", INT8), *_columns(binding, written.table))
-    return pruned(Project(plan, made, tuple(exprs))), tuple(sorted(changes))
+    return pruned(Project(plan, made, tuple(exprs))), with_computed(written.table, changes)

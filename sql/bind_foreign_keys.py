@@ -122,6 +122,7 @@ def _foreign_key(
     names = [foreign.column] if foreign.column is not None else strings(node.fk_attrs)
     columns = _ordinals(table, names)
     references = _references(parent, node)
+    _check_actions(table, columns, node)
     if len(columns) != len(references):
         message = "number of referencing and referenced columns for foreign key disagree"
         raise SqlError("42830", message)
@@ -144,6 +145,21 @@ def _foreign_key(
         node.fk_matchtype == "f",
         _set_columns(table, columns, node),
     )
+
+
+def _check_actions(table: Table, columns: Sequence[int], node: Node) -> None:
+    """42601 for an action that would give a value to a column which has one of its own."""
+    if all(table.columns[ordinal].generated is None for ordinal in columns):
+        return
+    for action, refused, event in (
+        (node.fk_upd_action, "cnd", "UPDATE"),
+        (node.fk_del_action, "nd", "DELETE"),
+    ):
+        if action in refused:
+            message = (
+                f"invalid ON {event} action for foreign key constraint containing generated column"
+            )
+            raise SqlError("42601", message)
 
 
 def _set_columns(table: Table, columns: Sequence[int], node: Node) -> tuple[int, ...]:

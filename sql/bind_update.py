@@ -30,6 +30,7 @@ from sql.plan import (
 from sql.scope import Item, Scope, hidden_target
 from sql.statements import Modify, ModifyKind
 from sql.syntax import Node, is_a
+from sql.table_changes import with_computed
 from sql.traverse import plan_column_ids, pruned
 from sql.view_updates import Event
 from sql.written import Written, relation_written
@@ -65,7 +66,7 @@ def update(binding: Binding, node: Node, known: Mapping[str, SelectResult] | Non
     exprs = [changes.get(index, old[column.name]) for index, column in enumerate(table.columns)]
     returned = _returned(binding, target, node, ModifyKind.UPDATE)
     every = tuple(range(len(table.columns)))
-    kept = every if returned.old else tuple(sorted(changes))
+    kept = every if returned.old else with_computed(table, changes)
     return _modify(binding, target, ModifyKind.UPDATE, exprs, kept, returned)
 
 

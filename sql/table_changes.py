@@ -11,7 +11,7 @@ INVARIANTS
   C2  ordinals in keys follow their columns.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from pglast import ast, parser
@@ -95,6 +95,18 @@ def generated_from(table: Table, name: str) -> Sequence[Column]:
         for column in table.columns
         if column.generated is not None and name in column_names(expression_of(column.generated))
     ]
+
+
+def with_computed(table: Table, assigned: Collection[int]) -> tuple[int, ...]:
+    """These columns, and the generated ones that are computed from any of them."""
+    names = {table.columns[ordinal].name for ordinal in assigned}
+    computed = [
+        ordinal
+        for ordinal, column in enumerate(table.columns)
+        if column.generated is not None
+        and not names.isdisjoint(column_names(expression_of(column.generated)))
+    ]
+    return tuple(sorted({*assigned, *computed}))
 
 
 def names_in(check: Check) -> Sequence[str]:

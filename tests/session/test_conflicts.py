@@ -96,6 +96,8 @@ async def prepared(
             "create table parent (id int primary key, note text)",
             "create table child (parent int references parent)",
             "insert into parent values (1, 'a'), (2, 'b')",
+            "create table made (id int, note text, twice int generated always as (id * 2) stored)",
+            "insert into made values (1, 'a'), (2, 'b')",
         ):
             await connections[0].execute(text)
         if flushed:
@@ -281,6 +283,16 @@ STORIES: dict[str, tuple[tuple[str, ...], tuple[str, ...], bool]] = {
         ("update parent set id = 3 where id = 1",),
         ("insert into child values (1)",),
         False,
+    ),
+    "a generated value that an update takes away": (
+        ("update made set id = 5 where id = 1",),
+        ("select * from made where twice = 2", "insert into u values (3, 1)"),
+        False,
+    ),
+    "a generated value that an update leaves": (
+        ("update made set note = 'c' where id = 2",),
+        ("select id from made where twice = 2", "insert into u values (3, 1)"),
+        True,
     ),
     "an error is a match": (
         ("insert into t values (400, 0, null)",),
