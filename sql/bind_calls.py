@@ -22,6 +22,7 @@ from sql.functions import ARRAY_FORM, Function, FunctionKind
 from sql.named_arguments import has_names
 from sql.overloads import Ambiguous, Choice, Undetermined, choose_function, choose_operator
 from sql.plan import Call, ColumnId, Const, Expr
+from sql.records import check_similar
 from sql.registered import resolved
 from sql.scope import Scope
 from sql.stand_ins import stand_in
@@ -39,6 +40,7 @@ from sql.types import (
 
 TYPES: Final = {name: plain_type(name) for name in OIDS}
 _TEXTS: Final = frozenset({"text", "json", "jsonb"})
+_ROWS: Final = frozenset({("record", "record"), ("_record", "_record")})
 _PRINTED: Final = frozenset({"any", "anyelement", "anynonarray"})
 """Arguments of these types are there to be printed, in a function that makes text."""
 
@@ -69,6 +71,8 @@ def operator(
         if postgresql.has_operator(name, types):
             raise not_supported(f"the operator {shown}", at(place))
         raise undefined_function(shown, at(place), operator=True, prefix=len(exprs) == 1)
+    if types in _ROWS:
+        check_similar(exprs[0].type, exprs[1].type)
     return applied(binding, choice, exprs, nodes)
 
 

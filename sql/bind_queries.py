@@ -62,6 +62,7 @@ from sql.plan import (
     Values,
     Window,
 )
+from sql.records import mixed
 from sql.scope import Item, Scope
 from sql.select_result import SelectResult
 from sql.sizes import check_targets
@@ -469,16 +470,18 @@ def _common(
     nodes = [side.nodes[index] for side in sides]
     chosen = select_common_type(exprs, nodes, word)
     assert chosen is not None, "with a clause named a mismatch raises"
+    rows = chosen.name in ("record", "_record")
     bare = plain_type(chosen.name)
+    known = [side.columns[index].type for side in sides if index not in side.unknown]
     for side in sides:
         if index in side.unknown:
             side.retype(binding, index, bare)
-    types = [side.columns[index].type for side in sides]
-    if types[0] == types[1]:
+    types = known if rows else [side.columns[index].type for side in sides]
+    if types[0] == types[-1]:
         return types[0]
     if "numeric" in chosen.name:
         return numeric.unify([numeric.of_cast(type_) for type_ in types])
-    return bare
+    return mixed(bare) if rows else bare
 
 
 def _as_types(binding: Binding, side: SelectResult, types: Sequence[SqlType], word: str) -> Plan:

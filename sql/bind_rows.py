@@ -7,7 +7,6 @@ t = u, t IS DISTINCT FROM u        column by column
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from typing import Final
 
 from pglast import ast
@@ -19,11 +18,11 @@ from sql.conditions import joined
 from sql.errors import SqlError, not_supported, undefined_column
 from sql.functions import function_by_id
 from sql.plan import BoolOp, Call, Const, Distinct, Expr, Param
-from sql.records import RECORD, UNTYPED_RECORD, check_field
+from sql.records import RECORD, UNTYPED_RECORD, check_field, check_similar
 from sql.scope import Scope
 from sql.sizes import check_row
 from sql.syntax import Node, at, is_a, position
-from sql.types import BOOL, TEXT, display
+from sql.types import BOOL, TEXT, SqlType, display
 from sql.whole_rows import WholeRow, row_parts, whole_row
 
 _ROW: Final = "row(any)"
@@ -34,13 +33,14 @@ def record(binding: Binding, values: Sequence[Expr]) -> Call:
     """`ROW(..)` as a value."""
     for value in values:
         check_field(value.type)
+    type_ = replace(RECORD, fields=tuple([value.type.bare() for value in values]))
     styles = binding.context.styles
     row = function_by_id(_ROW)
     if not any(styles.writes(value.type.name) for value in values):
-        return Call(row, (*values, *zone_arguments(binding, row)), RECORD)
+        return Call(row, (*values, *zone_arguments(binding, row)), type_)
     row = function_by_id(_STYLED_ROW)
     how = Const(styles.packed(), TEXT)
-    return Call(row, (*values, how, *zone_arguments(binding, row)), RECORD)
+    return Call(row, (*values, how, *zone_arguments(binding, row)), type_)
 
 
 def row_value(binding: Binding, scope: Scope, node: Node) -> Expr:
@@ -79,7 +79,7 @@ def compared_rows(binding: Binding, scope: Scope, node: Node, *, equal: bool) ->
     left, right = (whole_row(binding, scope, side) for side in (node.lexpr, node.rexpr))
     if left is None or right is None:
         return None
-    _check_similar(left, right)
+    check_similar(*(_type_of(whole) for whole in (left, right)))
     parts: list[Expr] = []
     for one, other in zip(left.exprs, right.exprs, strict=True):
         call = operator(binding, "=", [one, other], [node.lexpr, node.rexpr], node.location)
@@ -88,16 +88,8 @@ def compared_rows(binding: Binding, scope: Scope, node: Node, *, equal: bool) ->
     return joined(BoolOp.AND if equal else BoolOp.OR, parts)
 
 
-def _check_similar(left: WholeRow, right: WholeRow) -> None:
-    """42804 for rows that PostgreSQL does not compare."""
-    for number, (one, other) in enumerate(zip_longest(left.exprs, right.exprs), start=1):
-        if one is None or other is None:
-            message = "cannot compare record types with different numbers of columns"
-            raise SqlError("42804", message)
-        if one.type.name != other.type.name:
-            types = f"{display(one.type.bare())} and {display(other.type.bare())}"
-            message = f"cannot compare dissimilar column types {types} at record column {number}"
-            raise SqlError("42804", message)
+def _type_of(whole: WholeRow) -> SqlType:
+    return replace(RECORD, fields=tuple([expr.type for expr in whole.exprs]))
 
 
 def field_of_row(binding: Binding, scope: Scope, node: Node) -> Expr:

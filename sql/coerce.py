@@ -33,6 +33,7 @@ from sql.errors import SqlError, mismatch, not_supported
 from sql.functions import CastContext, Function, cast, function_by_id
 from sql.plan import Call, Case, Coalesce, ColumnRef, Const, Expr, Extreme, Param
 from sql.read_literals import remember
+from sql.records import mixed
 from sql.registered import registered, resolved, shown_type
 from sql.scope import Scope
 from sql.stand_ins import stand_in
@@ -462,6 +463,8 @@ def as_common_type(
         common = _shown_alike(done, numeric.unify([expr.type for expr in done]))
         return [reshaped(binding, expr, common) for expr in done], common
     typmod = typmods.pop() if len(typmods) == 1 else -1
+    if len({expr.type.fields for expr in done if not isinstance(expr, Const)}) > 1:
+        target = mixed(target)
     return done, replace(target, typmod=typmod)
 
 

@@ -2,16 +2,16 @@
 
 from typing import Final
 
-from sql.errors import SqlError, not_supported
-from sql.records import UNTYPED_RECORD
-from sql.types import SqlType, array_of, display
+from sql.errors import SqlError
+from sql.records import check_typed
+from sql.types import SqlType, display
 
 _INCOMPARABLE: Final = frozenset({"json", "_json", "jsonpath", "_jsonpath"})
 
 
 def check_equality(type_: SqlType, place: int | None) -> None:
     """42883 for what cannot be grouped, made distinct or united."""
-    _check_typed(type_, place)
+    check_typed(type_, place)
     if type_.name in _INCOMPARABLE:
         shown = display(type_)
         message = f"could not identify an equality operator for type {shown}"
@@ -20,14 +20,9 @@ def check_equality(type_: SqlType, place: int | None) -> None:
 
 def check_ordering(type_: SqlType, place: int | None) -> None:
     """42883 for what cannot be sorted."""
-    _check_typed(type_, place)
+    check_typed(type_, place)
     if type_.name in _INCOMPARABLE:
         shown = display(type_)
         message = f"could not identify an ordering operator for type {shown}"
         hint = "Use an explicit ordering operator or modify the query."
         raise SqlError("42883", message, place, hint=hint)
-
-
-def _check_typed(type_: SqlType, place: int | None) -> None:
-    if type_ in (UNTYPED_RECORD, array_of(UNTYPED_RECORD)):
-        raise not_supported("comparing rows with a literal that has no type", place)

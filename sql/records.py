@@ -10,11 +10,13 @@ INVARIANTS
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Context, Decimal
+from itertools import zip_longest
 from typing import Final
 
 from sql.enum_types import enum_of, is_enum
-from sql.errors import not_supported
+from sql.errors import SqlError, not_supported
 from sql.styled_output import styled_text
 from sql.styles import PLAIN, Styles
 from sql.text_output import RECORD_LENGTH
@@ -22,8 +24,8 @@ from sql.types import REGISTERED, SqlType, Value, display
 
 RECORD: Final = SqlType("record")
 UNTYPED_RECORD: Final = SqlType("record", precision=0)
-"""A row with a literal that has no type: whether PostgreSQL fails to compare two of them depends on
-whether a field before the literal tells them apart.
+"""A row with a literal that has no type, or one of several kinds of rows: whether PostgreSQL fails
+to compare two of them depends on whether a field before that tells them apart.
 """
 _INTEGERS: Final = frozenset(
     {"int2", "int4", "int8", "oid", "date", "time", "timestamp", "timestamptz"}
@@ -40,6 +42,37 @@ def check_field(type_: SqlType) -> None:
     known = name in _INTEGERS or name in _TEXTS or name in ("bool", "numeric", "bytea")
     if not (known or is_enum(name)) or name in REGISTERED:
         raise not_supported(f"a field of type {display(type_.bare())} in a row value")
+
+
+def mixed(type_: SqlType) -> SqlType:
+    """The type of rows, or arrays of rows, of several kinds: they are shown, and not compared."""
+    return replace(type_, precision=0, fields=None)
+
+
+def check_typed(type_: SqlType, place: int | None) -> None:
+    """0A000 for rows of which nobody knows whether PostgreSQL compares them."""
+    if type_.name in ("record", "_record") and type_.precision == 0:
+        what = "comparing rows of several types, or with a literal that has no type"
+        raise not_supported(what, place)
+
+
+def check_similar(left: SqlType, right: SqlType) -> None:
+    """42804 for rows that PostgreSQL does not compare (record_eq), 0A000 if that is not known."""
+    check_typed(left, None)
+    check_typed(right, None)
+    if left.fields is None or right.fields is None:
+        return
+    for number, (one, other) in enumerate(zip_longest(left.fields, right.fields), start=1):
+        if one is None or other is None:
+            message = "cannot compare record types with different numbers of columns"
+            raise SqlError("42804", message)
+        if one.name == other.name == "numeric" and one.bare() != other.bare():
+            # They look different where they are equal (R2).
+            raise not_supported("comparing rows with numerics of several scales")
+        if one.name != other.name:
+            types = f"{display(one.bare())} and {display(other.bare())}"
+            message = f"cannot compare dissimilar column types {types} at record column {number}"
+            raise SqlError("42804", message)
 
 
 def encoded(

@@ -37,7 +37,7 @@ INVARIANTS
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Final, TypeAlias
 
@@ -74,6 +74,8 @@ class SqlType:
     precision: int | None = None
     scale: int | None = None
     trim: bool = False
+    fields: "tuple[SqlType, ...] | None" = field(default=None, repr=False)
+    """The types of a record's fields, if they are known."""
 
     @property
     def oid(self) -> int:
