@@ -253,6 +253,11 @@ def _not_supported(failure: Failure) -> SqlError | None:
     return not_supported(f"{what} on the spark engine", hint=HINT)
 
 
+def _recursive(failure: Failure) -> SqlError:
+    del failure
+    return not_supported("this form of WITH RECURSIVE on the spark engine", hint=HINT)
+
+
 def _volatile(failure: Failure) -> SqlError:
     del failure
     return not_supported("a volatile function here on the spark engine", hint=HINT)
@@ -273,6 +278,7 @@ _BY_CONDITION: Final[dict[str, Callable[[Failure], SqlError | None]]] = {
     "UNSUPPORTED_FEATURE": _not_supported,
     "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION": _volatile,
     "INVALID_NON_DETERMINISTIC_EXPRESSIONS": _volatile,
+    "INVALID_RECURSIVE_REFERENCE": _recursive,
     "UNABLE_TO_ACQUIRE_MEMORY": lambda _: out_of_memory(),
     "FAILED_TO_PARSE_TOO_COMPLEX": lambda _: stack_depth(),
 }
