@@ -108,7 +108,7 @@ def _rough(column: Column, value: str | None) -> str:
         return "\\N"
     if column.type in ("numeric", "float4", "float8"):
         number = _decimal(value)
-        return value if number is None else f"{number:.5g}"
+        return value if number is None else f"{float(number) + 0:.5g}"
     return value
 
 
