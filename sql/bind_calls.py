@@ -17,8 +17,14 @@ from sql.coerce import (
     reshaped,
     zone_arguments,
 )
-from sql.errors import SqlError, ambiguous_function, not_supported, undefined_function
+from sql.errors import (
+    SqlError,
+    ambiguous_function,
+    not_supported,
+    undefined_function,
+)
 from sql.functions import ARRAY_FORM, Function, FunctionKind
+from sql.look_up import qualifying_schema
 from sql.named_arguments import has_names
 from sql.overloads import Ambiguous, Choice, Undetermined, choose_function, choose_operator
 from sql.plan import Call, ColumnId, Const, Expr
@@ -48,6 +54,14 @@ _PRINTED: Final = frozenset({"any", "anyelement", "anynonarray"})
 def type_called(name: str) -> SqlType:
     """The type of that name, one that users define too."""
     return TYPES.get(name) or plain_type(name)
+
+
+def operator_name(binding: Binding, names: Sequence[Node], place: int | None) -> str:
+    """The operator of `OPERATOR(schema.+)`: users have none. Raises 42883 and its kin."""
+    parts = strings(names)
+    if qualifying_schema(binding, parts, place) not in (None, "pg_catalog"):
+        raise undefined_function(".".join(parts), at(place), operator=True)
+    return parts[-1]
 
 
 def operator(

@@ -74,7 +74,7 @@ def column_of(binding: Binding, node: Node, found: Parts) -> Column:
     type_, domain = declared(binding, node.typeName) if serial is None else (serial, None)
     refuse_type(node, type_)
     if node.collClause is not None:
-        check_collation(node.collClause, type_)
+        check_collation(binding, node.collClause, type_)
     if node.fdwoptions:
         raise SqlError("42809", f'"{found.table}" is not a foreign table')
     for used, what in ((node.compression, "COMPRESSION"), (node.storage_name, "STORAGE")):

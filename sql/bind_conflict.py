@@ -137,7 +137,7 @@ def _says_as_keys(binding: Binding, written: Written, element: Node) -> bool:
         return True
     if type_.category != "S":
         return False
-    check_collation(ast.CollateClause(collname=element.collation), type_)
+    check_collation(binding, ast.CollateClause(collname=element.collation), type_)
     return strings(element.collation)[-1] == "default"
 
 

@@ -252,7 +252,7 @@ def _without_modifier(expr: Expr, target: SqlType) -> Expr:
 
 def _collate(binding: Binding, scope: Scope, node: Node) -> Expr:
     expr = expression(binding, scope, node.arg)
-    check_collation(node, expr.type)
+    check_collation(binding, node, expr.type)
     return expr
 
 

@@ -52,9 +52,9 @@ from sql.binding import BindContext, Binding
 from sql.catalog_oids import schema_oid
 from sql.coerce import float_literal, implicit, to_boolean, zone_arguments
 from sql.comparability import check_equality
-from sql.errors import SqlError, grouping_error, not_supported, undefined_function, undefined_schema
+from sql.errors import SqlError, grouping_error, not_supported, undefined_function
 from sql.functions import FunctionKind, function_by_id, functions
-from sql.look_up import existing_schemas
+from sql.look_up import existing_schemas, qualifying_schema
 from sql.named_arguments import has_names
 from sql.overloads import Choice
 from sql.plan import Aggregate, Const, Expr, Param, SortKey
@@ -178,10 +178,8 @@ def _is_window(name: str) -> bool:
 
 
 def _check_schema(binding: Binding, names: Sequence[str], node: Node) -> None:
-    if len(names) == 1 or names[-2] == "pg_catalog":
+    if qualifying_schema(binding, names, node.location) in (None, "pg_catalog"):
         return
-    if names[-2] not in binding.context.catalog.schemas and names[-2] != "information_schema":
-        raise undefined_schema(names[-2], at(node.location))
     scope = Scope()
     exprs = [binding.expression(scope, arg) for arg in node.args or () if _is_constant(arg)]
     raise undefined_function(function_signature(".".join(names), exprs), at(node.location))

@@ -60,7 +60,7 @@ def json_table(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[I
 
 
 def _check_columns(node: Node) -> None:
-    names: set[str] = set()
+    names = {node.pathspec.name or "json_table_path_0"}
     for column in node.columns:
         if column.coltype == JsonTableColumnType.JTC_NESTED:
             raise not_supported("NESTED PATH of JSON_TABLE", at(column.location))

@@ -7,7 +7,7 @@ from pglast import ast
 from pglast.enums import A_Expr_Kind, SubLinkType
 
 from sql.bind_arrays import any_all
-from sql.bind_calls import operator, operator_signature
+from sql.bind_calls import operator, operator_name, operator_signature
 from sql.bind_rows import compared_rows
 from sql.binding import Binding
 from sql.coerce import (
@@ -35,16 +35,12 @@ def operator_expression(binding: Binding, scope: Scope, node: Node) -> Expr:
     return binder(binding, scope, node)
 
 
-def _name(node: Node) -> str:
-    if len(node.name) > 1 and node.name[0].sval != "pg_catalog":
-        shown = ".".join(part.sval for part in node.name)
-        raise undefined_function(shown, at(node.location), operator=True)
-    name: str = node.name[-1].sval
-    return name
+def _name(binding: Binding, node: Node) -> str:
+    return operator_name(binding, node.name, node.location)
 
 
 def _plain(binding: Binding, scope: Scope, node: Node) -> Expr:
-    name = _name(node)
+    name = _name(binding, node)
     left, right = node.lexpr, node.rexpr
     if name in ("=", "<>"):
         compared_whole = compared_rows(binding, scope, node, equal=name == "=")
@@ -132,7 +128,7 @@ def _ordered_rows(
 
 
 def _in(binding: Binding, scope: Scope, node: Node) -> Expr:
-    name = _name(node)
+    name = _name(binding, node)
     negated = name == "<>"
     if is_a(node.lexpr, ast.RowExpr):
         parts = [
@@ -233,7 +229,7 @@ def _has_column(node: Node) -> bool:
 
 def _any_all(binding: Binding, scope: Scope, node: Node) -> Expr:
     left = binding.expression(scope, node.lexpr)
-    return any_all(binding, _name(node), left, binding.expression(scope, node.rexpr), node)
+    return any_all(binding, _name(binding, node), left, binding.expression(scope, node.rexpr), node)
 
 
 def _distinct(binding: Binding, scope: Scope, node: Node) -> Expr:

@@ -29,7 +29,7 @@ from sql.bind_types import type_named
 from sql.binding import Binding
 from sql.coerce import ASSIGNMENT, EXPLICIT, coerce, implicit, settled, zone_arguments
 from sql.errors import SqlError, mismatch, not_supported
-from sql.functions import function_by_id
+from sql.functions import CastContext, function_by_id
 from sql.plan import Call, Const, Expr
 from sql.scope import Scope
 from sql.styles import PLAIN
@@ -240,11 +240,14 @@ def _returned(binding: Binding, expr: Expr, target: SqlType, node: Node) -> Expr
             raise not_supported("RETURNING bytea", at(node.location))
         shown = f"{display(expr.type)} to {display(target)}"
         raise SqlError("42846", f"cannot cast type {shown}")
-    return _cast(binding, expr, node, target)
+    # A text that is too long for it is an error, where a cast would cut it off.
+    return _cast(binding, expr, node, target, ASSIGNMENT)
 
 
-def _cast(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
-    done = coerce(binding, expr, node, target, EXPLICIT)
+def _cast(
+    binding: Binding, expr: Expr, node: Node, target: SqlType, context: CastContext = EXPLICIT
+) -> Expr:
+    done = coerce(binding, expr, node, target, context)
     if done is None:
         shown = f"{display(expr.type.bare())} to {display(target)}"
         raise SqlError("42846", f"cannot cast type {shown}", position(node))

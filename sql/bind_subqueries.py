@@ -9,7 +9,7 @@ from pglast import ast
 from pglast.enums import SubLinkType
 
 from sql.array_text import several_dimensions
-from sql.bind_calls import operator
+from sql.bind_calls import operator, operator_name
 from sql.bind_quantified import check_width, quantified
 from sql.binding import Binding
 from sql.coerce import to_common_type
@@ -33,13 +33,8 @@ def subquery(binding: Binding, scope: Scope, node: Node) -> Expr:
             return Subquery(SubqueryKind.EXISTS, result.plan, (), BOOL)
         case SubLinkType.EXPR_SUBLINK:
             return _scalar(binding, scope, node)
-        case SubLinkType.ANY_SUBLINK if _operator(node) == "=":
-            return _membership(binding, scope, node, SubqueryKind.IN)
-        case SubLinkType.ALL_SUBLINK if _operator(node) == "<>":
-            return _membership(binding, scope, node, SubqueryKind.NOT_IN)
         case SubLinkType.ANY_SUBLINK | SubLinkType.ALL_SUBLINK:
-            some = node.subLinkType == SubLinkType.ANY_SUBLINK
-            return quantified(binding, scope, node, _operator(node), some=some)
+            return _any_all(binding, scope, node)
         case SubLinkType.ARRAY_SUBLINK:
             return _array(binding, scope, node)
         case _:
@@ -51,14 +46,23 @@ def negated_subquery(binding: Binding, scope: Scope, node: Node) -> Expr | None:
     if (
         is_a(node, ast.SubLink)
         and node.subLinkType == SubLinkType.ANY_SUBLINK
-        and _operator(node) == "="
+        and _operator(binding, node) == "="
     ):
         return _membership(binding, scope, node, SubqueryKind.NOT_IN)
     return None
 
 
-def _operator(node: Node) -> str:
-    return node.operName[-1].sval if node.operName else "="
+def _any_all(binding: Binding, scope: Scope, node: Node) -> Expr:
+    name, some = _operator(binding, node), node.subLinkType == SubLinkType.ANY_SUBLINK
+    if some and name == "=":
+        return _membership(binding, scope, node, SubqueryKind.IN)
+    if not some and name == "<>":
+        return _membership(binding, scope, node, SubqueryKind.NOT_IN)
+    return quantified(binding, scope, node, name, some=some)
+
+
+def _operator(binding: Binding, node: Node) -> str:
+    return operator_name(binding, node.operName, node.location) if node.operName else "="
 
 
 def _scalar(binding: Binding, scope: Scope, node: Node) -> Expr:

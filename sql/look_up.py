@@ -207,6 +207,23 @@ def undefined_relation(binding: Binding, relation: Node) -> SqlError:
     return undefined_table(relation.relname if schema is None else f"{schema}.{relation.relname}")
 
 
+def qualifying_schema(binding: Binding, names: Sequence[str], place: int | None) -> str | None:
+    """The schema that a qualified name stands in (DeconstructQualifiedName). Raises 3F000; 0A000
+    for another database; 42601.
+    """
+    shown, position = ".".join(names), at(place)
+    if len(names) > 3:
+        message = f"improper qualified name (too many dotted names): {shown}"
+        raise SqlError("42601", message, position)
+    if len(names) == 3 and names[0] != binding.context.database:
+        message = f"cross-database references are not implemented: {shown}"
+        raise SqlError("0A000", message, position)
+    schema = names[-2] if len(names) > 1 else None
+    if schema is not None and schema not in SYSTEM_SCHEMAS and not schema_exists(binding, schema):
+        raise undefined_schema(schema, position)
+    return schema
+
+
 def dropped_name(binding: Binding, names: Sequence[str]) -> tuple[str | None, str]:
     """Schema and name of what DROP names. Raises 0A000 for another database."""
     *qualifier, name = names
