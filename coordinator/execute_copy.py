@@ -11,7 +11,7 @@ INVARIANTS
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -24,10 +24,13 @@ from coordinator.execution import Done, Execution
 from coordinator.key_check import DuplicateKey, check_keys
 from coordinator.made_rows import IN_PROCESS_ROWS_MAX, made_batch, made_view, run_over
 from coordinator.modifying import NEW
+from coordinator.pgwire.copy_binary import BinaryReader, BinaryWriter
 from coordinator.pgwire.copy_in import CopyReader
 from coordinator.pgwire.copy_out import CopyWriter
 from coordinator.pgwire.kernels import Column as Values
 from coordinator.pgwire.messages import (
+    BINARY_FORMAT,
+    TEXT_FORMAT,
     BackendMessage,
     CopyData,
     CopyDone,
@@ -50,6 +53,9 @@ PIECE_BYTES: Final = 1 << 20
 
 PIECE_ROWS: Final = 8_192
 """Rows written by a thread at once."""
+
+
+Reader: TypeAlias = CopyReader | BinaryReader
 
 
 class CopyStream(Protocol):
@@ -110,20 +116,26 @@ def _not_fresh() -> SqlError:
     return SqlError("55000", message)
 
 
-async def _receive(
-    execution: Execution, copy: CopyIn, stream: CopyStream, sink: RowSink
-) -> CopyReader:
-    defaults = _Defaults(execution, copy)
+def _reader(execution: Execution, copy: CopyIn) -> Reader:
     columns = [copy.table.columns[ordinal] for ordinal in copy.ordinals]
-    reader = CopyReader(
+    types, names = [column.type for column in columns], [column.name for column in columns]
+    if copy.options.is_binary:
+        return BinaryReader(types, names, relation=copy.table.name)
+    return CopyReader(
         copy.options,
-        [column.type for column in columns],
-        [column.name for column in columns],
+        types,
+        names,
         relation=copy.table.name,
         timezone=execution.variables.timezone,
         styles=execution.variables.styles,
     )
-    stream.send(CopyInResponse((0,) * len(columns)))
+
+
+async def _receive(execution: Execution, copy: CopyIn, stream: CopyStream, sink: RowSink) -> Reader:
+    defaults = _Defaults(execution, copy)
+    reader = _reader(execution, copy)
+    code = BINARY_FORMAT if copy.options.is_binary else TEXT_FORMAT
+    stream.send(CopyInResponse((code,) * len(copy.ordinals), code))
     await stream.flush()
     pieces: list[bytes] = []
     size = 0
@@ -151,8 +163,8 @@ async def _receive(
 
 async def _read(
     execution: Execution,
-    reader: CopyReader,
-    read: Callable[[CopyReader, bytes], Sequence[pa.RecordBatch]],
+    reader: Reader,
+    read: Callable[[Reader, bytes], Sequence[pa.RecordBatch]],
     piece: bytes,
 ) -> Sequence[pa.RecordBatch]:
     """The rows of a piece; what is to be said of others is told, also if an error ends it."""
@@ -163,11 +175,11 @@ async def _read(
             execution.notice(notice, Severity.NOTICE)
 
 
-def _parsed(reader: CopyReader, piece: bytes) -> Sequence[pa.RecordBatch]:
+def _parsed(reader: Reader, piece: bytes) -> Sequence[pa.RecordBatch]:
     return list(reader.feed(piece))
 
 
-def _rest(reader: CopyReader, piece: bytes) -> Sequence[pa.RecordBatch]:
+def _rest(reader: Reader, piece: bytes) -> Sequence[pa.RecordBatch]:
     return [*reader.feed(piece), *reader.finish()]
 
 
@@ -228,21 +240,24 @@ async def _completed(copy: CopyIn, batch: pa.RecordBatch, defaults: _Defaults) -
     ]
 
 
+def _writer(execution: Execution, copy: CopyOut) -> CopyWriter | BinaryWriter:
+    columns = copy.query.columns
+    types, names = [column.type for column in columns], [column.name for column in columns]
+    if copy.options.is_binary:
+        return BinaryWriter(types)
+    variables = execution.variables
+    return CopyWriter(copy.options, types, names, variables.timezone, variables.styles)
+
+
 async def execute_copy_out(
     execution: Execution, copy: CopyOut, stream: CopyStream, *, as_of: Timestamp | None
 ) -> Done:
     """Send the rows of a query or table as they come (M1)."""
-    columns = copy.query.columns
-    writer = CopyWriter(
-        copy.options,
-        [column.type for column in columns],
-        [column.name for column in columns],
-        execution.variables.timezone,
-        execution.variables.styles,
-    )
+    writer = _writer(execution, copy)
     batches = await start_query(execution, copy.query, as_of=as_of)
     batches = with_calls(execution, batches, copy.query.calls)
-    stream.send(CopyOutResponse((0,) * len(columns)))
+    code = BINARY_FORMAT if copy.options.is_binary else TEXT_FORMAT
+    stream.send(CopyOutResponse((code,) * len(copy.query.columns), code))
     header = writer.header()
     if header:
         stream.send(CopyFrames(header, 1))
@@ -254,5 +269,8 @@ async def execute_copy_out(
                 stream.send(await asyncio.to_thread(writer.message, piece))
                 await stream.relieve()
             rows += batch.num_rows
+    trailer = writer.trailer()
+    if trailer:
+        stream.send(CopyFrames(trailer, 1))
     stream.send(CopyDone())
     return Done(f"COPY {rows}")

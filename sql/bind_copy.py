@@ -20,7 +20,7 @@ from sql.scope import Scope
 from sql.statements import CopyIn, CopyOptions, CopyOut, OutputColumn, Query
 from sql.syntax import Node, at, is_a, parts, strings
 from sql.text_input import parse_text
-from sql.traverse import pruned
+from sql.traverse import column_ids, pruned
 
 _REFUSED: Final = frozenset({"default"})
 
@@ -93,7 +93,14 @@ def _where(binding: Binding, table: Table, node: Node) -> Plan | None:
     rows = scan(binding, table, relation=NEW_ROWS)
     scope = Scope(None, [table_item(rows, table, None)], clause="COPY FROM WHERE conditions")
     scope.ids.update([column.id for column in rows.columns])
-    return Filter(rows, condition(binding, scope, node.whereClause, "WHERE"))
+    where = condition(binding, scope, node.whereClause, "WHERE")
+    asked = set(column_ids(where))
+    for made, column in zip(rows.columns, table.columns, strict=True):
+        if column.generated is not None and made.id in asked:
+            message = "generated columns are not supported in COPY FROM WHERE conditions"
+            detail = f'Column "{column.name}" is a generated column.'
+            raise SqlError("42P10", message, detail=detail)
+    return Filter(rows, where)
 
 
 def _refuse_files(node: Node) -> None:
@@ -190,9 +197,7 @@ def _given(options: Sequence[Node], *, from_client: bool) -> _Given:
 
 def _format(given: _Given, option: Node) -> None:
     word = option_text(option)
-    if word == "binary":
-        raise not_supported("COPY in binary", at(option.location))
-    if word not in ("text", "csv"):
+    if word not in ("text", "csv", "binary"):
         message = f'COPY format "{word}" not recognized'
         raise SqlError("22023", message, at(option.location))
     given.format = word
@@ -291,7 +296,9 @@ _READERS: Final[dict[str, Callable[[_Given, Node], None]]] = {
 
 
 def _checked(given: _Given, *, from_client: bool) -> CopyOptions:
-    csv = given.format == "csv"
+    csv, binary = given.format == "csv", given.format == "binary"
+    if binary:
+        _check_text_only(given)
     delimiter = given.delimiter if given.delimiter is not None else ("," if csv else "\t")
     null = given.null if given.null is not None else ("" if csv else "\\N")
     quote = given.quote if given.quote is not None else '"'
@@ -299,6 +306,8 @@ def _checked(given: _Given, *, from_client: bool) -> CopyOptions:
     _check_delimiter(delimiter, csv=csv)
     if any(character in null for character in "\r\n"):
         raise SqlError("22023", "COPY null representation cannot use newline or carriage return")
+    if binary and given.header:
+        raise SqlError("0A000", "cannot specify HEADER in BINARY mode")
     _check_csv_only(given, csv=csv)
     if csv:
         _check_quoting(delimiter, quote, escape)
@@ -311,11 +320,13 @@ def _checked(given: _Given, *, from_client: bool) -> CopyOptions:
         )
     if csv and quote in null:
         raise SqlError("22023", "CSV quote character must not appear in the NULL specification")
+    if binary and given.skips:
+        raise SqlError("42601", "only ON_ERROR STOP is allowed in BINARY mode")
     if given.skipped_max is not None and not given.skips:
         message = "COPY REJECT_LIMIT requires ON_ERROR to be set to IGNORE"
         raise SqlError("22023", message)
     return CopyOptions(
-        "csv" if csv else "text",
+        given.format or "text",
         delimiter,
         null,
         bool(given.header),
@@ -359,6 +370,12 @@ def _check_delimiter(delimiter: str, *, csv: bool) -> None:
         raise SqlError("22023", "COPY delimiter cannot be newline or carriage return")
     if not csv and delimiter in "\\.abcdefghijklmnopqrstuvwxyz0123456789":
         raise SqlError("22023", f'COPY delimiter cannot be "{delimiter}"')
+
+
+def _check_text_only(given: _Given) -> None:
+    for used, word in ((given.delimiter, "DELIMITER"), (given.null, "NULL")):
+        if used is not None:
+            raise SqlError("42601", f"cannot specify {word} in BINARY mode")
 
 
 def _check_csv_only(given: _Given, *, csv: bool) -> None:

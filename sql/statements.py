@@ -187,7 +187,7 @@ class Compound:
 
 @dataclass(frozen=True, slots=True)
 class CopyOptions:
-    """Options of COPY as given, checked. `format` is `text` or `csv`."""
+    """Options of COPY as given, checked. `format` is `text`, `csv` or `binary`."""
 
     format: str = "text"
     delimiter: str = "\t"
@@ -205,6 +205,11 @@ class CopyOptions:
     """REJECT_LIMIT."""
     verbosity: str = "default"
     """LOG_VERBOSITY: `default`, `verbose`, `silent`."""
+
+    @property
+    def is_binary(self) -> bool:
+        """Fields with lengths; no other option means anything then."""
+        return self.format == "binary"
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,14 +112,14 @@ class RowJoiner:
         return content(join(*arrays))
 
 
-def join_rows(columns: Sequence[Cells], rows: int) -> memoryview:
-    """Framed DataRows (C2)."""
+def join_rows(columns: Sequence[Cells], rows: int, kind: bytes = b"D") -> memoryview:
+    """Framed DataRows (C2), or messages of another kind that look like them."""
     sizes = [_sizes(cells) for cells in columns]
     total = np.full(rows, 6 + 4 * len(columns), np.int64)
     for size in sizes:
         total += size
     header = np.empty((rows, _ROW_HEADER_BYTES), np.uint8)
-    header[:, 0] = ord("D")
+    header[:, 0] = kind[0]
     header[:, 1:5] = big_endian(total, ">i4")
     header[:, 5:7] = np.frombuffer(len(columns).to_bytes(2, "big"), np.uint8)
     joiner = RowJoiner()

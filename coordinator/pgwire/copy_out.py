@@ -68,6 +68,10 @@ class CopyWriter:
         names = [column_of([name], pa.string()) for name in self._names]
         return self._joined([self._written(name, is_forced=False) for name in names], 1)
 
+    def trailer(self) -> bytes:
+        """Nothing comes behind the rows."""
+        return b""
+
     def encode(self, batch: pa.RecordBatch) -> bytes | memoryview:
         """The rows of a batch as CopyData messages (O1, O2)."""
         if batch.num_rows == 0:

@@ -40,7 +40,9 @@ Encode = Callable[[Value], bytes]
 
 
 class RowEncoder:
-    """Encodes the batches of one result. `formats`: one code per column, 0 text or 1 binary."""
+    """Encodes the batches of one result. `formats`: one code per column, 0 text or 1 binary.
+    `kind`: of the messages; rows of COPY in binary look like DataRows.
+    """
 
     def __init__(
         self,
@@ -48,9 +50,12 @@ class RowEncoder:
         formats: Sequence[int],
         timezone: str = "UTC",
         styles: Styles = PLAIN,
+        *,
+        kind: bytes = b"D",
     ) -> None:
         assert len(types) == len(formats), "one format for each column"
         self._types = tuple(types)
+        self._kind = kind
         self._columns = tuple(
             _column_encoder(type_, code, timezone, styles)
             for type_, code in zip(types, formats, strict=True)
@@ -86,7 +91,7 @@ class RowEncoder:
             encode(normalized(column, type_))
             for encode, column, type_ in zip(self._columns, batch.columns, self._types, strict=True)
         ]
-        return join_rows(cells, batch.num_rows)
+        return join_rows(cells, batch.num_rows, self._kind)
 
     def encode_singly(self, batch: pa.RecordBatch) -> bytes:
         """The plain way: value by value."""
@@ -103,7 +108,7 @@ class RowEncoder:
         rows: list[bytes] = []
         for index in range(batch.num_rows):
             body = b"".join([column[index] for column in cells])
-            rows.append(_ROW_HEADER.pack(b"D", len(body) + 6, count) + body)
+            rows.append(_ROW_HEADER.pack(self._kind, len(body) + 6, count) + body)
         return b"".join(rows)
 
     def _estimated_bytes(self, batch: pa.RecordBatch) -> int:

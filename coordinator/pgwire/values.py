@@ -61,6 +61,11 @@ def decode_value(
     return apply_typmod(value, type_, explicit=True)
 
 
+def decode_field(data: bytes, type_: SqlType) -> Value:
+    """A field of COPY in binary, as an assignment to a column of the type (L2)."""
+    return apply_typmod(_decode_binary(data, type_), type_, explicit=False)
+
+
 def _decode_binary(data: bytes, type_: SqlType) -> Value:
     if (element := type_.element) is not None:
         return decode_array(data, element, partial(_decode_binary, type_=element))

@@ -1,4 +1,4 @@
-# tables t, k, v
+# tables t, k, v, made
 # COPY that skips what it cannot read
 create table t (a int, b text, c date)
 copy t from stdin (on_error ignore) <- 1\tx\t2020-01-01\ny\tz\t2020-01-01\n2\tw\tnope\n3\tv\t\\N\n
@@ -43,3 +43,19 @@ copy t from stdin (on_error ignore, reject_limit) <- 90\tx\t\\N\n
 copy t from stdin (log_verbosity nope) <- 90\tx\t\\N\n
 copy t from stdin (log_verbosity verbose) <- x\t1\t\\N\n
 copy t from stdin (log_verbosity) <- 90\tx\t\\N\n
+# generated columns have no value yet
+create table made (a int, b int generated always as (a * 2) stored, c int generated always as (a + 1) stored)
+copy made (a) from stdin where b > 2 <- 1\n2\n
+copy made (a) from stdin where a > 0 and c + b > 2 <- 1\n2\n
+copy made from stdin where a > 1 <- 1\n2\n
+# binary
+copy made to stdout (format binary, header)
+copy made to stdout (format binary, delimiter ',')
+copy made to stdout (format binary, null 'x')
+copy made to stdout (format binary, quote 'x')
+copy made to stdout (format binary, force_quote *)
+copy made from stdin (format binary, on_error ignore) <-
+copy made from stdin (format binary, on_error ignore, header) <-
+copy made from stdin (format binary, reject_limit 5) <-
+copy made from stdin (format binary) <- x
+copy made from stdin (format binary) <- PGCOPY
