@@ -22,7 +22,6 @@ from concurrent.futures import Future
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Final, TypeVar
 
 import pyarrow as pa
@@ -161,25 +160,6 @@ class SparkExecutor:
                     raise EngineUnavailable("the engine died during the query") from error
                 await asyncio.shield(asyncio.wrap_future(generation.gone))
 
-    async def write(self, run: Run, directory: Path, names: Sequence[str]) -> None:
-        """Have the answer written as Parquet parts into a new directory, columns called `names`."""
-        for attempt in (1, 2):
-            generation = self._supervisor.current()
-            engine = await asyncio.shield(asyncio.wrap_future(generation.ready))
-            query = self._query(run)
-            lane = engine.lanes[LaneName.LARGE]
-            job = lane.call(query, partial(lane.write, run, directory, names, {}))
-            job.add_done_callback(partial(self._discard_failed, directory=directory))
-            try:
-                await _finished(engine, query, job)
-                return
-            except JvmDied as error:
-                engine.jvm.kill()
-                await self._read(partial(shutil.rmtree, directory, ignore_errors=True))
-                if attempt == 2:
-                    raise EngineUnavailable("the engine died during the query") from error
-                await asyncio.shield(asyncio.wrap_future(generation.gone))
-
     async def close(self) -> None:
         """See Executor."""
         await asyncio.to_thread(self._close)
@@ -248,11 +228,6 @@ class SparkExecutor:
         # When there are no readers any more, the executor is closed and has removed all spools.
         with contextlib.suppress(RuntimeError):
             self._readers.submit(work)
-
-    def _discard_failed(self, job: "Future[None]", directory: Path) -> None:
-        """Remove what a job has written that was cancelled or failed."""
-        if job.cancelled() or job.exception() is not None:
-            self._submit(partial(shutil.rmtree, directory, ignore_errors=True))
 
     def _query(self, run: Run) -> Query:
         return Query(run, next(self._numbers))

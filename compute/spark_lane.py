@@ -13,7 +13,7 @@ INVARIANTS
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -127,20 +127,13 @@ class Lane:
         schema = batch_schema(columns)
         return [part for batch in batches for part in sliced(conform(batch, schema))]
 
-    def write(
-        self,
-        run: Run,
-        directory: Path,
-        names: Sequence[str] | None = None,
-        options: Mapping[str, str] = SPOOL_OPTIONS,
-    ) -> None:
-        """Run and write the answer as Parquet parts; `names`: of the columns."""
-        if names is None:
-            names = engine_schema(output_columns(run.plan)).names
+    def write(self, run: Run, directory: Path) -> None:
+        """Run and write the answer as Parquet parts."""
+        names = engine_schema(output_columns(run.plan)).names
         with self._emitted(run) as emitted:
             frame = self.session.statement(emitted.text, emitted.arguments)
         writer = frame.toDF(self.session.strings(names)).write().mode("errorifexists")
-        for name, value in options.items():
+        for name, value in SPOOL_OPTIONS.items():
             writer = writer.option(name, value)
         writer.parquet(str(directory))
 
