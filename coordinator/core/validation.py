@@ -106,14 +106,16 @@ class Recent:
             return Verdict.UNSURE
         return _look(predicates, after, log, self.ahead.log(shard), budget)
 
-    def refused(self, txn: Transaction, shard: ShardId, verdict: Verdict) -> Refused:
-        """40001 for what was found, and count it."""
+    def refused(
+        self, txn: Transaction, shard: ShardId, verdict: Verdict, after: Timestamp
+    ) -> Refused:
+        """40001 for what was found written after `after`, and count it."""
         if verdict is Verdict.MATCH:
             self.counts.by_predicate += 1
         else:
             self.counts.by_table += 1
         state = self.shards.get(shard)
-        return _refused(txn, shard, _BEFORE if state is None else state.last_write)
+        return _refused(txn, shard, _BEFORE if state is None else state.last_write, after)
 
 
 @dataclass(slots=True)
@@ -199,7 +201,7 @@ def _reference_conflict(txn: Transaction, recent: Recent) -> Refused | None:
             continue
         verdict = recent.look(shard, required.reads.predicates, required.since, budget)
         if verdict is not Verdict.CLEAR:
-            return recent.refused(txn, shard, verdict)
+            return recent.refused(txn, shard, verdict, required.since)
     return None
 
 
@@ -215,7 +217,8 @@ def _row_conflict(
             recent.counts.by_row += 1
             if txn.isolation is Isolation.READ_COMMITTED:
                 return _changed_twice(_table(txn, shard))
-            return _refused(txn, shard, state.last_write)
+            assert txn.snapshot is not None, "X1: who deletes has a snapshot"
+            return _refused(txn, shard, state.last_write, txn.snapshot.ts)
     return None
 
 
@@ -247,7 +250,7 @@ def _read_conflict(txn: Transaction, recent: Recent) -> Refused | None:
         written = True
         verdict = recent.look(shard, read.predicates, txn.snapshot.ts, budget)
         if verdict is not Verdict.CLEAR:
-            return recent.refused(txn, shard, verdict)
+            return recent.refused(txn, shard, verdict, txn.snapshot.ts)
     recent.counts.avoided += written
     return None
 
@@ -261,7 +264,7 @@ def _lock_conflict(txn: Transaction, recent: Recent) -> Refused | None:
         if recent.wrote(shard, ts):
             verdict = recent.look(shard, locked.predicates, ts, budget)
             if verdict is not Verdict.CLEAR:
-                return recent.refused(txn, shard, verdict)
+                return recent.refused(txn, shard, verdict, ts)
     return None
 
 
@@ -311,7 +314,7 @@ def key_conflict(
             if given is not None:
                 verdict = recent.look(shard, given, look_ups.since, budget)
         if verdict is not Verdict.CLEAR:
-            return recent.refused(txn, shard, verdict)
+            return recent.refused(txn, shard, verdict, look_ups.since)
     return None
 
 
@@ -372,10 +375,8 @@ def duplicate(table: Table, constraint: str, key: str) -> Refused:
     )
 
 
-def _refused(txn: Transaction, shard: ShardId, last_write: Timestamp) -> Refused:
-    """40001; names the table, what was read when, and when it was written."""
-    assert txn.snapshot is not None, "X1: who reads or deletes has a snapshot"
-    ts = txn.snapshot.ts
+def _refused(txn: Transaction, shard: ShardId, last_write: Timestamp, ts: Timestamp) -> Refused:
+    """40001; names the table, what was read at `ts`, and when it was written."""
     table = _table(txn, shard)
     by = f"at {last_write}" if last_write > ts else "by a commit under way"
     return Refused(

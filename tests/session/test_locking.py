@@ -1,5 +1,7 @@
 """SELECT FOR UPDATE and its kin, and LOCK TABLE: nobody waits, what was read is validated."""
 
+import re
+
 import pytest
 from psycopg import errors
 
@@ -24,6 +26,22 @@ async def test_what_was_locked_has_not_changed_at_the_commit(level: str, words: 
         await one.execute("insert into log values (10)")
         await refused(one, "commit", errors.SerializationFailure)
         assert await all_rows(other, "select v from log") == []
+
+
+@pytest.mark.parametrize("level", WEAK)
+@on_a_loop
+async def test_the_detail_says_when_it_was_read_and_changed(level: str) -> None:
+    async with running() as stack, connected(stack, 2) as (one, other):
+        await other.execute("create table t (id int)")
+        await one.execute(f"begin isolation level {level}".encode())
+        await one.execute("select id from t for update")
+        await other.execute("insert into t values (1)")
+        await one.execute("insert into t values (2)")
+        with pytest.raises(errors.SerializationFailure) as caught:
+            await one.execute("commit")
+        detail = caught.value.diag.message_detail or ""
+        changed, read = (int(number) for number in re.findall(r"\d+", detail))
+        assert changed > read, detail
 
 
 @pytest.mark.parametrize("level", WEAK)
