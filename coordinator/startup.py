@@ -120,25 +120,6 @@ class Ground:
     run_blocking: RunBlocking = in_thread
 
 
-async def recover(
-    stash: Stash,
-    store: ObjectStore,
-    clock: Clock,
-    settings: CoreSettings,
-    schema_of: SchemaOf,
-    *,
-    run_blocking: RunBlocking = in_thread,
-) -> Driver:
-    """Take over and build the driver of the timeline `system`; `Driver.run` then finishes what was
-    left to apply.
-    """
-    epoch = await stash.fence()
-    ground = Ground(stash, store, clock, settings, schema_of, epoch, run_blocking)
-    async with _leading(stash, epoch):
-        history = decode_changes(await stash.scan(COLLECTION))
-        return await _recover_timeline(ground, SYSTEM_TIMELINE, history)
-
-
 async def recover_timelines(
     stash: Stash,
     store: ObjectStore,

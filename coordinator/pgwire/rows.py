@@ -75,10 +75,6 @@ class RowEncoder:
             return b"".join((self.encode(batch.slice(0, half)), self.encode(batch.slice(half))))
         return self.encode_columns(batch)
 
-    def encode_slice(self, batch: pa.RecordBatch, start: int, rows: int) -> bytes | memoryview:
-        """Some rows of a batch; slicing copies nothing."""
-        return self.encode(batch.slice(start, rows))
-
     def message(self, batch: pa.RecordBatch) -> DataRows:
         """The batch as a message to send."""
         return DataRows(self.encode(batch), batch.num_rows)

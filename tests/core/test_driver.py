@@ -11,7 +11,7 @@ from coordinator.core.effects import Effect
 from coordinator.core.messages import ConnectionId, Message, NewTableId
 from coordinator.core.settings import CoreSettings
 from coordinator.driver import Driver
-from coordinator.startup import recover
+from coordinator.startup import recover_timelines
 from sql.catalog import Table
 from sql.errors import SqlError
 from storage.clock import SystemClock
@@ -23,13 +23,14 @@ TABLE = Table(16_384, "public", "t", ShardId("t0"), ())
 
 
 async def started() -> Driver:
-    return await recover(
+    timelines = await recover_timelines(
         MemoryStash(),
         MemoryObjectStore(),
         SystemClock(),
         CoreSettings(),
         lambda table: table_schema(table.columns),
     )
+    return timelines.system
 
 
 @pytest.fixture

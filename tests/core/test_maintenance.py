@@ -15,7 +15,7 @@ from coordinator.coordination import RequestRefused
 from coordinator.core.messages import ConnectionId, PutTable, RemoveTable
 from coordinator.core.settings import CoreSettings
 from coordinator.driver import Driver
-from coordinator.startup import recover
+from coordinator.startup import recover_timelines
 from sql.catalog import Column, Table
 from sql.types import INT8
 from storage.batch import ShardView, WriteBatch
@@ -53,7 +53,7 @@ class World:
     @contextlib.asynccontextmanager
     async def server(self, settings: CoreSettings = SETTINGS) -> AsyncIterator[Driver]:
         self.stash, self.store = self.stash.crash(), self.store.crash()
-        driver = await recover(
+        timelines = await recover_timelines(
             self.stash,
             self.store,
             LoopClock(),
@@ -61,6 +61,7 @@ class World:
             lambda table: table_schema(table.columns),
             run_blocking=at_once,
         )
+        driver = timelines.system
         running = asyncio.ensure_future(driver.run())  # noqa: TID251 - ended below
         await asyncio.sleep(0)
         try:

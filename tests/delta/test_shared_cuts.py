@@ -24,7 +24,7 @@ from coordinator.coordination import RequestRefused
 from coordinator.core.messages import ConnectionId, PutTable
 from coordinator.core.settings import CoreSettings
 from coordinator.driver import Driver
-from coordinator.startup import recover
+from coordinator.startup import recover_timelines
 from sql.catalog import Column, Table
 from sql.types import INT8
 from storage.batch import ShardView, WriteBatch
@@ -118,7 +118,7 @@ async def transfer(
 
 async def under_load(warehouse: Path) -> None:
     store = LocalObjectStore.open(warehouse)
-    driver = await recover(
+    timelines = await recover_timelines(
         MemoryStash(),
         store,
         SystemClock(),
@@ -126,6 +126,7 @@ async def under_load(warehouse: Path) -> None:
         lambda table: table_schema(table.columns),
         run_blocking=at_once,
     )
+    driver = timelines.system
     rng = random.Random(7)
 
     async def client(tables: list[Table]) -> None:
