@@ -121,6 +121,7 @@ _BEGINNINGS: Final[Sequence[tuple[re.Pattern[str], Callable[["re.Match[str]", st
             _error("22008", "date out of range for timestamp"),
         ),
         (r"Conversion Error: .*[Tt]imestamp", _error("22008", "timestamp out of range")),
+        (r"Conversion Error: Date out of range", _error("22008", "timestamp out of range")),
         (
             r"Syntax Error: Like pattern must not end",
             _error("22025", "LIKE pattern must not end with escape character"),

@@ -27,6 +27,7 @@ from sql.plan import (
     SortKey,
     WindowCall,
 )
+from sql.range_frames import counted_in_seconds
 from sql.scope import Scope
 from sql.sort_keys import sort_key
 from sql.syntax import Node, at, is_a, position, strings
@@ -243,6 +244,7 @@ def _written(binding: Binding, scope: Scope, node: Node) -> WindowDefinition:
         FrameBound(end, _offset(binding, scope, node.endOffset, mode, order)),
         _chosen(options, _EXCLUSIONS, Exclusion.NO_OTHERS),
     )
+    order, frame = counted_in_seconds(binding, order, frame)
     return WindowDefinition(partition, order, frame, framed=options != _FRAME_DEFAULT)
 
 

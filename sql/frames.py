@@ -28,8 +28,9 @@ class BoundKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FrameBound:
-    """One end of a frame. `offset`: for PRECEDING and FOLLOWING, an expression without columns of
-    this level; an int8, with RANGE what is added to the key.
+    """One end of a frame. `offset`: for PRECEDING and FOLLOWING, an int8, with RANGE what is added
+    to the key; without columns of this level but for those that its key is made of
+    (`range_frames.py`).
     """
 
     kind: BoundKind
