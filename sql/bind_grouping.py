@@ -12,11 +12,11 @@ from typing import NoReturn
 from sql.bind_grouping_sets import grouping_columns
 from sql.binding import Binding
 from sql.comparability import check_equality
-from sql.errors import grouping_error
+from sql.errors import grouping_error, not_supported
 from sql.plan import ColumnId, ColumnRef, Expr, GroupBy, Plan, PlanColumn, Subquery
 from sql.renumbering import same_expression
 from sql.scope import Scope
-from sql.traverse import rewritten_plan, with_children
+from sql.traverse import rewritten_plan, rewritten_set, with_children
 
 
 @dataclass(slots=True)
@@ -58,6 +58,9 @@ class Grouping:
         if isinstance(expr, ColumnRef):
             if expr.id in self.scope.ids:
                 return self._dependent(expr) or self._refuse(expr, inner=inner)
+            if expr.id in self.scope.grouped_sets:
+                rewritten_set(self.scope.grouped_sets[expr.id], self.rewrite)
+                raise not_supported("a set that is grouped by, and returned as well")
             return expr
         if isinstance(expr, Subquery):
             args = tuple([self._rewrite(arg, inner=inner) for arg in expr.args])

@@ -110,7 +110,11 @@ def grouping_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     """GROUPING(..): a column of the level, resolved when the keys are known."""
     if len(node.args) > _ARGUMENTS_MAX:
         raise SqlError("54023", "GROUPING must have fewer than 32 arguments", at(node.location))
-    args = tuple([binding.expression(scope, arg) for arg in node.args])
+    around, scope.in_aggregate = scope.in_aggregate, True
+    try:
+        args = tuple([binding.expression(scope, arg) for arg in node.args])
+    finally:
+        scope.in_aggregate = around
     level = innermost_level(scope, args)
     if level.clause not in GROUPING_CLAUSES:
         message = f"grouping operations are not allowed in {shown_clause(level, scope)}"

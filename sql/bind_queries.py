@@ -23,7 +23,7 @@ from sql.bind_grouping_sets import GroupClause
 from sql.bind_limits import distinct_on, limit_parts, limited
 from sql.bind_locking import check_locking, lock
 from sql.bind_search_cycle import check_not_recursive, search_cycle, with_clauses
-from sql.bind_sets import with_sets
+from sql.bind_sets import with_grouped_sets, with_sets
 from sql.bind_targets import (
     Target,
     bound_groups,
@@ -218,6 +218,7 @@ def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     check_targets([target.expr for target in targets], groups.keys)
     grouped = groups.keys or groups.sets is not None or scope.aggregates or scope.groupings
     if grouped or having is not None:
+        plan = with_grouped_sets(binding, scope, plan, groups.keys)
         plan = _grouped(binding, scope, plan, groups, targets, having)
     if scope.reads_itself and scope.aggregates:
         _refuse_aggregates(binding, scope)

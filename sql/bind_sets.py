@@ -2,6 +2,7 @@
 
     FROM f(x) WITH ORDINALITY, ROWS FROM (f(x), g(y))  ─▶  SetScan, lateral to what stands before it
     SELECT f(x), g(y) FROM t                           ─▶  t CROSS JOIN LATERAL SetScan(f(x), g(y))
+    SELECT f(x), count(*) FROM t GROUP BY 1            ─▶  the same, below the groups
 
 INVARIANTS
   S1  calls of one SetScan run side by side; what ends first is padded with NULLs.
@@ -53,10 +54,11 @@ from sql.plan import (
 from sql.scope import Item, Scope
 from sql.stand_ins import stand_in
 from sql.syntax import Node, at, column_name, is_a, position, strings
+from sql.traverse import column_ids
 from sql.types import INT8, TEXT, SqlType
 from sql.vectors import is_vector, subscripts
 
-SET_CLAUSES: Final = frozenset({"SELECT", "ORDER BY", "DISTINCT ON"})
+SET_CLAUSES: Final = frozenset({"SELECT", "ORDER BY", "DISTINCT ON", "GROUP BY"})
 _SPLIT: Final = {
     "string_to_table": "string_to_array",
     "regexp_split_to_table": "regexp_split_to_array",
@@ -133,6 +135,18 @@ def with_sets(binding: Binding, scope: Scope, plan: Plan) -> Plan:
     calls, columns = tuple(scope.set_calls), tuple(scope.set_calls.values())
     scope.set_ordinality = binding.new_column("ordinality", INT8)
     sets = SetScan(calls, columns, scope.set_ordinality)
+    return Join(JoinKind.CROSS, plan, sets, None, lateral=True)
+
+
+def with_grouped_sets(binding: Binding, scope: Scope, plan: Plan, keys: Sequence[Expr]) -> Plan:
+    """The rows below the groups, each as often as the sets that are grouped by have rows."""
+    used = {column for key in keys for column in column_ids(key)}
+    found = {call: column for call, column in scope.set_calls.items() if column.id in used}
+    if not found:
+        return plan
+    scope.set_calls = {c: column for c, column in scope.set_calls.items() if c not in found}
+    scope.grouped_sets = {column.id: call for call, column in found.items()}
+    sets = SetScan(tuple(found), tuple(found.values()), binding.new_column("ordinality", INT8))
     return Join(JoinKind.CROSS, plan, sets, None, lateral=True)
 
 

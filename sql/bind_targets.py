@@ -160,7 +160,6 @@ def _refuse_aggregates(binding: Binding, scope: Scope, expr: Expr) -> None:
     from sql.traverse import children
 
     ids = {column.id for column in scope.aggregates.values()}
-    sets = {column.id for column in scope.set_calls.values()}
     windows = {column.id for column in scope.windows.values()}
     waiting: list[Expr] = [expr]
     while waiting:
@@ -171,8 +170,6 @@ def _refuse_aggregates(binding: Binding, scope: Scope, expr: Expr) -> None:
         if isinstance(part, ColumnRef) and part.id in windows:
             message = "window functions are not allowed in GROUP BY"
             raise SqlError("42P20", message, binding.place(part))
-        if isinstance(part, ColumnRef) and part.id in sets:
-            raise not_supported("GROUP BY a set-returning function", binding.place(part))
         if isinstance(part, Subquery):
             waiting.extend(ref for ref in references(part.plan) if ref.id in ids)
         waiting.extend(children(part))

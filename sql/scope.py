@@ -86,6 +86,8 @@ class Scope:
     """GROUPING calls by their arguments: the column of each, and where its arguments stand."""
     set_calls: dict[SetCall, PlanColumn] = field(default_factory=dict[SetCall, PlanColumn])
     """Set-returning functions of the target list, a column each."""
+    grouped_sets: dict[ColumnId, SetCall] = field(default_factory=dict[ColumnId, SetCall])
+    """Those that are grouped by, by their columns."""
     without_sets: str | None = None
     """Where a set-returning function must not stand: CASE or COALESCE."""
     set_ordinality: PlanColumn | None = None
