@@ -72,6 +72,12 @@ WORKER_ENVIRONMENT: Final = {
     "OPENBLAS_NUM_THREADS": "1",
 }
 """Of Spark's Python workers."""
+_PARSER_STATES_MAX: Final = 20_000
+"""Of what Spark's parser has learnt from all statements so far, some 5 to 10 kB each; it forgets
+all of it beyond. More: memory that nobody gives back (a few hundred large statements of many forms
+fill the heap, and the JVM does nothing but collect garbage). Fewer: statements are parsed slowly
+more often.
+"""
 _RESULT_BYTES_MAX: Final = 256 << 20
 """What one job may bring to the driver. Larger results go through files; too small breaks
 broadcasts."""
@@ -103,6 +109,8 @@ _FIXED: Final[Mapping[str, str]] = {
     # A recursion ends when it has no more rows, as in PostgreSQL; a statement can be cancelled.
     "spark.sql.cteRecursionLevelLimit": "-1",
     "spark.sql.cteRecursionRowLimit": "-1",
+    "spark.sql.parser.manageParserCaches": "true",
+    "spark.sql.parser.parserDfaCacheFlushThreshold": str(_PARSER_STATES_MAX),
     # Fails with "key not found" when a correlated subquery is projected over a union, which a
     # relation of files and inline rows is. Columns are pruned below unions by another rule.
     "spark.sql.optimizer.excludedRules": (

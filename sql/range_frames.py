@@ -49,7 +49,9 @@ def counted_in_seconds(
     lengths = [_seconds(offset, key.expr.type.name, binding) for offset in offsets]
     if all(length is not None for length in lengths):
         made = iter(lengths)
-        start, end = (end if end.offset is None else replace(end, offset=next(made)) for end in ends)
+        start, end = (
+            end if end.offset is None else replace(end, offset=next(made)) for end in ends
+        )
     elif key.expr.type.name == "timestamptz" and binding.context.timezone not in _UTC:
         start, end = (_of_row(binding, key, end) for end in ends)
     else:
