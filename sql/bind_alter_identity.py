@@ -19,6 +19,7 @@ from sql.bind_views import told_views, views_over
 from sql.catalog import Column, Table
 from sql.catalog_objects import INT_BOUNDS, SequenceDefinition
 from sql.errors import SqlError
+from sql.option_values import options_by_name
 from sql.plan import Const
 from sql.sequence_users import still_used, told_name, told_uses, uses_of
 from sql.storage_options import refuse_clustered
@@ -53,9 +54,9 @@ def set_identity(work: Altering, command: Node) -> None:
     if not column.identity:
         raise _no_identity(work, column)
     options: Sequence[Node] = command.def_
-    for option in options:
-        if option.defname == "generated":
-            work.define(column.name, _identified(chr(option.arg.ival)))
+    said = [option for option in options if option.defname == "generated"]
+    for option in options_by_name(said, placed=False).values():
+        work.define(column.name, _identified(chr(option.arg.ival)))
     rest = [option for option in options if option.defname != "generated"]
     if rest:
         made, fresh = altered_sequence(work.binding, latest(work, _sequence(work, column)), rest)

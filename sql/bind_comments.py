@@ -27,6 +27,7 @@ from sql.look_up import (
     look_up,
     named_relation,
     refuse_system_change,
+    relation_name,
     schema_exists,
 )
 from sql.names import is_builtin
@@ -145,8 +146,7 @@ def _constraints(table: Table) -> Iterator[str]:
 
 def found_relation(binding: Binding, names: Sequence[str], *, of_system: bool = False) -> Relation:
     """The relation of that name, whatever it is, or 42P01. One of the system is 42501, or found."""
-    *qualifier, name = names
-    schema = qualifier[-1] if qualifier else None
+    schema, name = relation_name(binding, names)
     known = (*SYSTEM_SCHEMAS, *binding.context.catalog.schemas)
     if schema is not None and schema not in known:
         raise undefined_schema(schema)

@@ -93,7 +93,7 @@ def set_constraints(binding: Binding, node: Node) -> SetConstraints:
         return SetConstraints(None, deferred)
     named: list[tuple[int, str]] = []
     for relation in node.constraints:
-        check_database(binding, relation)
+        check_database(binding, relation, placed=False)
         try:
             named += _named(binding, relation, deferred=deferred)
         except SqlError as problem:

@@ -35,13 +35,13 @@ from sql.errors import SqlError, duplicate_table, not_supported, undefined_schem
 from sql.look_up import (
     check_database,
     check_may_create,
-    dropped_name,
     existing_schemas,
     look_up,
     not_there,
     refuse_system_change,
     refuse_type_name,
     relation_exists,
+    relation_name,
     schema_exists,
     wrong_kind,
 )
@@ -313,7 +313,7 @@ def _drop_tables(binding: Binding, node: Node) -> DropTable:
     found: dict[int, Table] = {}
     missing: list[str] = []
     for names in node.objects:
-        schema, name = dropped_name(binding, strings(names))
+        schema, name = relation_name(binding, strings(names))
         table = look_up(binding, name, schema=schema)
         if table is not None:
             refuse_system_change(table)

@@ -15,11 +15,11 @@ from sql.definition_statements import ChangeObjects
 from sql.errors import SqlError, not_supported
 from sql.functions import functions
 from sql.look_up import (
-    dropped_name,
     kind_of,
     look_up,
     named_relation,
     not_there,
+    relation_name,
     schema_exists,
     wrong_kind,
 )
@@ -96,7 +96,7 @@ def _plain(binding: Binding, node: Node, name: Node) -> str:
 
 
 def _in_schema(binding: Binding, node: Node, names: Sequence[Node]) -> str:
-    schema, name = dropped_name(binding, strings(names))
+    schema, name = relation_name(binding, strings(names))
     if (gone := _without_schema(binding, node, schema)) is not None:
         return gone
     shown = ".".join(strings(names))
@@ -107,7 +107,7 @@ def _in_schema(binding: Binding, node: Node, names: Sequence[Node]) -> str:
 
 def _relation(binding: Binding, node: Node, names: Sequence[Node]) -> str:
     kind = _RELATIONS[node.removeType]
-    schema, name = dropped_name(binding, strings(names))
+    schema, name = relation_name(binding, strings(names))
     path = binding.context.search_path if schema is None else (schema,)
     for place in path:
         found = named_relation(binding.context.catalog, place, name)
@@ -118,7 +118,7 @@ def _relation(binding: Binding, node: Node, names: Sequence[Node]) -> str:
 
 def _of_relation(binding: Binding, node: Node, names: Sequence[Node]) -> str:
     *qualified, name = strings(names)
-    schema, relation = dropped_name(binding, qualified)
+    schema, relation = relation_name(binding, qualified)
     if (gone := _without_schema(binding, node, schema)) is not None:
         return gone
     kind = _OF_RELATIONS[node.removeType]
@@ -134,7 +134,7 @@ def _of_relation(binding: Binding, node: Node, names: Sequence[Node]) -> str:
 
 def _routine(binding: Binding, node: Node, routine: Node) -> str:
     kind, names = _ROUTINES[node.removeType], strings(routine.objname)
-    schema, name = dropped_name(binding, names)
+    schema, name = relation_name(binding, names)
     if (gone := _without_schema(binding, node, schema)) is not None:
         return gone
     if functions(name):

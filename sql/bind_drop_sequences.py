@@ -13,7 +13,7 @@ from sql.catalog_objects import CatalogObject, SequenceDefinition
 from sql.definition_statements import ChangeObjects, cascades
 from sql.errors import SqlError
 from sql.gone_domains import Domains, domains_going
-from sql.look_up import dropped_name, look_up_sequence, not_there
+from sql.look_up import look_up_sequence, not_there, relation_name
 from sql.sequence_users import (
     Use,
     cascaded_uses,
@@ -34,7 +34,7 @@ def drop_sequences(binding: Binding, node: Node) -> ChangeObjects:
     dropped: list[SequenceDefinition] = []
     notices: list[tuple[str, str, str | None]] = []
     for names in node.objects:
-        schema, name = dropped_name(binding, strings(names))
+        schema, name = relation_name(binding, strings(names))
         found = look_up_sequence(binding, name, schema=schema)
         if found is not None:
             dropped.append(found)

@@ -19,7 +19,7 @@ from sql.conditions import all_of
 from sql.constraint_names import constraint_names, joined_name
 from sql.definition_statements import Redefinition, Validation
 from sql.errors import SqlError, not_supported
-from sql.look_up import look_up, refuse_system_change, undefined_relation
+from sql.look_up import check_database, look_up, refuse_system_change, undefined_relation
 from sql.plan import (
     BoolOp,
     ColumnRef,
@@ -81,6 +81,7 @@ def bind_foreign_keys(
 
 def _parent(binding: Binding, table: Table, node: Node) -> Table:
     relation = node.pktable
+    check_database(binding, relation, placed=False)
     name, schema = relation.relname, relation.schemaname
     itself = schema in (None, table.schema) and name == table.name
     found = table if itself else look_up(binding, name, schema=schema)

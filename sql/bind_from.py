@@ -210,6 +210,7 @@ def relation_of(binding: Binding, node: Node) -> Table | ViewDefinition:
 
 def find_view(binding: Binding, node: Node) -> ViewDefinition | None:
     """The view of a RangeVar, if no table comes before it in the search path."""
+    check_database(binding, node)
     catalog = binding.context.catalog
     if not catalog.objects:
         return None

@@ -31,10 +31,10 @@ from sql.constraint_names import NAME_BYTES_MAX, cut, joined_name
 from sql.definition_statements import ChangeObjects, CreateObject, Redefinition, cascades
 from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema
 from sql.look_up import (
-    dropped_name,
     not_there,
     refuse_system_change,
     relation_exists,
+    relation_name,
     schema_exists,
     wrong_kind,
 )
@@ -302,7 +302,7 @@ def drop_indexes(binding: Binding, node: Node) -> ChangeObjects:
     told: list[str] = []
     cascade = node.behavior == DropBehavior.DROP_CASCADE
     for names in node.objects:
-        schema, name = dropped_name(binding, strings(names))
+        schema, name = relation_name(binding, strings(names))
         path = binding.context.search_path if schema is None else (schema,)
         found = next((o for s in path if (o := catalog.relation(s, name)) is not None), None)
         if isinstance(found, IndexDefinition):

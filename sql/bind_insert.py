@@ -3,6 +3,7 @@
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from pglast.enums import OnConflictAction
 
@@ -32,6 +33,9 @@ from sql.types import SqlType
 from sql.view_updates import Event
 from sql.written import Written, relation_written
 
+_CLAUSES: Final = ("sortClause", "limitCount", "limitOffset", "lockingClause", "withClause")
+"""VALUES with one of them are a query."""
+
 
 def insert(binding: Binding, node: Node, known: Mapping[str, SelectResult] | None = None) -> Modify:
     """INSERT INTO .. VALUES | SELECT | DEFAULT VALUES. `known`: WITH queries around it."""
@@ -45,9 +49,7 @@ def insert(binding: Binding, node: Node, known: Mapping[str, SelectResult] | Non
     binding.makes_rows = True
     if select is None:
         source: Plan = one_row(binding, written.defaults, {})
-    elif select.valuesLists and not (
-        select.sortClause or select.limitCount or select.limitOffset or select.withClause
-    ):
+    elif select.valuesLists and not any(getattr(select, clause) for clause in _CLAUSES):
         source = _values(binding, scope, written, targets, select.valuesLists, node)
     else:
         binding.makes_rows = False

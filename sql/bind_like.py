@@ -31,7 +31,7 @@ from sql.column_expressions import expression_of
 from sql.constraint_names import not_null_name
 from sql.domains import with_default
 from sql.errors import SqlError, not_supported, undefined_schema
-from sql.look_up import kind_of, named_relation, schema_exists
+from sql.look_up import check_database, kind_of, named_relation, schema_exists
 from sql.syntax import Node, at
 from sql.system_catalogs import SYSTEM_SCHEMAS
 from sql.system_relations import is_system
@@ -100,6 +100,7 @@ def _has(options: int, option: TableLikeOption) -> bool:
 
 def _source(binding: Binding, relation: Node) -> Table | ViewDefinition:
     place = at(relation.location)
+    check_database(binding, relation)
     schema: str | None = relation.schemaname
     if schema is not None and schema not in SYSTEM_SCHEMAS and not schema_exists(binding, schema):
         raise undefined_schema(schema, place)

@@ -13,7 +13,7 @@ from sql.catalog_objects import CatalogObject, SequenceDefinition, Subject
 from sql.definition_statements import ChangeRights
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.grant_targets import type_to_grant
-from sql.look_up import kind_of, schema_exists
+from sql.look_up import check_database, kind_of, schema_exists
 from sql.privileges import OWNER, Rights, mentioned, with_owner, without_role
 from sql.rights import Thing, all_things, rights_of, schema_thing, thing_of
 from sql.role_names import DATABASE, role_of, roles_of
@@ -40,6 +40,7 @@ def alter_relation_owner(binding: Binding, node: Node) -> ChangeRights:
     """ALTER TABLE, VIEW, SEQUENCE .. OWNER TO."""
     word, name = _WORDS[node.objtype], node.relation.relname
     tag = f"ALTER {word}"
+    check_database(binding, node.relation, placed=False)
     schema = node.relation.schemaname
     try:
         found = found_relation(binding, [name] if schema is None else [schema, name])

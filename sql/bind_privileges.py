@@ -23,6 +23,7 @@ from sql.errors import SqlError, not_supported, undefined_function, undefined_sc
 from sql.functions import functions
 from sql.grant_targets import relation_to_grant, type_to_grant
 from sql.look_up import schema_exists
+from sql.option_values import options_by_name
 from sql.privileges import (
     ALL,
     NAMES,
@@ -265,7 +266,7 @@ def _no_function(node: Node) -> SqlError:
 def alter_default_privileges(binding: Binding, node: Node) -> ChangeRights:
     """ALTER DEFAULT PRIVILEGES [FOR ROLE ..] [IN SCHEMA ..] GRANT or REVOKE."""
     action, roles = node.action, roles_of(binding.context)
-    options = {option.defname: option.arg for option in node.options or ()}
+    options = options_by_name(node.options or ())
     kind = _TARGETS[action.objtype]
     change = _change(binding, action)
     whole, _ = _privileges(action.privileges, kind)
@@ -274,7 +275,7 @@ def alter_default_privileges(binding: Binding, node: Node) -> ChangeRights:
         raise _invalid("U", "relation")
     schemas: Sequence[str] = [""]
     if "schemas" in options:
-        schemas = strings(options["schemas"])
+        schemas = strings(options["schemas"].arg)
         for name in schemas:
             if name not in SYSTEM_SCHEMAS and not schema_exists(binding, name):
                 raise undefined_schema(name)
@@ -284,7 +285,7 @@ def alter_default_privileges(binding: Binding, node: Node) -> ChangeRights:
             raise SqlError("0LP01", message)
     whose = [current_role(binding.context)]
     if "roles" in options:
-        whose = [role_of(binding, roles, spec) for spec in options["roles"]]
+        whose = [role_of(binding, roles, spec) for spec in options["roles"].arg]
     granting = Granting(change.is_grant, letters, change.grantees, change.option, change.cascade)
     for role in whose:
         for schema in schemas:

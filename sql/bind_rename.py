@@ -20,7 +20,6 @@ from sql.definition_statements import ChangeObjects, Redefinition
 from sql.delta_invariants import with_invariants
 from sql.errors import SqlError, not_supported
 from sql.look_up import (
-    check_database,
     named,
     refuse_renamed,
     refuse_taken,
@@ -43,7 +42,6 @@ def rename_relation(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     """ALTER TABLE, INDEX, VIEW, SEQUENCE .. RENAME TO."""
     relation, new = node.relation, node.newname
     tag = f"ALTER {node.renameType.name.removeprefix('OBJECT_')}"
-    check_database(binding, relation)
     word, kind = RELATIONS[node.renameType]
     found = named(binding, relation)
     if found is None:

@@ -1,6 +1,6 @@
 """CREATE, ALTER and DROP ROLE, and their other names (user.c)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -12,6 +12,7 @@ from sql.binding import Binding
 from sql.datetime_input import parse_timestamptz
 from sql.definition_statements import ChangeRights
 from sql.errors import SqlError, not_supported
+from sql.option_values import options_by_name
 from sql.privileges import OWNER
 from sql.role_dependents import dependents
 from sql.role_names import current_role, role_named, role_of, roles_of, spec_name, undefined_role
@@ -41,7 +42,7 @@ def create_role(binding: Binding, node: Node) -> ChangeRights:
     roles = roles_of(binding.context)
     if roles.named(name) is not None:
         raise SqlError("42710", f'role "{name}" already exists')
-    options = _options(node.options or ())
+    options = options_by_name(node.options or ())
     made = _with_options(
         binding, Role(0, name, login=node.stmt_type == RoleStmtType.ROLESTMT_USER), options
     )
@@ -74,7 +75,7 @@ def alter_role(binding: Binding, node: Node) -> ChangeRights:
     roles = roles_of(binding.context)
     _check_name(spec_name(binding, node.role), "Cannot alter reserved roles.")
     role = role_of(binding, roles, node.role)
-    options = _options(node.options or ())
+    options = options_by_name(node.options or ())
     notices: list[SqlError] = []
     members = [role_of(binding, roles, spec) for spec in _list(options, "rolemembers")]
     altered = _with_options(binding, role, options)
@@ -164,15 +165,6 @@ def _next(role: Role) -> Role:
 def _check_name(name: str, detail: str) -> None:
     if is_reserved(name):
         raise SqlError("42939", f'role name "{name}" is reserved', detail=detail)
-
-
-def _options(options: Sequence[Node]) -> dict[str, Node]:
-    found: dict[str, Node] = {}
-    for option in options:
-        if option.defname in found:
-            raise SqlError("42601", "conflicting or redundant options", at(option.location))
-        found[option.defname] = option
-    return found
 
 
 def _list(options: dict[str, Node], name: str) -> Iterator[Node]:

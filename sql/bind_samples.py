@@ -22,8 +22,9 @@ _METHODS: Final = frozenset({"bernoulli", "system"})
 
 def check_sample(node: Node) -> None:
     """What PostgreSQL says of the clause before it looks at the table's rows."""
-    name = strings(node.method)[-1]
-    if name not in _METHODS:
+    *qualifier, name = names = strings(node.method)
+    if name not in _METHODS or qualifier not in ([], ["pg_catalog"]):
+        name = ".".join(names)
         message = f"tablesample method {name} does not exist"
         raise SqlError("42704", message, at(node.location))
     if len(node.args) != 1:

@@ -24,8 +24,9 @@ from sql.catalog_oids import index_oid
 from sql.coerce import implicit
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.kept_names import is_regclass
-from sql.look_up import kind_of, look_up, named_relation, schema_exists
+from sql.look_up import kind_of, look_up, named_relation, relation_name, schema_exists
 from sql.names import type_of
+from sql.option_values import options_by_name
 from sql.plan import Call, Const, Expr, Param
 from sql.registered import registered
 from sql.role_names import current_role, owner_of
@@ -173,11 +174,7 @@ def sequence_of(
     binding: Binding, bare: SequenceDefinition, options: Sequence[Node], *, created: bool
 ) -> SequenceDefinition:
     """A definition with options, and PostgreSQL's defaults for the others (init_params)."""
-    given: dict[str, Node] = {}
-    for option in options:
-        if option.defname in given:
-            raise SqlError("42601", "conflicting or redundant options", at(option.location))
-        given[option.defname] = option
+    given = options_by_name(options)
     _check_options(options, of_identity=created and bare.identity)
     type_ = bare.type
     if "as" in given:
@@ -307,10 +304,10 @@ def _owned(binding: Binding, sequence: SequenceDefinition, option: Node) -> Sequ
     if len(names) < 2:
         hint = "Specify OWNED BY table.column or OWNED BY NONE."
         raise SqlError("42601", "invalid OWNED BY option", hint=hint)
-    schema = names[-3] if len(names) > 2 else None
-    table = look_up(binding, names[-2], schema=schema)
+    schema, name = relation_name(binding, names[:-1])
+    table = look_up(binding, name, schema=schema)
     if table is None:
-        raise _no_owner(binding, names[-2], schema)
+        raise _no_owner(binding, name, schema)
     binding.uses_session = True
     catalog, owner = binding.context.catalog, current_role(binding.context).oid
     if sequence.oid:

@@ -47,7 +47,6 @@ def set_schema(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     if node.objectType != ObjectType.OBJECT_TABLE and node.objectType not in _KINDS:
         raise not_supported(f"SET SCHEMA of {what}", None)
     relation, tag = node.relation, f"ALTER {what}"
-    check_database(binding, relation)
     found = named(binding, relation)
     word, kind = _KINDS.get(node.objectType, ("", object))
     if found is not None and not isinstance(found, kind):
@@ -132,7 +131,7 @@ def moved(thing: CatalogObject, schema: str) -> CatalogObject:
 def altered_table(binding: Binding, node: Node) -> Table | None:
     """The table that a statement alters; None if IF EXISTS may find none."""
     relation = node.relation
-    check_database(binding, relation)
+    check_database(binding, relation, placed=False)
     table = look_up(binding, relation.relname, schema=relation.schemaname)
     if table is not None:
         refuse_system_change(table)

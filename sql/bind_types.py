@@ -15,7 +15,7 @@ from sql.catalog import Catalog
 from sql.catalog_objects import Domain, DomainDefinition, UserType
 from sql.enum_types import enum_of, is_enum
 from sql.errors import SqlError, not_supported, undefined_schema
-from sql.look_up import look_up_type, row_type_exists
+from sql.look_up import check_qualified, look_up_type, row_type_exists
 from sql.names import is_builtin, type_of
 from sql.syntax import Node, at, strings
 from sql.types import SqlType, array_of, display, plain_type
@@ -52,6 +52,7 @@ def user_type(binding: Binding, node: Node) -> UserType | None:
     *qualifier, name = strings(node.names)
     if node.setof or node.pct_type or not name:
         return None
+    check_qualified(binding, [*qualifier, name])
     schema = qualifier[-1] if qualifier else None
     if schema == "pg_catalog" or (schema is None and is_builtin(name)):
         return None

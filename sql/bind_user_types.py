@@ -15,7 +15,14 @@ from sql.catalog_objects import CatalogObject, DomainDefinition, UserType, ViewD
 from sql.definition_statements import ChangeObjects, Redefinition, cascades
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.kept_texts import naming
-from sql.look_up import kind_of, look_up_type, row_type, row_type_exists, schema_exists
+from sql.look_up import (
+    check_qualified,
+    kind_of,
+    look_up_type,
+    row_type,
+    row_type_exists,
+    schema_exists,
+)
 from sql.names import is_builtin
 from sql.sequence_users import told_name
 from sql.syntax import Node, strings
@@ -199,6 +206,7 @@ def _to_drop(
     notices: list[tuple[str, str, str | None]],
     array: bool,
 ) -> UserType | None:
+    check_qualified(binding, names)
     *qualifier, name = names
     schema = qualifier[-1] if qualifier else None
     found = look_up_type(binding, name, schema=schema)

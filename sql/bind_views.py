@@ -27,7 +27,7 @@ from sql.column_expressions import placeless
 from sql.definition_statements import ChangeObjects, CreateObject, cascades
 from sql.errors import SqlError, duplicate_table, not_supported
 from sql.kept_names import for_everybody, named_relations
-from sql.look_up import dropped_name, not_there, refuse_type_name, relation_exists, wrong_kind
+from sql.look_up import not_there, refuse_type_name, relation_exists, relation_name, wrong_kind
 from sql.plan import ColumnRef, Expr, Plan, PlanColumn, RelationId
 from sql.scope import Item
 from sql.sequence_users import cascaded_uses, still_used, told_uses, uses_of, without_defaults
@@ -308,7 +308,7 @@ def drop_views(binding: Binding, node: Node) -> ChangeObjects:
     dropped: dict[int, ViewDefinition] = {}
     notices: list[tuple[str, str, str | None]] = []
     for names in node.objects:
-        schema, name = dropped_name(binding, strings(names))
+        schema, name = relation_name(binding, strings(names))
         path = binding.context.search_path if schema is None else (schema,)
         found = _found(binding, path, name)
         if isinstance(found, ViewDefinition):

@@ -23,7 +23,7 @@ from sql.types import OIDS, is_type
 
 def relation_to_grant(binding: Binding, relation: Node, *, sequence: bool) -> Table | CatalogObject:
     """The table, view or sequence; catalogs of the system, too. Raises 42P01, 42809."""
-    check_database(binding, relation)
+    check_database(binding, relation, placed=False)
     schema, name = relation.schemaname, relation.relname
     names = [name] if schema is None else [schema, name]
     found = found_relation(binding, names, of_system=not sequence)

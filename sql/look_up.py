@@ -119,7 +119,8 @@ def named_relation(catalog: Catalog, schema: str, name: str) -> Relation | None:
 
 
 def named(binding: Binding, relation: Node) -> Relation | None:
-    """What a name stands for, of whatever kind."""
+    """What a name stands for, of whatever kind. Raises 0A000 for another database."""
+    check_database(binding, relation, placed=False)
     schema, catalog = relation.schemaname, binding.context.catalog
     path = binding.context.search_path if schema is None else (schema,)
     found = (named_relation(catalog, schema, relation.relname) for schema in path)
@@ -208,25 +209,35 @@ def undefined_relation(binding: Binding, relation: Node) -> SqlError:
 
 
 def qualifying_schema(binding: Binding, names: Sequence[str], place: int | None) -> str | None:
-    """The schema that a qualified name stands in (DeconstructQualifiedName). Raises 3F000; 0A000
-    for another database; 42601.
-    """
-    shown, position = ".".join(names), at(place)
-    if len(names) > 3:
-        message = f"improper qualified name (too many dotted names): {shown}"
-        raise SqlError("42601", message, position)
-    if len(names) == 3 and names[0] != binding.context.database:
-        message = f"cross-database references are not implemented: {shown}"
-        raise SqlError("0A000", message, position)
+    """The schema that a qualified name stands in. Raises 3F000, and as `check_qualified`."""
+    check_qualified(binding, names, at(place))
     schema = names[-2] if len(names) > 1 else None
     if schema is not None and schema not in SYSTEM_SCHEMAS and not schema_exists(binding, schema):
-        raise undefined_schema(schema, position)
+        raise undefined_schema(schema, at(place))
     return schema
 
 
-def dropped_name(binding: Binding, names: Sequence[str]) -> tuple[str | None, str]:
-    """Schema and name of what DROP names. Raises 0A000 for another database."""
+def check_qualified(binding: Binding, names: Sequence[str], place: int | None = None) -> None:
+    """0A000 for the name of something in another database, 42601 for what is longer
+    (DeconstructQualifiedName).
+    """
+    shown = ".".join(names)
+    if len(names) > 3:
+        message = f"improper qualified name (too many dotted names): {shown}"
+        raise SqlError("42601", message, place)
+    if len(names) == 3 and names[0] != binding.context.database:
+        message = f"cross-database references are not implemented: {shown}"
+        raise SqlError("0A000", message, place)
+
+
+def relation_name(binding: Binding, names: Sequence[str]) -> tuple[str | None, str]:
+    """Schema and name of a relation (makeRangeVarFromNameList). Raises 0A000 for another database,
+    42601 for what is longer.
+    """
     *qualifier, name = names
+    if len(names) > 3:
+        message = f"improper relation name (too many dotted names): {'.'.join(names)}"
+        raise SqlError("42601", message)
     if len(names) == 3 and names[0] != binding.context.database:
         shown = ".".join(names)
         message = f'cross-database references are not implemented: "{shown}"'
@@ -256,14 +267,14 @@ def wrong_kind(name: str, wanted: str, kind: str) -> SqlError:
     return SqlError("42809", f'"{name}" is not {one}', hint=hint)
 
 
-def check_database(binding: Binding, relation: Node) -> None:
-    """0A000 for a RangeVar of another database."""
+def check_database(binding: Binding, relation: Node, *, placed: bool = True) -> None:
+    """0A000 for a RangeVar of another database. `placed`: the error says where it stands."""
     catalog = relation.catalogname
     if catalog is None or catalog == binding.context.database:
         return
     shown = f"{catalog}.{relation.schemaname}.{relation.relname}"
     message = f'cross-database references are not implemented: "{shown}"'
-    raise SqlError("0A000", message, at(relation.location))
+    raise SqlError("0A000", message, at(relation.location) if placed else None)
 
 
 def refuse_system_change(table: Table) -> None:

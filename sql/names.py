@@ -107,8 +107,8 @@ def _element_of(node: Node) -> SqlType:
     if node.setof or node.pct_type:
         raise not_supported("this form of type name", place)
     name = names[-1]
-    if len(names) > 1 and names[0] != "pg_catalog":
-        raise undefined_schema(names[0], place)
+    if len(names) > 1 and names[-2] != "pg_catalog":
+        raise undefined_schema(names[-2], place)
     type_ = _PLAIN.get(name)
     if type_ is None:
         raise _unknown_type(name + "[]" * len(node.arrayBounds or ()), place)

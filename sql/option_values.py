@@ -1,13 +1,25 @@
 """What an option in parentheses says, as a text or a Boolean (defGetString, defGetBoolean)."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from pglast import ast
 
 from sql.errors import SqlError
-from sql.syntax import Node, is_a
+from sql.syntax import Node, at, is_a
 
 _BOOLEANS: Final = {"true": True, "on": True, "false": False, "off": False}
+
+
+def options_by_name(options: Iterable[Node], *, placed: bool = True) -> dict[str, Node]:
+    """The options, by their names. Raises 42601 for one that is given twice; `placed`: there."""
+    found: dict[str, Node] = {}
+    for option in options:
+        if option.defname in found:
+            place = at(option.location) if placed else None
+            raise SqlError("42601", "conflicting or redundant options", place)
+        found[option.defname] = option
+    return found
 
 
 def option_text(option: Node) -> str:

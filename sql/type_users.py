@@ -8,6 +8,7 @@ from sql.catalog_objects import DomainDefinition, UserType
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.look_up import (
     check_may_create,
+    check_qualified,
     existing_schemas,
     look_up_type,
     row_type,
@@ -28,6 +29,7 @@ def creation_place(binding: Binding, qualifier: Sequence[str], name: str) -> str
             if schema_exists(binding, schema):
                 return _permanent(schema)
         raise SqlError("3F000", "no schema has been selected to create in")
+    check_qualified(binding, [*qualifier, name])
     schema = qualifier[-1]
     check_may_create(schema, name)
     if schema == "pg_temp":
@@ -74,6 +76,7 @@ def found_type(binding: Binding, names: Sequence[str], wanted: str = "") -> User
     """The type that a statement changes. Raises 42704, 3F000, and 42809 for what is of another
     kind than `wanted`, or the type of a relation's rows.
     """
+    check_qualified(binding, names)
     *qualifier, name = names
     schema = qualifier[-1] if qualifier else None
     found = look_up_type(binding, name, schema=schema)

@@ -113,7 +113,7 @@ def _known(oid: int) -> int:
 def _copied(cursor: "psycopg.Cursor[tuple[object, ...]]", statement: str, data: str) -> object:
     with cursor.copy(statement.encode()) as copy:
         if "stdin" in statement.lower():
-            copy.write(python.literal_eval(f'"""{data}"""'))
+            copy.write(python.literal_eval(f'b"""{data}"""'))
             return None
         return bytes(b"".join(copy)).decode("latin-1")
 
