@@ -6,10 +6,10 @@ INVARIANTS
 """
 
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import Parameter, Signature
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import duckdb
 import pyarrow as pa
@@ -23,10 +23,12 @@ from sql.emit.duckdb_types import duckdb_type
 from sql.emit.scope import OutsideCall
 from sql.errors import SqlError
 from sql.plan import Aggregate, Call, ColumnId, Const, Expr, Plan
+from sql.sizes import TEXT_MAX
 from sql.types import SqlType, Value
 
 _Column: TypeAlias = "pa.ChunkedArray[pa.Scalar[pa.DataType]]"
 _Array: TypeAlias = "pa.Array[pa.Scalar[pa.DataType]]"
+_LONG: Final = 1 << 16
 
 
 class _Failed(Exception):
@@ -73,9 +75,23 @@ def evaluator(call: Call) -> Callable[..., _Array]:
     def over_columns(*arrays: _Column) -> _Array:
         values = [to_values(array, type_) for array, type_ in zip(arrays, types, strict=True)]
         with _passing():
-            return to_array([evaluate(row) for row in zip(*values, strict=True)], call.type)
+            return to_array(_bounded(map(evaluate, zip(*values, strict=True))), call.type)
 
     return _described(over_columns, len(types))
+
+
+def _bounded(values: Iterable[Value]) -> list[Value]:
+    """The values of a batch. 53200 if they are too long together: nobody else counts them."""
+    found: list[Value] = []
+    length = 0
+    for value in values:
+        found.append(value)
+        if isinstance(value, str | bytes) and len(value) >= _LONG:
+            length += len(value)
+            if length > TEXT_MAX:
+                detail = f"The values of a batch of rows have more than {TEXT_MAX} bytes together."
+                raise SqlError("53200", "out of memory", detail=detail)
+    return found
 
 
 def _over_lists(call: Aggregate) -> Callable[..., _Array]:

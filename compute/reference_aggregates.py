@@ -23,6 +23,7 @@ from compute.reference_ordering import ordering_key
 from compute.reference_statistics import STATISTICS
 from sql.errors import SqlError
 from sql.plan import Aggregate
+from sql.sizes import check_text
 from sql.types import SqlType, Value
 
 Rows: TypeAlias = Sequence[tuple[Value, ...]]
@@ -99,11 +100,14 @@ def _string_agg(_source: SqlType, target: SqlType) -> Folder:
 
     def run(rows: Rows) -> Value:
         parts: list[str | bytes] = []
+        length = 0
         for position, (value, delimiter) in enumerate(rows):
             if position and isinstance(delimiter, str | bytes):
                 parts.append(delimiter)
             assert isinstance(value, str | bytes), "string_agg takes text or bytea"
             parts.append(value)
+            length += len(value) + (len(delimiter) if isinstance(delimiter, str | bytes) else 0)
+            check_text(length)
         return empty.join(parts)  # type: ignore[arg-type]
 
     return run

@@ -17,6 +17,7 @@ from sql.array_text import several_dimensions
 from sql.arrays import element_type
 from sql.errors import SqlError, not_supported
 from sql.plan import Call
+from sql.sizes import joined
 from sql.text_output import format_text
 from sql.types import SqlType, Value
 
@@ -232,17 +233,17 @@ def _to_string(call: Call) -> Function:
     element = element_type(call.args[0].type)
     has_null = len(call.function.args) == 3
 
-    def joined(array: Array | None, separator: str | None, null: str | None, zone: str) -> Value:
+    def shown(array: Array | None, separator: str | None, null: str | None, zone: str) -> Value:
         if array is None or separator is None:
             return None
         texts = [
             null if item is None else format_text(item, element, timezone=zone) for item in array
         ]
-        return separator.join([text for text in texts if text is not None])
+        return joined([text for text in texts if text is not None], separator)
 
     if has_null:
-        return joined
-    return lambda array, separator, zone: joined(array, separator, None, zone)
+        return shown
+    return lambda array, separator, zone: shown(array, separator, None, zone)
 
 
 def _from_string(text: str | None, separator: str | None, null: str | None = None) -> Array | None:

@@ -17,6 +17,7 @@ from sql.array_text import format_array
 from sql.emit.patterns import python_regex, similar_regex, with_backslash
 from sql.errors import SqlError, not_supported
 from sql.regex import Flags, has_back_references, parse_regex, with_letters
+from sql.sizes import check_text, joined
 
 _CACHED_MAX: Final = 1024
 
@@ -243,7 +244,7 @@ def regexp_replace_first(text: str, pattern: str, replacement: str, start: int) 
 
 
 def _replaced(text: str, regex: Matcher, replacement: str, start: int, nth: int) -> str:
-    pieces, done = _pieces(replacement), 0
+    pieces, done, length = _pieces(replacement), 0, 0
     out: list[str] = []
     for index, match in enumerate(matches(text, regex, start, every=nth != 1), 1):
         if nth and index != nth:
@@ -259,23 +260,30 @@ def _replaced(text: str, regex: Matcher, replacement: str, start: int, nth: int)
         done = whole[1]
         if nth:
             break
-    return "".join([*out, text[done:]])
+        length += len(replacement)
+        check_text(length)
+    return joined([*out, text[done:]])
 
 
 @lru_cache(maxsize=_CACHED_MAX)
 def _pieces(replacement: str) -> tuple[str | int, ...]:
     r"""Texts and numbers of groups: `\1` .. `\9`, `\&` for all, `\\` for a backslash."""
     pieces: list[str | int] = []
+    plain: list[str] = []
     at = 0
     while at < len(replacement):
         character, following = replacement[at], replacement[at + 1 : at + 2]
         at += 1
         if character == "\\" and following in frozenset("123456789&\\"):
             at += 1
-            pieces.append(following if following == "\\" else int(following.replace("&", "0")))
+            if following == "\\":
+                plain.append(following)
+                continue
+            pieces += ["".join(plain), int(following.replace("&", "0"))]
+            plain.clear()
         else:
-            pieces.append(character)
-    return tuple(pieces)
+            plain.append(character)
+    return (*pieces, "".join(plain))
 
 
 def similar_escape(pattern: str | None, escape: str | None) -> str | None:

@@ -9,6 +9,7 @@ from compute.reference_numbers import Function, Maker
 from compute.reference_text import cast_text, like, negated, quote_literal
 from sql.errors import SqlError, not_supported
 from sql.plan import Call
+from sql.sizes import check_text, joined
 from sql.text_output import format_text
 from sql.types import SqlType, Value, quoted_name
 
@@ -130,7 +131,7 @@ class _Format:
             else:
                 out.append(self._formatted(self._specifier()))
             self._at += 1
-        return "".join(out)
+        return joined(out)
 
     def _advance(self) -> None:
         self._at += 1
@@ -201,6 +202,7 @@ class _Format:
         width = self._width(found)
         value, type_ = self._argument(found.position)
         text = self._converted(found.kind, value, type_)
+        check_text(abs(width))
         if width < 0 or found.left:
             return text.ljust(abs(width))
         return text.rjust(width)

@@ -16,6 +16,7 @@ from sql.emit.patterns import (
 )
 from sql.errors import SqlError, not_supported
 from sql.plan import Call
+from sql.sizes import check_text, joined
 from sql.text_input import apply_typmod, parse_text
 from sql.text_output import format_text
 from sql.types import SqlType, Value
@@ -90,7 +91,11 @@ def repeat(text: str, count: int) -> str:
 
 def replace(text: str, old: str, new: str) -> str:
     """All occurrences; an empty text has none."""
-    return text.replace(old, new) if old else text
+    if not old:
+        return text
+    if len(new) > len(old):
+        check_text(len(text) + text.count(old) * (len(new) - len(old)))
+    return text.replace(old, new)
 
 
 def split_part(text: str, delimiter: str, index: int) -> str:
@@ -117,7 +122,7 @@ def overlay(text: str, new: str, start: int, length: int | None = None) -> str:
     count = len(new) if length is None else length
     if start + count > _INT4_MAX:
         raise SqlError("22003", "integer out of range")
-    return substr(text, 1, start - 1) + new + substr(text, start + count)
+    return joined([substr(text, 1, start - 1), new, substr(text, start + count)])
 
 
 def ascii_(text: str) -> int:
@@ -301,8 +306,8 @@ def _outputs(call: Call, skipped: int) -> list[Callable[[Value], str]]:
 def make_concat(call: Call) -> Function:
     """NULLs count as nothing."""
     outputs = _outputs(call, 0)
-    return lambda *args: "".join(
-        output(value) for output, value in zip(outputs, args, strict=True) if value is not None
+    return lambda *args: joined(
+        [output(value) for output, value in zip(outputs, args, strict=True) if value is not None]
     )
 
 
@@ -313,8 +318,9 @@ def make_concat_ws(call: Call) -> Function:
     def run(separator: str | None, *args: Value) -> Value:
         if separator is None:
             return None
-        return separator.join(
+        shown = [
             output(value) for output, value in zip(outputs, args, strict=True) if value is not None
-        )
+        ]
+        return joined(shown, separator)
 
     return run

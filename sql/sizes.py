@@ -5,11 +5,26 @@ from typing import Final
 
 from sql.errors import SqlError
 
+TEXT_MAX: Final = (1 << 30) - 1
+"""Of a value, bytes in PostgreSQL (MaxAllocSize). Here characters: what is made of more is none."""
 ENTRIES_MAX: Final = 1664
 COLUMNS_MAX: Final = 1600
 """A larger one would make rows that its clients cannot describe."""
 KEY_COLUMNS_MAX: Final = 32
 ARGUMENTS_MAX: Final = 100
+
+
+def check_text(length: int) -> None:
+    """Raises 54000 for a text that is to be made."""
+    if length > TEXT_MAX:
+        message = f"string buffer exceeds maximum allowed length ({TEXT_MAX} bytes)"
+        raise SqlError("54000", message)
+
+
+def joined(parts: Sequence[str], separator: str = "") -> str:
+    """Texts as one. Raises 54000 before it is made."""
+    check_text(sum(map(len, parts)) + len(separator) * len(parts))
+    return separator.join(parts)
 
 
 def check_targets(targets: Sequence[object], keys: Sequence[object] = ()) -> None:

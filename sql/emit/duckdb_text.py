@@ -11,6 +11,7 @@ from typing import Final
 from sql.emit.duckdb_calls import reference, reference_over
 from sql.emit.duckdb_types import duckdb_type, error
 from sql.emit.enums import labels
+from sql.emit.growth import grows
 from sql.emit.null_counts import null_count
 from sql.emit.patterns import like_ends_with_escape, re2_regex
 from sql.emit.regex_calls import DUCKDB, native_regex
@@ -160,7 +161,15 @@ def _regex(call: Call, scope: Scope) -> str:
     return f"{negation}regexp_matches({x}, {scope.statement.string(pattern)})"
 
 
+def _replace(call: Call, scope: Scope) -> str:
+    if grows(call, scope):
+        return reference(call, scope)
+    return f"replace({', '.join(scope.emit(arg) for arg in call.args)})"
+
+
 def _regex_call(call: Call, scope: Scope) -> str:
+    if call.function.name == "regexp_replace" and grows(call, scope):
+        return reference(call, scope)
     native = native_regex(call, scope, DUCKDB)
     return reference(call, scope) if native is None else native
 
@@ -246,6 +255,7 @@ SPECIALS: Final = {
     "like": _like,
     "regex": _regex,
     "regex_call": _regex_call,
+    "replace": _replace,
     "null_count": null_count,
     "parse_bool": _parse_bool,
     "parse_integer": _parse_integer,

@@ -10,6 +10,7 @@ from typing import Final
 
 from sql.characters import case_mapping
 from sql.emit.enums import labels
+from sql.emit.growth import grows
 from sql.emit.null_counts import null_count
 from sql.emit.patterns import (
     has_many_gaps,
@@ -214,7 +215,15 @@ def _regex(call: Call, scope: Scope) -> str:
     return f"{negation}({x} rlike {scope.statement.string(java)})"
 
 
+def _replace(call: Call, scope: Scope) -> str:
+    if grows(call, scope):
+        raise unsupported("replace() by a longer text")
+    return f"replace({', '.join(scope.emit(arg) for arg in call.args)})"
+
+
 def _regex_call(call: Call, scope: Scope) -> str:
+    if call.function.name == "regexp_replace" and grows(call, scope):
+        raise unsupported("regexp_replace() by a longer text")
     native = native_regex(call, scope, SPARK)
     if native is None:
         raise unsupported(f"{call.function.name}() with this pattern")
@@ -390,6 +399,7 @@ SPECIALS: Final = {
     "like": _like,
     "regex": _regex,
     "regex_call": _regex_call,
+    "replace": _replace,
     "null_count": null_count,
     "parse_bool": _parse_bool,
     "parse_integer": _parse_integer,
