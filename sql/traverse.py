@@ -243,6 +243,26 @@ def rewritten_node(plan: Plan, rewrite: Rewrite) -> Plan:
             return replace(plan, limit=limit, offset=offset)
 
 
+def with_queries(
+    plan: Plan,
+    rewrite: Callable[[Plan], Plan],
+    instead: Callable[[Subquery, Rewrite], Expr | None] = lambda _expr, _within: None,
+) -> Plan:
+    """The plan with its inputs, and the queries in its own expressions, rewritten. `instead`: what
+    becomes of a subquery that is rewritten in another way.
+    """
+
+    def within(expr: Expr) -> Expr:
+        if isinstance(expr, Subquery):
+            other = instead(expr, within)
+            if other is not None:
+                return other
+            return replace(expr, args=tuple(map(within, expr.args)), plan=rewrite(expr.plan))
+        return with_children(expr, within) if has_subquery(expr) else expr
+
+    return rewritten_node(with_inputs(plan, rewrite), within)
+
+
 def rewritten_aggregate(aggregate: Aggregate, rewrite: Rewrite) -> Aggregate:
     """The aggregate with its arguments, filter and order rewritten."""
     return replace(

@@ -49,6 +49,7 @@ from sql.plan import (
 )
 from sql.renumbering import free_columns, renumbered
 from sql.traverse import (
+    Rewrite,
     aggregate_parts,
     children,
     column_ids,
@@ -58,9 +59,8 @@ from sql.traverse import (
     is_volatile_plan,
     plan_has_subquery,
     rewritten_aggregate,
-    rewritten_node,
     with_children,
-    with_inputs,
+    with_queries,
 )
 from sql.types import BOOL, INT8
 
@@ -79,17 +79,7 @@ def run_if_asked(plan: Plan) -> Plan:
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
     if not plan_has_subquery(plan):
         return plan
-
-    def within(expr: Expr) -> Expr:
-        if isinstance(expr, Subquery):
-            alone = only_value(expr)
-            if alone is not None:
-                return of_value(expr, within(alone))
-            args = tuple(map(within, expr.args))
-            return replace(expr, args=args, plan=_plan(expr.plan, numbers))
-        return with_children(expr, within) if has_subquery(expr) else expr
-
-    below = rewritten_node(with_inputs(plan, lambda part: _plan(part, numbers)), within)
+    below = with_queries(plan, lambda part: _plan(part, numbers), _of_one_value)
     match below:
         case Project():
             rows = _Rows(below.input, numbers)
@@ -101,6 +91,11 @@ def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
             return replace(below, aggregates=tuple([_call(c, rows) for c in below.aggregates]))
         case _:
             return below
+
+
+def _of_one_value(expr: Subquery, within: Rewrite) -> Expr | None:
+    alone = only_value(expr)
+    return None if alone is None else of_value(expr, within(alone))
 
 
 def _predicate(plan: Filter, rows: "_Rows") -> Expr:

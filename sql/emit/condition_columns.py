@@ -41,9 +41,8 @@ from sql.traverse import (
     is_volatile_anywhere,
     plan_has_subquery,
     rewritten_aggregate,
-    rewritten_node,
     with_children,
-    with_inputs,
+    with_queries,
 )
 
 _FIRST: Final = 10**15
@@ -59,14 +58,7 @@ def with_condition_columns(plan: Plan) -> Plan:
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
     if not plan_has_subquery(plan):
         return plan
-
-    def within(expr: Expr) -> Expr:
-        if isinstance(expr, Subquery):
-            args = tuple(map(within, expr.args))
-            return replace(expr, args=args, plan=_plan(expr.plan, numbers))
-        return with_children(expr, within) if has_subquery(expr) else expr
-
-    below = rewritten_node(with_inputs(plan, lambda part: _plan(part, numbers)), within)
+    below = with_queries(plan, lambda part: _plan(part, numbers))
     match below:
         case Project():
             return _project(below, numbers)
