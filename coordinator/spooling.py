@@ -7,10 +7,13 @@ INVARIANTS
   P2  files count once a commit names them; `finish` has made them durable before that (W3 of
       `storage/object_store.py`).
   P3  names are never used twice, also by a server that was killed in between: they are random.
+  P4  one thread at a time has the writer: that of a statement which is cancelled goes on, and a
+      writer that is closed beside it ends the process. What is discarded stays discarded.
 """
 
 import asyncio
 import secrets
+import threading
 from collections.abc import Sequence
 from typing import Final
 
@@ -39,6 +42,7 @@ class ParquetSpooler:
         self._writer: pq.ParquetWriter | None = None
         self._names: list[Source] = []
         self._done: list[DataFile] = []
+        self._turn = threading.RLock()
 
     async def write(self, batch: pa.RecordBatch) -> None:
         """See Spooler."""
@@ -60,8 +64,11 @@ class ParquetSpooler:
             await self._store.delete(data_path(self._shard, name))
 
     def _write_group(self) -> None:
-        if not self._pending:
-            return
+        with self._turn:
+            if self._pending:
+                self._write_pending()
+
+    def _write_pending(self) -> None:
         rows = pa.Table.from_batches(self._pending, schema=self._schema)
         self._pending, self._pending_rows = [], 0
         writer = self._writer or self._open_file()
@@ -86,10 +93,13 @@ class ParquetSpooler:
         return self._writer
 
     def _close_file(self) -> None:
-        self._write_group()
-        writer, self._writer = self._writer, None
-        if writer is None:
-            return
+        with self._turn:
+            self._write_group()
+            writer, self._writer = self._writer, None
+            if writer is not None:
+                self._close(writer)
+
+    def _close(self, writer: pq.ParquetWriter) -> None:
         writer.close()
         name = self._names[-1]
         path = self._store.local_path(data_path(self._shard, name))
@@ -98,7 +108,8 @@ class ParquetSpooler:
         self._done.append(data_file_from_parquet(name, metadata, path.stat().st_size, self._schema))
 
     def _abandon(self) -> None:
-        self._pending = []
-        writer, self._writer = self._writer, None
-        if writer is not None:
-            writer.close()
+        with self._turn:
+            self._pending = []
+            writer, self._writer = self._writer, None
+            if writer is not None:
+                writer.close()
