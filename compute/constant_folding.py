@@ -83,6 +83,10 @@ _INTERNAL: Final = frozenset(
         "slice(anyarray,int4,int4)",
         "assign(varchar)",
         "assign(bpchar)",
+        "char_padded(bpchar,int4)",
+        "char_padded(anyarray,int4)",
+        "char_trimmed(bpchar)",
+        "char_trimmed(anyarray)",
     }
 )
 _STABLE_CALLS: Final = frozenset({"to_char", "enum_first", "enum_last", "enum_range"})

@@ -180,7 +180,10 @@ def _cell(column: Column, row: int, type_: SqlType) -> Value:
 
 
 def _value(expr: Const | Param, parameters: Sequence[Value]) -> Value:
-    return expr.value if isinstance(expr, Const) else parameters[expr.index - 1]
+    if isinstance(expr, Const):
+        return expr.value
+    value = parameters[expr.index - 1]
+    return value.rstrip(" ") if isinstance(value, str) and expr.type.has_blanks else value
 
 
 def _scan_of(plan: Plan) -> Scan:

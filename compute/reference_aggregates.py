@@ -84,7 +84,10 @@ def _extreme(*, greatest: bool) -> "Callable[[SqlType, SqlType], Folder]":
     def make(source: SqlType, _target: SqlType) -> Folder:
         key = ordering_key(source)
         choose = max if greatest else min
-        # Of equal values PostgreSQL keeps the last one.
+        if source.name == "bpchar":
+            # Of equal ones PostgreSQL keeps the first.
+            return lambda rows: choose((row[0] for row in rows), key=key)
+        # Of other equal values it keeps the last one.
         return lambda rows: choose((row[0] for row in reversed(rows)), key=key)
 
     return make

@@ -120,7 +120,15 @@ _OWN: Final[dict[str, Maker]] = {
 """Casts and others whose rule is a function each."""
 
 
-_ARRAY_MAPS: Final = frozenset({"anyarray::anyarray", "assign(anyarray)", "narrow(anyarray)"})
+_ARRAY_MAPS: Final = frozenset(
+    {
+        "anyarray::anyarray",
+        "assign(anyarray)",
+        "narrow(anyarray)",
+        "char_padded(anyarray,int4)",
+        "char_trimmed(anyarray)",
+    }
+)
 
 
 def _map_array(call: Call) -> Function:
@@ -445,6 +453,8 @@ _BY_ID: Final[dict[str, Maker]] = {
     "narrow(numeric)": lambda call: lambda x: numbers.narrow(x, call.type),
     "assign(varchar)": text.make_assign,
     "assign(bpchar)": text.make_assign,
+    "char_padded(bpchar,int4)": plain(str.ljust),
+    "char_trimmed(bpchar)": plain(lambda x: x.rstrip(" ")),
 }
 
 _NAMED: Final[dict[str, Function]] = {

@@ -30,7 +30,7 @@ def ordering_key(type_: SqlType) -> Callable[[Value], Key]:
         return _place_in(enum_of(type_.name).labels)
     if (element := type_.element) is not None:
         return _array_key(ordering_key(element))
-    return _identity
+    return _trimmed if type_.has_blanks else _identity
 
 
 def _place_in(labels: Sequence[str]) -> Callable[[Value], Key]:
@@ -81,6 +81,11 @@ def _tree_key(value: Tree) -> Key:
             return (5, len(keys), tuple(pairs))
         case _:
             return (4, len(value), tuple([_tree_key(item) for item in value]))
+
+
+def _trimmed(value: Value) -> Key:
+    assert isinstance(value, str), "a bpchar"
+    return value.rstrip(" ")
 
 
 def _identity(value: Value) -> Key:

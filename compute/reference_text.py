@@ -252,7 +252,7 @@ def make_text_to_text(call: Call) -> Function:
 
     def run(value: str) -> Value:
         fitted = apply_typmod(value, target, explicit=True)
-        if target.name == "bpchar" and isinstance(fitted, str):
+        if target.name == "bpchar" and not target.has_blanks and isinstance(fitted, str):
             return fitted.rstrip(" ")
         if target.name == "name":
             return parse_text("name", value)
@@ -289,10 +289,8 @@ def make_concatenate(call: Call) -> Function:
 
 
 def make_octet_length(call: Call) -> Function:
-    """With the blanks of char(n); without n it is not known how many there were (sql/types.py)."""
+    """With the blanks of char(n)."""
     type_ = call.args[0].type
-    if type_.length is None:
-        raise not_supported("octet_length of bpchar without length")
     return lambda value: len(format_text(value, type_).encode())
 
 

@@ -25,6 +25,7 @@ from compute.reference_arrow import to_values
 from compute.reference_expressions import Evaluator, Frame, Source, compile_expression
 from sql.arrays import element_type
 from sql.catalog import Column, Table
+from sql.char_blanks import trimmed
 from sql.errors import SqlError
 from sql.explain import expression_text
 from sql.functions import FunctionKind
@@ -250,7 +251,13 @@ name is cut: a row would be missed, or its failure."""
 
 
 def _bare(expr: Expr) -> ColumnRef | Const | Param | None:
-    """A column, constant or parameter, whatever harmless casts are around it."""
+    """A column, constant or parameter, whatever harmless casts are around it; of a parameter with
+    the blanks of a bpchar, who takes its value trims it.
+    """
+    if isinstance(expr, Call) and expr.function.id == "char_trimmed(bpchar)":
+        value = trimmed(expr.args[0])
+        inner = expr.args[0] if isinstance(expr.args[0], Param) else value
+        return inner if isinstance(inner, Const | Param) else None
     while isinstance(expr, Call) and expr.function.kind is FunctionKind.CAST:
         if (expr.function.args[0], expr.function.result) not in _HARMLESS:
             return None

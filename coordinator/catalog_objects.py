@@ -66,7 +66,7 @@ def default_text(column: Column) -> str | None:
         return _number(text, column)
     if column.type.name == "bool":
         return "true" if column.default else "false"
-    if column.type.name == "bpchar":
+    if column.type.name == "bpchar" and not column.type.has_blanks:
         # PostgreSQL keeps what was written, and fills it up when it is used.
         text = text.rstrip(" ")
     escaped = text.replace("'", "''")

@@ -16,7 +16,7 @@ from sql.bind_types import declared_by_name
 from sql.errors import SqlError, not_supported
 from sql.parse import Statement, parse
 from sql.syntax import Node, is_a
-from sql.types import SqlType, display
+from sql.types import SqlType, declaration
 
 ALL: Final = 9_223_372_036_854_775_807
 """FETCH ALL, as the parser counts it."""
@@ -127,7 +127,7 @@ def _inside(statement: Statement, node: Node) -> Statement:
 
 def argument_query(statement: Statement, argument: Node, type_: SqlType, place: int) -> Statement:
     """`SELECT argument::type`, over the expression as it was parsed."""
-    shown = display(type_)
+    shown = declaration(type_)
     (template,) = parse(f"SELECT NULL::{shown}")
     node: Node = template.node
     node.targetList[0].val.arg = argument

@@ -7,6 +7,7 @@ from coordinator import session_errors as wrong
 from coordinator.pgwire.messages import Bind
 from coordinator.pgwire.values import decode_value
 from sql.bind_types import unresolved
+from sql.char_blanks import column_type
 from sql.errors import SqlError, not_supported
 from sql.styles import PLAIN, Styles
 from sql.types import NAMES_BY_OID, SqlType, Value, plain_type
@@ -29,7 +30,7 @@ def _declared(oid: int) -> SqlType | None:
         if oid < _FIRST_USER_OID:
             raise not_supported(f"a parameter of the type with OID {oid}")
         return unresolved(oid)
-    return plain_type(name)
+    return column_type(plain_type(name))
 
 
 def decode_parameters(

@@ -45,6 +45,7 @@ from coordinator.variable_table import product_version
 from sql.bind import BindContext
 from sql.bind_foreign_keys import connected
 from sql.catalog import SYSTEM_TIMELINE, Catalog, Table
+from sql.char_blanks import with_blanks
 from sql.definition_statements import ChangeObjects, ChangeRights, CreateObject, CreateSequence
 from sql.errors import SqlError, not_supported
 from sql.own_statements import ExplainTimestampNode
@@ -226,7 +227,7 @@ class StatementRunner:
         computed = prepared.supplied or bound.calls is not None
         if bound.tables or computed or not self._services.in_process.can_run(bound.plan):
             raise not_supported("this expression in EXECUTE")
-        return self._services.in_process.value(bound.plan)
+        return with_blanks(self._services.in_process.value(bound.plan), bound.columns[0].type)
 
     def discarded(self, statement: Statement) -> Discard:
         """What a DISCARD, DEALLOCATE or CLOSE names."""

@@ -23,8 +23,11 @@ def converted_element(call: Call, element: Expr) -> Call:
 
 
 def _row(call: Call, source: SqlType, target: SqlType) -> Function:
-    if call.function.name in ("assign", "narrow"):
-        return function_by_id(f"{call.function.name}({target.name})")
+    name = call.function.name
+    if name in ("assign", "narrow", "char_trimmed"):
+        return function_by_id(f"{name}({target.name})")
+    if name == "char_padded":
+        return function_by_id("char_padded(bpchar,int4)")
     return converting_row(source.name, target.name)
 
 

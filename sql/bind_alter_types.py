@@ -39,7 +39,7 @@ from sql.table_changes import (
     with_other_values,
 )
 from sql.text_output import format_text
-from sql.types import SqlType, Value, display, quoted_name
+from sql.types import SqlType, Value, declaration, display, quoted_name
 
 
 def alter_type(work: Altering, command: Node) -> None:
@@ -165,7 +165,7 @@ def _literal(value: Value, type_: SqlType) -> str:
     if value is None or type_.name in (*INT_BOUNDS, "bool"):
         return "NULL" if value is None else str(value).lower()
     literal = "'" + format_text(value, type_).replace("'", "''") + "'"
-    return str(RawStream()(expression_of(f"CAST({literal} AS {display(type_)})")))
+    return str(RawStream()(expression_of(f"CAST({literal} AS {declaration(type_)})")))
 
 
 def recheck_retyped(work: Altering) -> None:

@@ -16,6 +16,7 @@ from sql.arrays import element_type
 from sql.bind_calls import operator_signature
 from sql.bind_rows import field_of_row
 from sql.binding import Binding
+from sql.char_blanks import alike, is_char, trimmed_arguments
 from sql.coerce import (
     ASSIGNMENT,
     EXPLICIT,
@@ -86,6 +87,9 @@ def cast_constructor(binding: Binding, scope: Scope, node: Node, target: SqlType
             shown = f"{display(expr.type.bare())} to {display(element.bare())}"
             raise SqlError("42846", f"cannot cast type {shown}", position(item))
         items.append(reshaped(binding, done, element) if element.name == "numeric" else done)
+    if is_char(element):
+        items, element = alike(items, element.typmod)
+        return built(items, array_of(element))
     return built(items, target)
 
 
@@ -200,6 +204,7 @@ def any_all(binding: Binding, name: str, left: Expr, array: Expr, node: Node) ->
     array = implicit(binding, array, node.rexpr, array_of(plain_type(choice.args[1])))
     if choice.function.numeric is not None:
         left, array = _alike(binding, left, array)
+    left, array = trimmed_arguments(choice.function, (left, array))
     listed = _as_list(name, left, array, every=every)
     if listed is not None:
         return listed

@@ -9,6 +9,7 @@ from pglast import ast
 
 from sql import numeric, postgresql
 from sql.binding import Binding
+from sql.char_blanks import polymorphic, trimmed_arguments
 from sql.coerce import (
     EXPLICIT,
     coerce,
@@ -121,7 +122,7 @@ def _shown_argument(binding: Binding, scope: Scope, arg: Node) -> str:
 def applied(binding: Binding, choice: Choice, exprs: Sequence[Expr], nodes: Sequence[Node]) -> Expr:
     """A call of the chosen overload with its arguments converted."""
     row = choice.function
-    args = converted(binding, choice, exprs, nodes)
+    args = trimmed_arguments(row, converted(binding, choice, exprs, nodes))
     check_styles(binding, row, args, choice.result)
     if row.rewrite is not None:
         return resolved(binding, row, args) or stand_in(binding, row.rewrite, args)
@@ -201,7 +202,7 @@ def polymorphic_shapes(
     binding: Binding, choice: Choice, args: tuple[Expr, ...]
 ) -> tuple[tuple[Expr, ...], SqlType]:
     """The arguments and the result of a row with pseudo-types: numerics get one shape, and an
-    element or an array keeps the modifier that all arguments have.
+    element or an array keeps the modifier that all arguments have; a bpchar its width.
     """
     row, type_ = choice.function, type_called(choice.result)
     declared = [*row.args, *[row.args[-1]] * (len(args) - len(row.args))] if row.args else []
@@ -211,7 +212,7 @@ def polymorphic_shapes(
         if name.startswith("any") and name != "any" and "numeric" in args[index].type.name
     ]
     if not alike:
-        return args, type_
+        return polymorphic(row, declared, args, type_)
     common = numeric.unify([args[index].type.element or args[index].type for index in alike])
     shaped = list(args)
     for index in alike:

@@ -11,6 +11,7 @@ from sql.bind_returning import tables_read
 from sql.bind_types import refuse_pseudo_type
 from sql.binding import Binding
 from sql.catalog import Column
+from sql.char_blanks import column_type
 from sql.coerce import stored
 from sql.errors import SqlError, not_supported
 from sql.plan import ColumnRef, Plan, Project
@@ -94,7 +95,7 @@ def _stored_type(name: str, type_: SqlType) -> SqlType:
     """
     refuse_pseudo_type(name, type_)
     if type_.name != "numeric" or type_.typmod >= 0:
-        return type_
+        return column_type(type_)
     if type_.trim or not type_.scale:
         return NUMERIC
     return replace(type_, precision=NUMERIC_PRECISION_MAX)

@@ -17,12 +17,13 @@ from pglast import ast
 from pglast.enums import JoinType, SetOperation
 
 from sql.binding import Binding
+from sql.char_blanks import column_type
 from sql.errors import SqlError, mismatch, not_supported
 from sql.plan import ColumnRef, CteId, CteScan, Plan, Project, With, output_columns
 from sql.renumbering import free_columns, parts_of, renumbered, with_scans
 from sql.syntax import Node, at, is_a, position
 from sql.traverse import is_volatile_plan
-from sql.types import SqlType, display
+from sql.types import NUMERIC, SqlType, display
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +226,11 @@ _SETS: Final = {
     SetOperation.SETOP_INTERSECT: ("intersect", ""),
     SetOperation.SETOP_EXCEPT: ("except", "except"),
 }
+
+
+def in_all_rounds(type_: SqlType) -> SqlType:
+    """A column of the base, for the values of all rounds: the widest, if it has no modifier."""
+    return NUMERIC if type_.name == "numeric" and type_.typmod < 0 else column_type(type_)
 
 
 def check_overall(name: str, index: int, base: SqlType, overall: SqlType, node: Node) -> None:

@@ -24,6 +24,7 @@ from sql.bind_rows import cast_row, row_record, row_value
 from sql.bind_subqueries import negated_subquery, subquery
 from sql.bind_types import declared
 from sql.binding import Binding
+from sql.char_blanks import extreme
 from sql.coerce import (
     EXPLICIT,
     coerce,
@@ -47,7 +48,6 @@ from sql.plan import (
     Coalesce,
     Const,
     Expr,
-    Extreme,
     IsTest,
     Logical,
     Test,
@@ -243,8 +243,8 @@ def _cast_to(binding: Binding, scope: Scope, node: Node, target: SqlType) -> Exp
 
 
 def _without_modifier(expr: Expr, target: SqlType) -> Expr:
-    """What a cast to a bare type leaves of varchar(5); a char keeps its length, for its blanks."""
-    if expr.type.typmod == -1 or expr.type.name != target.name or "bpchar" in target.name:
+    """What a cast to a bare type leaves of varchar(5)."""
+    if expr.type.typmod == -1 or expr.type.name != target.name:
         return expr
     bare = expr.type.bare()
     return replace(expr, type=bare) if isinstance(expr, Const) else Coalesce((expr,), bare)
@@ -363,7 +363,7 @@ def _extreme(binding: Binding, scope: Scope, node: Node) -> Expr:
     greatest = node.op == MinMaxOp.IS_GREATEST
     args = [expression(binding, scope, arg) for arg in node.args]
     exprs, type_ = to_common_type(binding, args, node.args, "GREATEST" if greatest else "LEAST")
-    return Extreme(greatest, tuple(exprs), type_)
+    return extreme(greatest, exprs, type_)
 
 
 def _merge_action(_binding: Binding, scope: Scope, node: Node) -> Expr:

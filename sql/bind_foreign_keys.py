@@ -228,6 +228,8 @@ def check_types(
     """42804 for a foreign key of other types than the columns of these numbers (F1)."""
     for own, number in zip(columns, references, strict=True):
         one, two = table.columns[own], parent.columns[parent.ordinal_of(number)]
+        if one.type.has_blanks or two.type.has_blanks:
+            raise not_supported("a foreign key of type bpchar")  # Rows are found by equal values.
         if _same_family(one.type, two.type):
             continue
         message = f'foreign key constraint "{name}" cannot be implemented'

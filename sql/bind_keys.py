@@ -18,7 +18,7 @@ from sql.constraint_names import NAME_BYTES_MAX, cut, joined_name
 from sql.errors import SqlError, not_supported
 from sql.sizes import check_key_columns
 from sql.syntax import Node, at, strings
-from sql.types import SqlType, display
+from sql.types import SqlType, declaration, display
 
 KEY_KINDS: Final = frozenset({ConstrType.CONSTR_PRIMARY, ConstrType.CONSTR_UNIQUE})
 """What this module binds."""
@@ -142,8 +142,8 @@ def check_key_type(type_: SqlType, place: int | None) -> None:
     """Keys are looked up by equal values: refused where equal values may look otherwise."""
     if type_.name in CLASSLESS:
         raise no_class(type_, "btree")
-    if type_.element is not None or type_.name in ("interval", "jsonb"):
-        raise not_supported(f"a key of type {display(type_)}", place)
+    if type_.element is not None or type_.name in ("interval", "jsonb") or type_.has_blanks:
+        raise not_supported(f"a key of type {declaration(type_)}", place)
 
 
 def _says_the_same(first: Key, second: Key) -> bool:

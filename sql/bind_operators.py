@@ -10,6 +10,7 @@ from sql.bind_arrays import any_all
 from sql.bind_calls import operator, operator_name, operator_signature
 from sql.bind_rows import compared_rows
 from sql.binding import Binding
+from sql.char_blanks import trimmed
 from sql.coerce import (
     convert_common,
     implicit,
@@ -204,7 +205,8 @@ def _list(
             for item, node in zip(converted, nodes, strict=True)
         ]
     exprs, _ = to_common_type(binding, [left, *converted], [left_node, *nodes], "IN")
-    return InList(exprs[0], tuple(exprs[1:]), name == "<>", BOOL)
+    left, *items = map(trimmed, exprs)
+    return InList(left, tuple(items), name == "<>", BOOL)
 
 
 def _has_column(node: Node) -> bool:
@@ -249,7 +251,7 @@ def _distinct(binding: Binding, scope: Scope, node: Node) -> Expr:
     equal = compared(binding, "=", [left, right], [left_node, right_node], node.location)
     left, right = _operands(equal)
     exprs, _ = to_common_type(binding, [left, right], [left_node, right_node], "DISTINCT")
-    return Distinct(exprs[0], exprs[1], negated, BOOL)
+    return Distinct(trimmed(exprs[0]), trimmed(exprs[1]), negated, BOOL)
 
 
 def _distinct_rows(binding: Binding, scope: Scope, node: Node) -> Expr:
@@ -264,7 +266,7 @@ def _distinct_rows(binding: Binding, scope: Scope, node: Node) -> Expr:
         pair = [binding.expression(scope, a), binding.expression(scope, b)]
         equal = compared(binding, "=", pair, [a, b], node.location)
         exprs, _ = to_common_type(binding, list(_operands(equal)), [a, b], "DISTINCT")
-        parts.append(Distinct(exprs[0], exprs[1], negated, BOOL))
+        parts.append(Distinct(trimmed(exprs[0]), trimmed(exprs[1]), negated, BOOL))
     return joined(BoolOp.AND if negated else BoolOp.OR, parts)
 
 

@@ -15,7 +15,7 @@ from pglast import ast
 from pglast.enums import SetOperation
 
 from sql import numeric
-from sql.bind_ctes import Shared, check_overall, entries, with_shared
+from sql.bind_ctes import Shared, check_overall, entries, in_all_rounds, with_shared
 from sql.bind_expressions import condition
 from sql.bind_from import from_clause
 from sql.bind_grouping import Grouping, key_columns
@@ -34,11 +34,12 @@ from sql.bind_targets import (
 )
 from sql.bind_windows import named_windows
 from sql.binding import Binding
+from sql.char_blanks import is_char, united
 from sql.coerce import (
     convert_common,
     is_exact,
-    reshaped,
     select_common_type,
+    stored,
     to_common_type,
 )
 from sql.comparability import check_equality, check_ordering
@@ -69,7 +70,7 @@ from sql.sizes import check_targets
 from sql.sort_keys import sort_direction
 from sql.syntax import Node, at, is_a, position, strings
 from sql.traverse import rewritten_set, rewritten_window
-from sql.types import NUMERIC, SqlType, plain_type
+from sql.types import SqlType, plain_type
 
 __all__ = ["SelectResult", "bind_query", "bind_with"]
 
@@ -157,10 +158,7 @@ def _recursive(binding: Binding, scope: Scope, cte: Node) -> SelectResult:
         outer = bind_with(binding, scope, node.withClause, share=True)
     base = _side(binding, scope, node.larg)
     base.settle(binding)
-    types = [
-        NUMERIC if column.type.name == "numeric" and column.type.typmod < 0 else column.type
-        for column in base.columns
-    ]
+    types = [in_all_rounds(column.type) for column in base.columns]
     columns = [binding.new_column(c.name, t) for c, t in zip(base.columns, types, strict=True)]
     last = SelectResult(base.plan, tuple(columns), base.nodes, shared=CteId(binding.new_id()))
     _rename(last, cte)
@@ -482,7 +480,11 @@ def _common(
         return types[0]
     if "numeric" in chosen.name:
         return numeric.unify([numeric.of_cast(type_) for type_ in types])
-    return mixed(bare) if rows else bare
+    if rows:
+        return mixed(bare)
+    if word != "UNION" and types[0].name == chosen.name:
+        return types[0]  # What is shown is of the left side.
+    return united(types, bare.name) if is_char(chosen) else bare
 
 
 def _as_types(binding: Binding, side: SelectResult, types: Sequence[SqlType], word: str) -> Plan:
@@ -492,7 +494,7 @@ def _as_types(binding: Binding, side: SelectResult, types: Sequence[SqlType], wo
     exprs: list[Expr] = []
     for column, type_, node in zip(side.columns, types, side.nodes, strict=True):
         expr = convert_common(binding, _ref(column), node, type_.bare(), word)
-        exprs.append(reshaped(binding, expr, type_) if type_.name == "numeric" else expr)
+        exprs.append(stored(binding, expr, type_))
     columns = [
         binding.new_column(column.name, type_)
         for column, type_ in zip(side.columns, types, strict=True)

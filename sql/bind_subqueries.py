@@ -12,6 +12,7 @@ from sql.array_text import several_dimensions
 from sql.bind_calls import operator, operator_name
 from sql.bind_quantified import check_width, quantified
 from sql.binding import Binding
+from sql.char_blanks import trimmed
 from sql.coerce import to_common_type
 from sql.errors import SqlError, not_supported
 from sql.plan import Call, ColumnRef, Expr, Plan, Project, Subquery, SubqueryKind
@@ -117,8 +118,8 @@ def _matched(
         call = operator(binding, name, [left, right], [node, node], place)
         assert isinstance(call, Call), "an operator yields a call"
         pair, _ = to_common_type(binding, list(call.args[:2]), [node, node], "IN")
-        args.append(pair[0])
-        rights.append(pair[1])
+        args.append(trimmed(pair[0]))
+        rights.append(trimmed(pair[1]))
     if all(isinstance(right, ColumnRef) for right in rights):
         return tuple(args), result.plan
     columns = tuple(

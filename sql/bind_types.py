@@ -13,6 +13,7 @@ from typing import Final, cast
 from sql.binding import BindContext, Binding
 from sql.catalog import Catalog
 from sql.catalog_objects import Domain, DomainDefinition, UserType
+from sql.char_blanks import column_type
 from sql.enum_types import enum_of, is_enum
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.look_up import check_qualified, look_up_type, row_type_exists
@@ -120,7 +121,7 @@ def declared_by_name(node: Node) -> SqlType:
     """
     *qualifier, name = strings(node.names)
     if qualifier[:1] == ["pg_catalog"] or (not qualifier and is_builtin(name)):
-        return plain_type(type_of(node).name)
+        return column_type(plain_type(type_of(node).name))
     called = SqlType(_NAMED + json.dumps([*qualifier[-1:], name]))
     return array_of(called) if node.arrayBounds else called
 

@@ -1,46 +1,228 @@
-"""The blanks of char(n), for the casts that see them.
+"""The blanks of char(n), for whatever sees them (Y5 of sql/types.py).
 
-A value of char(n) is kept without its trailing blanks (sql/types.py). Casts to other texts cut them
-off and most input functions read over them; what PostgreSQL converts by way of the output function
-and keeps to the letter has them.
+    char(3), a width   'ab' ── padded ──▶ 'ab ', a bpchar that has its blanks ── trimmed ──▶ 'ab'
+
+A value is kept without its trailing blanks as long as its type says how many there are. Where
+values of several widths come together (`alike`), each gets its own; who compares such values trims
+them again. Casts to other texts cut the blanks off and most input functions read over them; what
+PostgreSQL converts by way of the output function and keeps to the letter has them.
+
+INVARIANTS
+  B1  what compares, groups, sorts or hashes values of bpchar gets them trimmed.
+  B2  of values that are equal but for their blanks, a group shows one: PostgreSQL shows the one
+      that it met first.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
-from sql.binding import Binding
 from sql.errors import not_supported
-from sql.functions import Function, function_by_id
-from sql.plan import Const, Expr
-from sql.stand_ins import stand_in
-from sql.types import SqlType, display
+from sql.functions import Function, FunctionKind, cast, function_by_id
+from sql.plan import Call, Case, Coalesce, Const, Expr, Extreme
+from sql.traverse import is_volatile_anywhere
+from sql.types import BLANKED, BOOL, INT4, TEXT, SqlType, Value, array_of
 
 _SEEN: Final = frozenset({"bytea", "json", "uuid", "enum"})
 """Types whose input functions do not read over blanks."""
-_KEPT: Final = frozenset({"bytea", "json"})
-"""Of these, those whose values have blanks."""
+_SEEING: Final = frozenset(
+    {"octet_length", "min", "max", "~~", "!~~", "~~*", "!~~*", "~", "!~", "~*", "!~*"}
+)
+"""Functions of a bpchar that see its blanks, or see to them."""
+_COMPARING: Final = frozenset({"array_position", "array_positions", "width_bucket"})
+_WITHOUT: Final = frozenset(
+    {"bool", "int2", "int4", "int8", "oid", "float4", "float8", "numeric", "uuid", "bytea", "date",
+     "time", "timetz", "timestamp", "timestamptz", "interval"}
+)  # fmt: skip
+"""Types whose text never ends in a blank."""
+_EXTREMES_MAX: Final = 16
 
 
-def with_blanks(
-    binding: Binding, expr: Expr, row: Function, target: SqlType
-) -> tuple[Expr, Function] | None:
-    """What a cast reads instead of a char(n), and the cast of that; None if blanks do not matter.
-    0A000 if nobody knows how many there are.
+def is_char(type_: SqlType) -> bool:
+    """bpchar, or an array of it."""
+    return type_.name in ("bpchar", "_bpchar")
+
+
+def _width(type_: SqlType) -> int | None:
+    """How wide values are shown, 0 for those that have no blanks; None if each has its own."""
+    return None if type_.has_blanks else (type_.element or type_).length or 0
+
+
+# --- with and without --------------------------------------------------------------------------
+
+
+def padded(expr: Expr) -> Expr:
+    """The same values of bpchar, or of an array of it, with their blanks."""
+    width = _width(expr.type)
+    if width is None:
+        return expr
+    type_ = replace(BLANKED, name=expr.type.name)
+    if isinstance(expr, Const):
+        return Const(_filled(expr.value, width), type_)
+    if not width:
+        return Coalesce((expr,), type_)
+    name = "bpchar" if expr.type.element is None else "anyarray"
+    return Call(function_by_id(f"char_padded({name},int4)"), (expr, Const(width, INT4)), type_)
+
+
+def trimmed(expr: Expr) -> Expr:
+    """An expression to compare (B1); of other types as it is."""
+    if not expr.type.has_blanks:
+        return expr
+    type_ = SqlType(expr.type.name)
+    if isinstance(expr, Const):
+        return Const(_filled(expr.value, 0), type_)
+    if isinstance(expr, Call | Coalesce) and _only_pads(expr):
+        return trimmed(expr.args[0])
+    name = "bpchar" if expr.type.element is None else "anyarray"
+    return Call(function_by_id(f"char_trimmed({name})"), (expr,), type_)
+
+
+def _only_pads(expr: Call | Coalesce) -> bool:
+    return expr.function.name == "char_padded" if isinstance(expr, Call) else len(expr.args) == 1
+
+
+def with_blanks(value: Value, type_: SqlType) -> Value:
+    """The value of such a type as one that has blanks holds it; of other types as it is."""
+    width = _width(type_) if is_char(type_) else None
+    return _filled(value, width) if width is not None else value
+
+
+def _filled(value: Value, width: int) -> Value:
+    if isinstance(value, tuple):
+        return tuple([_filled(item, width) for item in value])
+    return value.rstrip(" ").ljust(width) if isinstance(value, str) else value
+
+
+def trimmed_arguments(row: Function, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """The arguments as a function or an operator of bpchar takes them (B1)."""
+    if "bpchar" not in row.args or row.name in _SEEING:
+        return args
+    return tuple(map(trimmed, args))
+
+
+# --- of several widths -------------------------------------------------------------------------
+
+
+def alike(exprs: Sequence[Expr], typmod: int = -1) -> tuple[list[Expr], SqlType]:
+    """Values of bpchar, or arrays of it, as one type: with blanks if their widths differ."""
+    name = exprs[0].type.name
+    common = alike_types([expr.type for expr in exprs if not _is_null(expr)], name)
+    if common.has_blanks:
+        return [padded(expr) for expr in exprs], common
+    return list(exprs), common if typmod == -1 else SqlType(name, typmod)
+
+
+def alike_types(types: Sequence[SqlType], name: str = "bpchar") -> SqlType:
+    """What holds values of all these types; they may be elements or arrays."""
+    widths = {_width(type_) for type_ in types}
+    if len(widths) > 1 or None in widths:
+        return replace(BLANKED, name=name)
+    return SqlType(name, precision=widths.pop() or None if widths else None)
+
+
+def united(types: Sequence[SqlType], name: str) -> SqlType:
+    """What holds the values of both sides of a set operation; what is no bpchar becomes one."""
+    return alike_types([each if is_char(each) else cast_type(each, name) for each in types], name)
+
+
+def as_width(expr: Expr, type_: SqlType) -> Expr:
+    """The expression as another type of bpchar holds it, which is as wide or has blanks."""
+    return padded(expr) if type_.has_blanks else trimmed(expr)
+
+
+def polymorphic(
+    row: Function, declared: Sequence[str], args: tuple[Expr, ...], type_: SqlType
+) -> tuple[tuple[Expr, ...], SqlType]:
+    """The arguments of a row with pseudo-types, and the type of what it passes on."""
+    if row.kind is FunctionKind.AGGREGATE and "bpchar" in row.args:
+        return args, args[0].type.bare() if is_char(type_) else type_
+    places = [
+        index
+        for index, (name, arg) in enumerate(zip(declared, args, strict=True))
+        if is_char(arg.type) and name.startswith("any") and name != "any"
+    ]
+    if not places:
+        return args, type_
+    if row.result == "bool" or row.name in _COMPARING:
+        return tuple(map(trimmed, args)), type_
+    if not is_char(type_):
+        return args, type_
+    known = [args[index].type for index in places if not _is_null(args[index])]
+    common = alike_types([each.element or each for each in known])
+    done = list(args)
+    for index in places:
+        done[index] = as_width(args[index], common)
+    return tuple(done), array_of(common) if type_.element is not None else common
+
+
+def refuse_blanks(exprs: Sequence[Expr], what: str) -> None:
+    """0A000 for what would have to compare values and to show their blanks, too."""
+    if any(expr.type.has_blanks for expr in exprs):
+        raise not_supported(f"{what} values of type character of several lengths")
+
+
+def extreme(greatest: bool, args: Sequence[Expr], type_: SqlType) -> Expr:
+    """GREATEST or LEAST; of what is equal but for its blanks, the first."""
+    if not type_.has_blanks:
+        return Extreme(greatest, tuple(args), type_)
+    if len(args) > _EXTREMES_MAX or any(map(is_volatile_anywhere, args)):
+        refuse_blanks(args, "GREATEST or LEAST of")
+    compared = [trimmed(arg) for arg in args]
+    best = Extreme(greatest, tuple(compared), SqlType(type_.name))
+    equal = function_by_id("bpchar = bpchar" if type_.element is None else "anyarray = anyarray")
+    whens = tuple(
+        [(Call(equal, (one, best), BOOL), arg) for one, arg in zip(compared, args, strict=True)]
+    )
+    return Case(whens, Const(None, type_), type_)
+
+
+# --- casts -------------------------------------------------------------------------------------
+
+
+def cast_source(expr: Expr, row: Function, target: SqlType) -> tuple[Expr, Function]:
+    """What a cast reads instead of a char(n), and the cast of that: what sees the blanks (`_SEEN`)
+    gets the text with them, anything else a value without.
     """
-    source, _, name = row.id.partition("::")
-    if source == "anyarray":
-        blank = expr.type.name == "_bpchar" and target.name.removeprefix("_") in _SEEN
-        if blank and not _is_null(expr):
-            raise not_supported(f"the cast from character[] to {display(target)}")
-        return None
-    if source != "bpchar" or name not in _SEEN:
-        return None
-    if expr.type.length is None:
-        if name in _KEPT and not _is_null(expr):
-            raise not_supported(f"the cast from bpchar without length to {display(target)}")
-        return None
-    text = stand_in(binding, f"rpad($1::text, {expr.type.length})", (expr,))
-    return text, function_by_id(f"text::{name}")
+    array = expr.type.element is not None
+    if not is_char(expr.type) or _is_null(expr) or (array and target.element is None):
+        return expr, row  # An array is shown as it is.
+    wanted = target.name[1:] if array else row.id.partition("::")[2]
+    if wanted not in _SEEN:
+        return trimmed(expr), row
+    text = array_of(TEXT) if array else TEXT
+    further = cast(text.name, target.name)
+    assert further is not None, "texts are cast to whatever bpchar is"
+    shown = padded(expr)
+    if isinstance(shown, Const):
+        return Const(shown.value, text), further
+    return Coalesce((shown,), text), further
+
+
+def cast_type(source: SqlType, name: str) -> SqlType:
+    """The bare type of that name, which a cast makes: a bpchar has the blanks that a text has."""
+    plain = is_char(source) or (source.element or source).name in _WITHOUT
+    return SqlType(name, trim=name in ("bpchar", "_bpchar") and not plain)
 
 
 def _is_null(expr: Expr) -> bool:
     return isinstance(expr, Const) and expr.value is None
+
+
+# --- literals and columns -----------------------------------------------------------------------
+
+
+def char_literal(value: Value, name: str) -> Const:
+    """A literal has the blanks that it is written with."""
+    items = value if isinstance(value, tuple) else (value,)
+    blank = any(isinstance(item, str) and item.endswith(" ") for item in items)
+    return Const(value, SqlType(name, trim=blank))
+
+
+def column_type(type_: SqlType) -> SqlType:
+    """The type of a column that is declared so, or made of such values: without a length every
+    value has the blanks that it came with.
+    """
+    if not is_char(type_) or type_.typmod != -1:
+        return type_
+    return replace(BLANKED, name=type_.name)

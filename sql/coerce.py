@@ -24,10 +24,9 @@ from typing import Final
 
 from pglast import ast
 
-from sql import numeric
+from sql import char_blanks, numeric
 from sql.arrays import converting_row
 from sql.binding import Binding
-from sql.char_blanks import with_blanks
 from sql.enum_types import is_enum, kept_as
 from sql.errors import SqlError, mismatch, not_supported
 from sql.functions import CastContext, Function, cast, function_by_id
@@ -116,7 +115,8 @@ def settled(binding: Binding, scope: Scope, node: Node) -> Expr:
 def _typed(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
     bare = plain_type(target.name)
     if isinstance(expr, Param):
-        return named_parameter(binding, binding.resolve_parameter(expr, bare), node)
+        found = binding.resolve_parameter(expr, char_blanks.column_type(bare))
+        return named_parameter(binding, found, node)
     # A column of a subquery is never unknown: `SelectResult.settle` has seen to it.
     assert isinstance(expr, Const), f"an unknown expression that is no literal: {expr}"
     if expr.value is None:
@@ -159,6 +159,8 @@ def literal(
     if isinstance(value, Decimal):
         return decimal_constant(value, place)
     type_ = plain_type(type_name)
+    if char_blanks.is_char(type_):
+        return char_blanks.char_literal(value, type_name)
     if type_name == "_numeric":
         value = _held(value, type_, place)
     return Const(value, type_)
@@ -215,9 +217,8 @@ def _converted(binding: Binding, expr: Expr, row: Function, target: SqlType) -> 
         if found.type.name == target.name or further is None:
             return found
         return _converted(binding, found, further, target)
-    if (padded := with_blanks(binding, expr, row, target)) is not None:
-        return _converted(binding, *padded, target)
-    type_ = SqlType(target.name)
+    expr, row = char_blanks.cast_source(expr, row, target)
+    type_ = char_blanks.cast_type(expr.type, target.name)
     if target.name in ("numeric", "_numeric"):
         # A text holds the array; what its elements are, nothing tells.
         made_of_text = target.element is not None and expr.type.element is None
@@ -403,6 +404,8 @@ def is_exact(binding: Binding, expr: Expr) -> bool:
 
 def stored(binding: Binding, expr: Expr, target: SqlType) -> Expr:
     """Give an assigned value the exact shape of its column (K2)."""
+    if char_blanks.is_char(target):
+        return char_blanks.as_width(expr, target)
     return reshaped(binding, expr, target) if "numeric" in target.name else expr
 
 
@@ -463,6 +466,8 @@ def as_common_type(
         common = _shown_alike(done, numeric.unify([expr.type for expr in done]))
         return [reshaped(binding, expr, common) for expr in done], common
     typmod = typmods.pop() if len(typmods) == 1 else -1
+    if char_blanks.is_char(target):
+        return char_blanks.alike(done, typmod)
     if len({expr.type.fields for expr in done if not isinstance(expr, Const)}) > 1:
         target = mixed(target)
     return done, replace(target, typmod=typmod)

@@ -4,6 +4,7 @@ from typing import Final
 
 from pglast import ast
 
+from sql.char_blanks import column_type
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.syntax import Node, at, is_a, strings
 from sql.time_modifiers import interval_typmod, time_typmod
@@ -84,7 +85,9 @@ _FOREIGN: Final = frozenset(
     ]
 )
 _LENGTH_MAX: Final = 10_485_760
-_PLAIN: Final = {name: plain_type(name) for name in OIDS if name not in ("unknown", "void")}
+_PLAIN: Final = {
+    name: column_type(plain_type(name)) for name in OIDS if name not in ("unknown", "void")
+}
 
 
 def is_builtin(name: str) -> bool:

@@ -100,6 +100,7 @@ def _key(value: Value, type_: SqlType) -> str:
         case bytes():
             return f"{value.hex()} "
         case str():
+            value = value.rstrip(" ") if type_.has_blanks else value
             # The end is below every character, also below those that it is made of.
             return value.replace("\x01", "\x01\x02") + "\x01\x01"
         case _:

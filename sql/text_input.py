@@ -305,10 +305,6 @@ def _parse_name(text: str) -> str:
     return _parse_string(text).encode()[:NAME_BYTES_MAX].decode(errors="ignore")
 
 
-def _parse_bpchar(text: str) -> str:
-    return _parse_string(text).rstrip(" ")
-
-
 _ESCAPED_BYTE: Final = re.compile(rb"\\(\\|[0-3][0-7][0-7])?")
 
 
@@ -379,6 +375,8 @@ def apply_typmod(value: Value, type_: SqlType, *, explicit: bool) -> Value:
         return tuple([apply_typmod(item, element, explicit=explicit) for item in value])
     if isinstance(value, str) and type_.length is not None:
         return _fit_length(value, type_, type_.length, explicit=explicit)
+    if isinstance(value, str) and type_.name == "bpchar" and not type_.has_blanks:
+        return value.rstrip(" ")
     return fitted_time(value, type_) if type_.name in TIMED else value
 
 
@@ -455,7 +453,7 @@ _PARSERS: Final[Mapping[str, Callable[[str], Value]]] = {
     "varchar": _parse_string,
     "unknown": _parse_string,
     "name": _parse_name,
-    "bpchar": _parse_bpchar,
+    "bpchar": _parse_string,
     "bytea": _parse_bytea,
     "uuid": _parse_uuid,
     "json": _parse_json,

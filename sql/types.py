@@ -5,7 +5,7 @@
     int2 int4 int8 oid    int                                    int16 int32 int64 int64
     float4 float8         float (float4: rounded to 32 bits)     float32 float64
     numeric               decimal.Decimal (finite)               decimal128(precision, scale)
-    text varchar bpchar   str (bpchar: without trailing blanks)  string
+    text varchar bpchar   str (bpchar: see Y5)                   string
     name unknown          str                                    string
     bytea                 bytes                                  binary
     uuid                  str, canonical lower case              string
@@ -29,11 +29,15 @@ begins at 1: others are refused where they would be made.
 
 INVARIANTS
   Y1  `typmod` is what PostgreSQL would report; `precision` and `scale` are what the value is
-      computed and stored with. Every numeric expression has both; no other type has them.
-  Y2  `trim` is true when the scale is not PostgreSQL's display scale (unconstrained numeric,
-      quotients): the value is printed without trailing zeros. False for everything but numeric.
+      computed and stored with. Every numeric expression has both; of others see Y5.
+  Y2  `trim` of a numeric is true when the scale is not PostgreSQL's display scale (unconstrained
+      numeric, quotients): the value is printed without trailing zeros. False for others but bpchar.
   Y3  an array type carries the modifier, precision, scale and `trim` of its elements.
   Y4  a value of a reg type is an oid everywhere; only a result shows its name.
+  Y5  a value of bpchar is kept without the blanks at its end, and shown `length` characters wide.
+      The width is the modifier's, or `precision` where PostgreSQL has lost the modifier and not the
+      blanks (`max(c)`). With `trim` the value has its blanks, as many as it likes, and whoever
+      compares it trims them (`sql/char_blanks.py`); such a type has no width.
 """
 
 import re
@@ -98,8 +102,15 @@ class SqlType:
 
     @property
     def length(self) -> int | None:
-        """N of varchar(n) and char(n)."""
-        return self.typmod - 4 if self.typmod >= 4 and self.name in ("varchar", "bpchar") else None
+        """N of varchar(n) and char(n); the width of a bpchar (Y5)."""
+        if self.name not in ("varchar", "bpchar"):
+            return None
+        return self.typmod - 4 if self.typmod >= 4 else self.precision
+
+    @property
+    def has_blanks(self) -> bool:
+        """Whether values of a bpchar, or the elements of an array of them, have blanks (Y5)."""
+        return self.trim and self.name in ("bpchar", "_bpchar")
 
     @property
     def element(self) -> "SqlType | None":
@@ -109,7 +120,11 @@ class SqlType:
         return replace(self, name=self.name[1:]) if self.name.startswith("_") else None
 
     def bare(self) -> "SqlType":
-        """The same type without modifier (numeric keeps its computed precision and scale)."""
+        """The same type without modifier (numeric keeps its computed precision and scale, bpchar
+        its width).
+        """
+        if self.typmod >= 4 and self.name in ("bpchar", "_bpchar"):
+            return replace(self, typmod=-1, precision=self.typmod - 4)
         return replace(self, typmod=-1)
 
 
@@ -187,6 +202,8 @@ TIMETZ: Final = SqlType("timetz")
 TIMESTAMP: Final = SqlType("timestamp")
 TIMESTAMPTZ: Final = SqlType("timestamptz")
 INTERVAL: Final = SqlType("interval")
+BLANKED: Final = SqlType("bpchar", trim=True)
+"""Of values that have their blanks (Y5)."""
 UNKNOWN: Final = SqlType("unknown")
 VOID: Final = SqlType("void")
 NUMERIC: Final = SqlType("numeric", -1, NUMERIC_PRECISION_MAX, NUMERIC_SCALE_DEFAULT, trim=True)
@@ -265,11 +282,17 @@ def display(type_: SqlType) -> str:
     if is_enum(type_.name):
         return user_type_name(enum_of(type_.name).schema, enum_of(type_.name).name)
     name = DISPLAY_NAMES.get(type_.name, type_.name)
-    if type_.length is not None:
+    if type_.length is not None and type_.typmod >= 4:
         return f"{name}({type_.length})"
     if type_.name == "numeric" and type_.typmod >= 4:
         return f"{name}({type_.precision},{type_.scale})"
     return name if type_.typmod < 0 else _with_time_modifier(type_, name)
+
+
+def declaration(type_: SqlType) -> str:
+    """The type as a statement says it: `character` alone would be char(1)."""
+    plain = type_.name in ("bpchar", "_bpchar") and type_.typmod < 0
+    return type_.name.lstrip("_") + "[]" * (type_.name[0] == "_") if plain else display(type_)
 
 
 def _with_time_modifier(type_: SqlType, name: str) -> str:

@@ -226,7 +226,7 @@ _BINARY_DECODERS: Final[Mapping[str, Callable[[bytes], Value]]] = {
     "text": decode_text,
     "varchar": decode_text,
     "unknown": decode_text,
-    "bpchar": lambda data: decode_text(data).rstrip(" "),
+    "bpchar": decode_text,
     "name": _decode_name,
     "bytea": bytes,
     "uuid": _decode_uuid,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from sql.char_blanks import trimmed
 from sql.emit.duckdb_arrays import native
 from sql.emit.duckdb_calls import call_of, reference_over
 from sql.emit.duckdb_numbers import quotient
@@ -174,6 +175,13 @@ def _enum_extreme(call: Aggregate, scope: Scope, around: Around) -> str:
     return f"{extreme_of(call, scope, ('arg_min', 'arg_max'))}{around.behind}"
 
 
+def _char_extreme(call: Aggregate, scope: Scope, around: Around) -> str:
+    x, name = call.args[0], call.function.name
+    if not x.type.has_blanks:
+        return around.of(f"{name}({scope.emit(x)})")
+    return around.of(f"arg_{name}({scope.emit(x)}, {scope.emit(trimmed(x))})")
+
+
 def order_by(keys: Sequence[SortKey], scope: Scope) -> str:
     """ORDER BY keys with their NULL order."""
     return ", ".join(sorted_by(_key_text(key, scope), key) for key in keys)
@@ -192,6 +200,7 @@ _SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, Around], str]]] = {
     "any_value": _any_value,
     "average": _average,
     "json_agg": _json_agg,
+    "char_extreme": _char_extreme,
     "deviation": _deviation,
     "enum_extreme": _enum_extreme,
     "float_total": _float_total,

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from sql.arrays import compared_element, converted_element, element_type
+from sql.char_blanks import trimmed
 from sql.emit.duckdb_calls import call_of, reference, reference_over
 from sql.emit.duckdb_types import array, duckdb_type, error, interval_key
 from sql.emit.enums import known_span
@@ -57,11 +58,13 @@ _TEMPLATES: Final[dict[str, str]] = {
 
 def native(type_: SqlType) -> bool:
     """Whether DuckDB compares and groups values of the type as PostgreSQL does (A1)."""
-    return (type_.element or type_).name in _NATIVE
+    return (type_.element or type_).name in _NATIVE and not type_.has_blanks
 
 
 def key(expr: Expr, scope: Scope) -> str | None:
     """What DuckDB has to compare instead of a value, to see whether it is equal."""
+    if expr.type.has_blanks:
+        return scope.emit(trimmed(expr))
     text, type_ = scope.emit(expr), expr.type
     if native(type_) or is_enum(type_.name):
         return text

@@ -99,7 +99,7 @@ def _cut(x: str, type_: SqlType) -> str:
     """Apply the length; char(n) is kept without trailing blanks (sql/types.py)."""
     if type_.length is not None:
         x = f"left({x}, {type_.length})"
-    return f"rtrim({x}, ' ')" if type_.name == "bpchar" else x
+    return f"rtrim({x}, ' ')" if type_.name == "bpchar" and not type_.has_blanks else x
 
 
 def _assign(call: Call, scope: Scope) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 
 from sql.emit.guards import filtered
 from sql.emit.scope import Scope
-from sql.emit.select_parts import Select, check_comparable, comparable, derived, numbered, within
+from sql.emit.select_parts import Select, comparable, derived, numbered, within
 from sql.plan import Aggregate, ColumnId, ColumnRef, Expr, GroupBy, PlanColumn, output_columns
 from sql.renumbering import free_columns
 from sql.traverse import column_ids, has_subquery
@@ -23,8 +23,6 @@ _COUNTS: Final = frozenset({"count", "regr_count"})
 def group_by(plan: GroupBy, select: Select, scope: Scope) -> Select:
     """The groups of a plain SELECT of the node's input."""
     keys, columns = plan.keys, output_columns(plan.input)
-    if plan.sets is not None:
-        check_comparable(plan.key_columns, scope.statement, "grouping sets of")
     if plan.sets is not None or any(not isinstance(key, ColumnRef) for key in keys):
         select = _with_keys(plan, select, scope)
         keys = tuple(ColumnRef(column.id, column.type) for column in plan.key_columns)
@@ -32,9 +30,10 @@ def group_by(plan: GroupBy, select: Select, scope: Scope) -> Select:
     plan, select = _with_arguments(plan, columns, select, scope)
     inside = within(select, scope)
     key_texts = [inside.key(key, "grouping by") for key in keys]
-    # Of values that are equal and look otherwise, PostgreSQL shows any one.
     outputs = {
-        column.id: text if comparable(key.type) else f"first({inside.emit(key)})"
+        column.id: text
+        if comparable(key.type)
+        else _any_one(inside.emit(key), text, sets=plan.sets is not None)
         for column, key, text in zip(plan.key_columns, keys, key_texts, strict=True)
     }
     for column, call in zip(plan.aggregate_columns, plan.aggregates, strict=True):
@@ -48,6 +47,12 @@ def group_by(plan: GroupBy, select: Select, scope: Scope) -> Select:
         count = f"(select count(1) as z from {select.source}) {scope.statement.alias()}"
         return Select(count, {}, outputs={})
     return replace(select, outputs=outputs, group=", ".join(key_texts) or None)
+
+
+def _any_one(value: str, key: str, *, sets: bool) -> str:
+    """Of values that are equal and look otherwise, PostgreSQL shows any one."""
+    found = f"first({value})"
+    return f"case when grouping({key}) = 0 then {found} end" if sets else found
 
 
 def distinct_groups(select: Select, columns: Sequence[PlanColumn], scope: Scope) -> Select:

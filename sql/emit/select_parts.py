@@ -94,7 +94,9 @@ def check_comparable(columns: Sequence[PlanColumn], statement: Statement, what: 
 
 def comparable(type_: SqlType) -> bool:
     """Whether an engine compares values of the type as PostgreSQL does, by themselves."""
-    return (type_.element or type_).name not in ("interval", "json", "jsonb")
+    return (type_.element or type_).name not in ("interval", "json", "jsonb") and (
+        not type_.has_blanks
+    )
 
 
 def ordering(keys: Sequence[SortKey], inside: Scope) -> str:

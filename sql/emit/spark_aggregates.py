@@ -12,6 +12,7 @@ INVARIANTS
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from sql.char_blanks import trimmed
 from sql.emit.enums import extreme_of, place
 from sql.emit.guards import filtered
 from sql.emit.scope import Scope
@@ -174,6 +175,13 @@ def _interval_extreme(call: Aggregate, scope: Scope, around: Around) -> str:
     return f"{function}({x}, {interval_key(x)}){around.behind}"
 
 
+def _char_extreme(call: Aggregate, scope: Scope, around: Around) -> str:
+    x, name = call.args[0], call.function.name
+    if not x.type.has_blanks:
+        return around.of(f"{name}({scope.emit(x)})")
+    return around.of(f"{name}_by({scope.emit(x)}, {scope.emit(trimmed(x))})")
+
+
 def _enum_extreme(call: Aggregate, scope: Scope, around: Around) -> str:
     return f"{extreme_of(call, scope, ('min_by', 'max_by'))}{around.behind}"
 
@@ -185,6 +193,7 @@ _SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, Around], str]]] = {
     "any_value": _any_value,
     "average": _average,
     "deviation": _deviation,
+    "char_extreme": _char_extreme,
     "enum_extreme": _enum_extreme,
     "float_total": _float_total,
     "string_agg": _string_agg,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from sql.arrays import compared_element, converted_element, element_type
+from sql.char_blanks import trimmed
 from sql.emit.enums import known_span
 from sql.emit.scope import Scope
 from sql.emit.spark_outside import sort_key
@@ -71,11 +72,13 @@ _COMPARING: Final[dict[str, str]] = {
 
 def native(type_: SqlType) -> bool:
     """Whether Spark compares and groups values of the type as PostgreSQL does (A1)."""
-    return (type_.element or type_).name in _NATIVE
+    return (type_.element or type_).name in _NATIVE and not type_.has_blanks
 
 
 def key(expr: Expr, scope: Scope) -> str | None:
     """What Spark has to compare instead of a value, to see whether it is equal."""
+    if expr.type.has_blanks:
+        return scope.emit(trimmed(expr))
     if native(expr.type) or is_enum(expr.type.name):
         return scope.emit(expr)
     if expr.type.name == "jsonb":
@@ -85,7 +88,7 @@ def key(expr: Expr, scope: Scope) -> str | None:
 
 def ordered(text: str, type_: SqlType) -> str:
     """Something that sorts as the array does (A1)."""
-    if not native(type_):
+    if not native(type_) and not type_.has_blanks:
         raise unsupported(f"ordering by {type_.name}")
     return f"transform({text}, v -> struct(v is null, v))"
 

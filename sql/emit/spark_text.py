@@ -114,7 +114,7 @@ def _cut(x: str, type_: SqlType, *, explicit: bool) -> str:
     assert explicit, "assignment has a row of its own (F4 of `sql/functions.py`)"
     if type_.length is not None:
         x = f"left({x}, {type_.length})"
-    return f"rtrim({x})" if type_.name == "bpchar" else x
+    return f"rtrim({x})" if type_.name == "bpchar" and not type_.has_blanks else x
 
 
 def _assign(call: Call, scope: Scope) -> str:

@@ -65,9 +65,6 @@ def same(expression: str, found: Answer, type_: SqlType | None, expected: Answer
     if type_.name == "numeric" and type_.trim:
         digits = Decimal(1) if "std" in expression else Decimal("0.5")
         return _close(Decimal(found.text), Decimal(expected.text), digits)
-    if type_.name == "bpchar":
-        # Without a length its trailing blanks are not kept (sql/types.py).
-        return type_.length is None and found.text == expected.text.rstrip(" ")
     return False
 
 

@@ -5,8 +5,7 @@ INVARIANTS
       multiset.
   E2  a value is the same text, byte by byte, but for what is documented: an unconstrained numeric
       is compared in the digits that both print (we print no trailing zeros and at most 18
-      decimals), a float may differ in its last place, where a sum has another order, and a bpchar
-      without a length has no trailing blanks (`sql/types.py`).
+      decimals), and a float may differ in its last place, where a sum has another order.
   E3  an answer where PostgreSQL fails, another SQLSTATE, another position is wrong. 0A000 is a
       refusal wherever it stands. A number or a time beyond what we hold (22003, 22008) and too
       deep or too long a statement (54001) are refusals where PostgreSQL answers.
@@ -118,8 +117,6 @@ def same_value(column: Column, found: str | None, expected: str | None) -> bool:
         return True
     if found is None or expected is None:
         return False
-    if column.type == "bpchar" and column.modifier == -1:
-        return found == expected.rstrip(" ")
     a, b = _decimal(found), _decimal(expected)
     if a is None or b is None:
         return False
