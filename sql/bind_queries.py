@@ -34,7 +34,7 @@ from sql.bind_targets import (
 )
 from sql.bind_windows import named_windows
 from sql.binding import Binding
-from sql.char_blanks import is_char, united
+from sql.char_blanks import united
 from sql.coerce import (
     convert_common,
     is_exact,
@@ -480,11 +480,9 @@ def _common(
         return types[0]
     if "numeric" in chosen.name:
         return numeric.unify([numeric.of_cast(type_) for type_ in types])
-    if rows:
-        return mixed(bare)
-    if word != "UNION" and types[0].name == chosen.name:
+    if word != "UNION" and types[0].name == chosen.name and not rows:
         return types[0]  # What is shown is of the left side.
-    return united(types, bare.name) if is_char(chosen) else bare
+    return mixed(bare) if rows else united(types, bare)
 
 
 def _as_types(binding: Binding, side: SelectResult, types: Sequence[SqlType], word: str) -> Plan:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sql.catalog import Catalog, Column, LookUp, Table
 from sql.catalog_objects import Domain, SequenceDefinition
+from sql.char_blanks import column_type
 from sql.errors import SqlError
 from sql.plan import ColumnId, ColumnRef, Const, CteId, Expr, Param, PlanColumn
 from sql.styles import PLAIN, Styles
@@ -238,7 +239,7 @@ class Binding:
         """Give an untyped parameter its type (B2)."""
         known = self.parameters[param.index - 1]
         if known is None:
-            self.parameters[param.index - 1] = known = type_
+            self.parameters[param.index - 1] = known = column_type(type_)
         elif known.name != type_.name:
             raise SqlError(
                 "42P08",

@@ -121,9 +121,14 @@ def alike_types(types: Sequence[SqlType], name: str = "bpchar") -> SqlType:
     return SqlType(name, precision=widths.pop() or None if widths else None)
 
 
-def united(types: Sequence[SqlType], name: str) -> SqlType:
-    """What holds the values of both sides of a set operation; what is no bpchar becomes one."""
-    return alike_types([each if is_char(each) else cast_type(each, name) for each in types], name)
+def united(types: Sequence[SqlType], common: SqlType) -> SqlType:
+    """What holds the values of both sides of a set operation: their common type, without modifier;
+    what is no bpchar becomes one.
+    """
+    if not is_char(common):
+        return common
+    found = [each if is_char(each) else cast_type(each, common.name) for each in types]
+    return alike_types(found, common.name)
 
 
 def as_width(expr: Expr, type_: SqlType) -> Expr:

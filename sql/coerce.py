@@ -115,8 +115,7 @@ def settled(binding: Binding, scope: Scope, node: Node) -> Expr:
 def _typed(binding: Binding, expr: Expr, node: Node, target: SqlType) -> Expr:
     bare = plain_type(target.name)
     if isinstance(expr, Param):
-        found = binding.resolve_parameter(expr, char_blanks.column_type(bare))
-        return named_parameter(binding, found, node)
+        return named_parameter(binding, binding.resolve_parameter(expr, bare), node)
     # A column of a subquery is never unknown: `SelectResult.settle` has seen to it.
     assert isinstance(expr, Const), f"an unknown expression that is no literal: {expr}"
     if expr.value is None:

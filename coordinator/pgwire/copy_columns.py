@@ -194,7 +194,8 @@ def _strings(texts: Column, type_: SqlType) -> Column | None:
     length = type_.length
     if length is not None and (text_lengths(texts) > length).any():
         return None
-    return right_trimmed(texts, " ") if type_.name == "bpchar" else texts
+    trimmed = type_.name == "bpchar" and not type_.has_blanks
+    return right_trimmed(texts, " ") if trimmed else texts
 
 
 def _labels(texts: Column, type_: SqlType) -> Column | None:
