@@ -72,6 +72,7 @@ from sql.own_statements import (
 )
 from sql.parse import Statement
 from sql.read_literals import ReadLiterals
+from sql.refused_names import statement_words
 from sql.row_calls import with_calls
 from sql.session_statements import (
     Discard,
@@ -197,7 +198,7 @@ def _bound(binding: Binding, node: Node, statement: Statement) -> Bound:
         return _timed(binding, node, statement)
     binder = _BINDERS.get(type(node))
     if binder is None:
-        raise not_supported(_describe(node), None)
+        raise not_supported(statement_words(node), None)
     # Statements without WITH have no part that writes, but are asked in the same words.
     binding.top_with = getattr(node, "withClause", None) or node if is_a(node, *_WITH) else None
     bound = with_parts(binding, binder(binding, node))
@@ -269,6 +270,9 @@ def _described(binding: Binding, result: SelectResult) -> tuple[OutputColumn, ..
 
 def _explain(binding: Binding, node: Node) -> Bound:
     inner = node.query
+    if any(option.defname == "generic_plan" for option in node.options or ()):
+        # It is refused, but not for its parameters, which have no values.
+        explain_options(node)
     match inner:
         case ast.DeclareCursorStmt():
             bound: Bound = _query(binding, declared_query(inner))
@@ -279,7 +283,7 @@ def _explain(binding: Binding, node: Node) -> Bound:
             binding.top_with = getattr(inner, "withClause", None) or inner
             bound = with_parts(binding, _BINDERS[type(inner)](binding, inner))
         case _:
-            raise not_supported(f"EXPLAIN of {_describe(inner)}", None)
+            raise not_supported(f"EXPLAIN of {statement_words(inner)}", None)
     assert isinstance(bound, Query | Modify | Compound | CreateTableAs), "it has a plan"
     check_locked(binding, bound)
     return Explain(bound, explain_options(node))
@@ -297,41 +301,6 @@ def _explain_timestamp(
     query = _query(binding, explained.query, statement)
     return ExplainTimestamp(query, json=options.json)
 
-
-def _describe(node: Node) -> str:
-    """`CREATE VIEW` from `ViewStmt`, as far as the node's name tells."""
-    return _STATEMENTS.get(type(node), f"this statement ({type(node).__name__})")
-
-
-_STATEMENTS: Final[dict[type, str]] = {
-    ast.CreateFunctionStmt: "CREATE FUNCTION",
-    ast.CompositeTypeStmt: "a composite type",
-    ast.CreateRangeStmt: "a range type",
-    ast.CreateTrigStmt: "CREATE TRIGGER",
-    ast.CreateEventTrigStmt: "CREATE EVENT TRIGGER",
-    ast.CreateTableSpaceStmt: "CREATE TABLESPACE",
-    ast.RuleStmt: "CREATE RULE",
-    ast.CreateExtensionStmt: "CREATE EXTENSION",
-    ast.CreatePolicyStmt: "CREATE POLICY",
-    ast.CreateForeignTableStmt: "CREATE FOREIGN TABLE",
-    ast.CreateStatsStmt: "CREATE STATISTICS",
-    ast.CreatePublicationStmt: "CREATE PUBLICATION",
-    ast.DefineStmt: "CREATE AGGREGATE, OPERATOR, TYPE or COLLATION",
-    ast.ReindexStmt: "REINDEX",
-    ast.ClusterStmt: "CLUSTER",
-    ast.SecLabelStmt: "SECURITY LABEL",
-    ast.PrepareStmt: "PREPARE",
-    ast.ExecuteStmt: "EXECUTE",
-    ast.DeclareCursorStmt: "DECLARE CURSOR",
-    ast.FetchStmt: "FETCH",
-    ast.ListenStmt: "LISTEN",
-    ast.NotifyStmt: "NOTIFY",
-    ast.DoStmt: "DO",
-    ast.CallStmt: "CALL",
-    ast.CreatedbStmt: "CREATE DATABASE",
-    ast.LoadStmt: "LOAD",
-    ast.CheckPointStmt: "CHECKPOINT",
-}
 
 _BINDERS: Final[dict[type, Binder]] = {
     ast.SelectStmt: _select,

@@ -21,6 +21,7 @@ from sql.catalog_objects import TYPE
 from sql.definition_statements import ChangeObjects, ChangeRights
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.look_up import schema_exists
+from sql.refused_names import object_words
 from sql.rights import rights_renamed
 from sql.statements import AlterTable
 from sql.syntax import Node, strings
@@ -48,8 +49,7 @@ def rename(binding: Binding, node: Node) -> AlterTable | ChangeObjects | ChangeR
         case ObjectType.OBJECT_DOMCONSTRAINT:
             return rename_constraint(binding, node)
         case kind:
-            what = kind.name.removeprefix("OBJECT_").replace("_", " ")
-            raise not_supported(f"RENAME of {what}", None)
+            raise not_supported(f"ALTER {object_words(kind)} .. RENAME TO", None)
 
 
 def _rename_schema(binding: Binding, node: Node) -> AlterTable:
@@ -85,8 +85,7 @@ def alter_table(binding: Binding, node: Node) -> AlterTable | ChangeObjects | Ch
     if alters_other(binding, node):
         return alter_other(binding, node)
     if node.objtype != ObjectType.OBJECT_TABLE:
-        what = node.objtype.name.removeprefix("OBJECT_").replace("_", " ")
-        raise not_supported(f"ALTER {what}", None)
+        raise not_supported(f"ALTER {object_words(node.objtype)}", None)
     table = altered_table(binding, node)
     if table is None:
         return AlterTable(missing=node.relation.relname)

@@ -52,6 +52,7 @@ from sql.delta_invariants import with_invariants
 from sql.domains import with_default
 from sql.errors import SqlError, not_supported
 from sql.plan import ColumnRef, Const, Expr, Plan, PlanColumn, Project
+from sql.refused_names import action_words
 from sql.scope import SYSTEM_COLUMNS
 from sql.sizes import check_columns
 from sql.statements import AlterTable
@@ -87,8 +88,7 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
     for command in sorted(commands, key=_pass):
         action = _ACTIONS.get(command.subtype)
         if action is None:
-            name = command.subtype.name.removeprefix("AT_")
-            raise not_supported(f"ALTER TABLE {_NAMES.get(command.subtype, name)}", None)
+            raise not_supported(f"ALTER TABLE {action_words(command.subtype)}", None)
         action(work, command)
     recheck_retyped(work)
     if not work.table.columns:
@@ -477,16 +477,4 @@ _ACTIONS: Final[dict[AlterTableType, Callable[[Altering, Node], None]]] = {
     _A.AT_ValidateConstraint: _validate,
     _A.AT_SetRelOptions: _set_options,
     _A.AT_ResetRelOptions: _reset_options,
-}
-
-_NAMES: Final = {
-    _A.AT_ChangeOwner: "OWNER TO",
-    _A.AT_AddInherit: "INHERIT",
-    _A.AT_SetTableSpace: "SET TABLESPACE",
-    _A.AT_EnableTrig: "ENABLE TRIGGER",
-    _A.AT_DisableTrig: "DISABLE TRIGGER",
-    _A.AT_EnableRowSecurity: "ENABLE ROW LEVEL SECURITY",
-    _A.AT_SetStatistics: "SET STATISTICS",
-    _A.AT_SetStorage: "SET STORAGE",
-    _A.AT_AttachPartition: "ATTACH PARTITION",
 }

@@ -19,6 +19,7 @@ from sql.column_expressions import checked_default, text_of
 from sql.definition_statements import ChangeObjects
 from sql.errors import SqlError, not_supported
 from sql.look_up import Relation, kind_of, named
+from sql.refused_names import object_words
 from sql.statements import AlterTable
 from sql.syntax import Node, at
 from sql.view_updates import named_check_option, refuse_checked
@@ -82,7 +83,7 @@ def alters_other(binding: Binding, node: Node) -> bool:
 def alter_other(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     """The actions on it."""
     relation = node.relation
-    tag = f"ALTER {node.objtype.name.removeprefix('OBJECT_')}"
+    tag = f"ALTER {object_words(node.objtype)}"
     found, wanted = named(binding, relation), _KINDS.get(node.objtype)
     if found is None:
         return missing(binding, node, tag)

@@ -31,6 +31,7 @@ from sql.look_up import (
     schema_exists,
 )
 from sql.names import is_builtin
+from sql.refused_names import object_words
 from sql.role_names import role_named, roles_of
 from sql.syntax import Node, strings
 from sql.system_catalogs import SYSTEM_SCHEMAS
@@ -76,8 +77,7 @@ def _subject(binding: Binding, node: Node) -> Subject:
         case ObjectType.OBJECT_TYPE | ObjectType.OBJECT_DOMAIN:
             return _type(binding, node)
         case kind:
-            what = kind.name.removeprefix("OBJECT_").replace("_", " ")
-            raise not_supported(f"COMMENT ON {what}")
+            raise not_supported(f"COMMENT ON {object_words(kind)}")
 
 
 def _relation(binding: Binding, names: Sequence[str], kind: str) -> Subject:

@@ -23,6 +23,7 @@ from sql.look_up import (
     schema_exists,
     wrong_kind,
 )
+from sql.refused_names import object_words
 from sql.syntax import Node, strings
 from sql.system_catalogs import SYSTEM_SCHEMAS
 from sql.types import display
@@ -62,32 +63,27 @@ _ROUTINES: Final = {
     _O.OBJECT_ROUTINE: "routine",
 }
 
-_BROUGHT: Final = frozenset(
-    {"plpgsql", "sql", "c", "internal", "default", "C", "POSIX", "ucs_basic", "unicode"}
-    | {"pg_c_utf8", "pg_unicode_fast", "heap", "btree", "hash", "gist", "gin", "spgist", "brin"}
-    | {"_RETURN"}
-)
+_BROUGHT: Final[dict[ObjectType, frozenset[str]]] = {
+    _O.OBJECT_EXTENSION: frozenset({"plpgsql"}),
+    _O.OBJECT_LANGUAGE: frozenset({"internal", "c", "sql", "plpgsql"}),
+    _O.OBJECT_COLLATION: frozenset(
+        {"default", "C", "POSIX", "ucs_basic", "unicode", "pg_c_utf8", "pg_unicode_fast"}
+    ),
+    _O.OBJECT_ACCESS_METHOD: frozenset({"heap", "btree", "hash", "gist", "gin", "spgist", "brin"}),
+    _O.OBJECT_RULE: frozenset({"_RETURN"}),
+}
 """Names that things of these kinds have in every PostgreSQL."""
 
 
 def drop_absent(binding: Binding, node: Node) -> ChangeObjects:
     """DROP [IF EXISTS]. Raises 42704, 42883, 42P01, 3F000; 0A000 for other kinds."""
     kind = node.removeType
-    what = kind.name.removeprefix("OBJECT_").replace("_", " ")
+    what = object_words(kind)
     told = next((told for kinds, told in _KINDS if kind in kinds), None)
     if told is None:
         raise not_supported(f"DROP {what}", None)
     missing = [told(binding, node, names) for names in node.objects]
-    tag = _TAGS.get(kind, what)
-    return ChangeObjects(f"DROP {tag}", notices=tuple(("00000", one, None) for one in missing))
-
-
-_TAGS: Final = {
-    _O.OBJECT_MATVIEW: "MATERIALIZED VIEW",
-    _O.OBJECT_FDW: "FOREIGN DATA WRAPPER",
-    _O.OBJECT_FOREIGN_SERVER: "SERVER",
-    _O.OBJECT_STATISTIC_EXT: "STATISTICS",
-}
+    return ChangeObjects(f"DROP {what}", notices=tuple(("00000", one, None) for one in missing))
 
 
 def _plain(binding: Binding, node: Node, name: Node) -> str:
@@ -166,7 +162,7 @@ def _without_schema(binding: Binding, node: Node, schema: str | None) -> str | N
 
 
 def _absent(node: Node, shown: str, name: str) -> str:
-    if name in _BROUGHT:
+    if name in _BROUGHT.get(node.removeType, ()):
         raise not_supported(f"DROP of {shown}", None)
     if not node.missing_ok:
         raise SqlError("42704", f"{shown} does not exist")

@@ -15,6 +15,7 @@ from sql.errors import SqlError, not_supported, undefined_schema
 from sql.grant_targets import type_to_grant
 from sql.look_up import check_database, kind_of, schema_exists
 from sql.privileges import OWNER, Rights, mentioned, with_owner, without_role
+from sql.refused_names import object_words
 from sql.rights import Thing, all_things, rights_of, schema_thing, thing_of
 from sql.role_names import DATABASE, role_of, roles_of
 from sql.syntax import Node, strings
@@ -71,7 +72,7 @@ def alter_relation_owner(binding: Binding, node: Node) -> ChangeRights:
 def alter_owner(binding: Binding, node: Node) -> ChangeRights:
     """ALTER SCHEMA, TYPE, DOMAIN, DATABASE .. OWNER TO."""
     kind = node.objectType
-    word = kind.name.removeprefix("OBJECT_").replace("_", " ")
+    word = object_words(kind)
     match kind:
         case ObjectType.OBJECT_SCHEMA:
             name = node.object.sval

@@ -37,6 +37,7 @@ from sql.privileges import (
     letter_of,
     ordered,
 )
+from sql.refused_names import object_words
 from sql.rights import DEFAULT_LETTERS, Thing, acl_of, rights_of, schema_thing, thing_of
 from sql.role_names import DATABASE, current_role, grantees, role_of, roles_of
 from sql.roles import Role, Roles
@@ -106,8 +107,7 @@ def grant(binding: Binding, node: Node) -> ChangeRights:
     """GRANT and REVOKE of privileges."""
     kind = _TARGETS.get(node.objtype)
     if kind is None or kind == "large object":
-        what = node.objtype.name.removeprefix("OBJECT_").replace("_", " ")
-        raise not_supported(f"a privilege of a {what}")
+        raise not_supported(f"GRANT and REVOKE ON {object_words(node.objtype)}")
     change = _change(binding, node)
     whole, columns = _privileges(node.privileges, kind)
     if node.targtype == GrantTargetType.ACL_TARGET_ALL_IN_SCHEMA:

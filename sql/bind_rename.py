@@ -24,6 +24,7 @@ from sql.look_up import (
     refuse_renamed,
     refuse_taken,
 )
+from sql.refused_names import object_words
 from sql.scope import SYSTEM_COLUMNS
 from sql.statements import AlterTable
 from sql.syntax import Node
@@ -41,7 +42,7 @@ RELATIONS: Final[dict[ObjectType, tuple[str, type]]] = {
 def rename_relation(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     """ALTER TABLE, INDEX, VIEW, SEQUENCE .. RENAME TO."""
     relation, new = node.relation, node.newname
-    tag = f"ALTER {node.renameType.name.removeprefix('OBJECT_')}"
+    tag = f"ALTER {object_words(node.renameType)}"
     word, kind = RELATIONS[node.renameType]
     found = named(binding, relation)
     if found is None:
@@ -62,7 +63,7 @@ def rename_relation(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
 
 def rename_column(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     """ALTER TABLE and ALTER VIEW .. RENAME COLUMN, of either."""
-    tag = f"ALTER {node.relationType.name.removeprefix('OBJECT_')}"
+    tag = f"ALTER {object_words(node.relationType)}"
     if node.relationType not in (ObjectType.OBJECT_TABLE, ObjectType.OBJECT_VIEW):
         raise not_supported("RENAME COLUMN of this", None)
     found = named(binding, node.relation)

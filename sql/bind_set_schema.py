@@ -27,6 +27,7 @@ from sql.look_up import (
     schema_exists,
     undefined_relation,
 )
+from sql.refused_names import object_words
 from sql.statements import AlterTable
 from sql.syntax import Node, strings
 from sql.system_catalogs import SYSTEM_SCHEMAS
@@ -43,9 +44,9 @@ def set_schema(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     if node.objectType in (ObjectType.OBJECT_TYPE, ObjectType.OBJECT_DOMAIN):
         is_domain = node.objectType == ObjectType.OBJECT_DOMAIN
         return move_type(binding, strings(node.object), node.newschema, domain=is_domain)
-    what = node.objectType.name.removeprefix("OBJECT_").replace("_", " ")
+    what = object_words(node.objectType)
     if node.objectType != ObjectType.OBJECT_TABLE and node.objectType not in _KINDS:
-        raise not_supported(f"SET SCHEMA of {what}", None)
+        raise not_supported(f"ALTER {what} .. SET SCHEMA", None)
     relation, tag = node.relation, f"ALTER {what}"
     found = named(binding, relation)
     word, kind = _KINDS.get(node.objectType, ("", object))

@@ -86,3 +86,8 @@ drop access method am
 drop function foo(nosuch)
 drop function if exists foo(nosuch)
 drop procedure if exists foo(int), bar(text, varchar(10))
+# Names that other kinds of things have.
+drop collation c
+drop collation if exists sql
+drop access method sql
+drop extension if exists heap

@@ -1,0 +1,36 @@
+"""Names of what is refused."""
+
+import pytest
+from pglast import ast, parse_sql
+from pglast.enums import AlterTableType, ObjectType
+
+from sql.refused_names import action_words, object_words, statement_words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("create trigger x before insert on t execute function f()", "CREATE TRIGGER"),
+        ("create type shell", "CREATE TYPE"),
+        ("create text search parser p (start = f)", "CREATE TEXT SEARCH PARSER"),
+        ("alter system set work_mem = 1", "ALTER SYSTEM"),
+        ("drop subscription s", "DROP SUBSCRIPTION"),
+        ("refresh materialized view v", "REFRESH MATERIALIZED VIEW"),
+        ("import foreign schema x from server y into z", "IMPORT FOREIGN SCHEMA"),
+    ],
+)
+def test_a_statement_is_called_as_it_is_written(text: str, words: str) -> None:
+    assert statement_words(parse_sql(text)[0].stmt) == words
+
+
+def test_no_name_is_the_parsers() -> None:
+    names = [object_words(kind) for kind in ObjectType]
+    names += [action_words(action) for action in AlterTableType]
+    names += [
+        statement_words(getattr(ast, name)())
+        for name in dir(ast)
+        if name.endswith("Stmt") and name != "DefineStmt"
+    ]
+    for name in names:
+        assert "STMT" not in name.upper()
+        assert not name.startswith("TS"), name
