@@ -102,17 +102,14 @@ class _Waiting:
         self.places.clear()
 
 
-def _refuse_deferrable(table: Table, arbiters: Sequence[Key]) -> None:
-    """55000, when the statement runs, as in PostgreSQL."""
-    for key in arbiters:
-        if key.deferrable:
-            message = (
-                "ON CONFLICT does not support deferrable unique constraints/exclusion "
-                "constraints as arbiters"
-            )
-            raise SqlError(
-                "55000", message, schema=table.schema, table=table.name, constraint=key.name
-            )
+def _refuse_deferrable(table: Table, key: Key) -> None:
+    """55000 for the first row that asks for it, as in PostgreSQL."""
+    if key.deferrable:
+        message = (
+            "ON CONFLICT does not support deferrable unique constraints/exclusion "
+            "constraints as arbiters"
+        )
+        raise SqlError("55000", message, schema=table.schema, table=table.name, constraint=key.name)
 
 
 class Upserts:
@@ -127,7 +124,6 @@ class Upserts:
         self._work = work
         self._rules = RowRules(execution, table)
         self._arbiters = [_Arbiter(table.keys[place]) for place in conflict.arbiters]
-        _refuse_deferrable(table, [arbiter.key for arbiter in self._arbiters])
         ordinals = {at for arbiter in self._arbiters for at in arbiter.key.columns}
         self._moves_keys = not ordinals.isdisjoint(conflict.assigned)
 
@@ -213,6 +209,7 @@ class Upserts:
         keys = [keys[row] for keys in batch.keys]
         updates = self._conflict.update is not None
         for arbiter, key, there in zip(self._arbiters, keys, batch.there, strict=True):
+            _refuse_deferrable(self._table, arbiter.key)
             if key is None:
                 continue
             if key in arbiter.made:

@@ -1,4 +1,4 @@
-# tables u, w, x, y
+# tables u, w, x, y, late
 create table u (id int primary key, email text unique, tenant int, code varchar(6), n int default 0, constraint u_tenant_code unique (tenant, code))
 create table w (a int, b int, c text)
 create unique index w_ab on w (a, b)
@@ -68,3 +68,13 @@ insert into y values ('2024-02-29', null, '00000000-0000-0000-0000-000000000001'
 insert into y values ('2024-03-01', null, '00000000-0000-0000-0000-000000000003', 10.014) on conflict (f) do update set f = excluded.f + 1 returning *
 insert into y values ('2024-03-01', null, '00000000-0000-0000-0000-000000000003', 11.0049) on conflict (f) do update set d = excluded.d returning d, f
 insert into y values ('2024-03-01', null, null, 5) on conflict do nothing
+create table late (id int primary key, n int not null, d int unique deferrable)
+insert into late values (1, 1, 1)
+insert into late values (1, 2, 2) on conflict do nothing
+insert into late values (1, 2, 1) on conflict do nothing returning *
+insert into late values (2, 2, 2) on conflict do nothing
+insert into late values (2, null, 2) on conflict do nothing
+insert into late values (2, 2, null) on conflict (d) do nothing
+insert into late select 5, 5, 5 where false on conflict (d) do nothing
+insert into late select 5, 5, 5 where false on conflict (d) do update set n = 1
+insert into late values (1, 2, 1), (3, 3, 3) on conflict do nothing
