@@ -13,6 +13,7 @@ from sql.binding import Binding
 from sql.char_blanks import trimmed
 from sql.coerce import (
     convert_common,
+    float_literal,
     implicit,
     select_common_type,
     to_common_type,
@@ -24,8 +25,11 @@ from sql.plan import BoolOp, Call, Case, Const, Distinct, Expr, InList, IsTest, 
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a, position
 from sql.traverse import is_volatile_anywhere, is_volatile_expression
-from sql.types import BOOL, SqlType, display
+from sql.types import BOOL, FLOAT8, SqlType, display
 from sql.whole_rows import row_parts
+
+
+_FLOATS: Final = frozenset({"float4", "float8"})
 
 
 def operator_expression(binding: Binding, scope: Scope, node: Node) -> Expr:
@@ -54,8 +58,19 @@ def _plain(binding: Binding, scope: Scope, node: Node) -> Expr:
             return _row_with_subquery(binding, scope, node, name)
     if left is None:
         return operator(binding, name, [binding.expression(scope, right)], [right], node.location)
-    exprs = [binding.expression(scope, left), binding.expression(scope, right)]
+    if float_literal(binding, left, FLOAT8) is not None:
+        other = binding.expression(scope, right)
+        exprs = [_beside(binding, scope, other, left), other]
+    else:
+        other = binding.expression(scope, left)
+        exprs = [other, _beside(binding, scope, other, right)]
     return operator(binding, name, exprs, [left, right], node.location)
+
+
+def _beside(binding: Binding, scope: Scope, other: Expr, node: Node) -> Expr:
+    """What stands beside a value; a literal that no numeric of ours holds is a float beside one."""
+    literal = float_literal(binding, node, FLOAT8) if other.type.name in _FLOATS else None
+    return literal or binding.expression(scope, node)
 
 
 def compared(
@@ -137,7 +152,7 @@ def _in(binding: Binding, scope: Scope, node: Node) -> Expr:
         ]
         return joined(BoolOp.AND if negated else BoolOp.OR, parts)
     left = binding.expression(scope, node.lexpr)
-    items = [binding.expression(scope, item) for item in node.rexpr]
+    items = [_beside(binding, scope, left, item) for item in node.rexpr]
     return _in_list(binding, name, (left, node.lexpr), items, list(node.rexpr), node.location)
 
 
@@ -298,7 +313,7 @@ def _between(binding: Binding, scope: Scope, node: Node) -> Expr:
     negated = kind in (A_Expr_Kind.AEXPR_NOT_BETWEEN, A_Expr_Kind.AEXPR_NOT_BETWEEN_SYM)
     symmetric = kind in (A_Expr_Kind.AEXPR_BETWEEN_SYM, A_Expr_Kind.AEXPR_NOT_BETWEEN_SYM)
     subject = binding.expression(scope, node.lexpr)
-    bounds = (binding.expression(scope, low), low), (binding.expression(scope, high), high)
+    bounds = [(_beside(binding, scope, subject, bound), bound) for bound in (low, high)]
     sides = [bounds, bounds[::-1]] if symmetric else [bounds]
 
     def again() -> Expr:
