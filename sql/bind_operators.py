@@ -28,7 +28,6 @@ from sql.traverse import is_volatile_anywhere, is_volatile_expression
 from sql.types import BOOL, FLOAT8, SqlType, display
 from sql.whole_rows import row_parts
 
-
 _FLOATS: Final = frozenset({"float4", "float8"})
 
 

@@ -107,7 +107,8 @@ def _rough(column: Column, value: str | None) -> str:
         return "\\N"
     if column.type in ("numeric", "float4", "float8"):
         number = _decimal(value)
-        return value if number is None else f"{float(number) + 0:.5g}"
+        digits = 5 if column.type == "float4" else 10
+        return value if number is None else f"{float(number) + 0:.{digits}g}"
     return value
 
 
