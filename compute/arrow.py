@@ -1,7 +1,7 @@
 """PostgreSQL types as Arrow types: the table of `sql/types.py`, in code. The only such mapping.
 
 The Arrow field of a stored column also carries our type in its metadata (`meridian.type`), so that
-a Delta table can say what a column was declared as; `field_type` reads it back.
+the Delta table's schema says what a column was declared as (`storage/delta/schema.py`).
 """
 
 import json

@@ -239,7 +239,7 @@ def _part(expr: Expr) -> _Part | None:
 
 
 def _no_subquery(_plan: Plan, _frame: Frame) -> Source:
-    raise AssertionError("D1: a condition has no subquery")
+    raise AssertionError("a read condition has no subquery")
 
 
 _HARMLESS: Final = frozenset(

@@ -57,8 +57,8 @@ class Returned:
 @dataclass(frozen=True, slots=True)
 class Rows:
     """What a statement has to show. `others`: items of the source plan, whose columns are
-    `offered`; `old`: it knows what a row was before, beside what it is now. `was_deleted`,
-    `was_inserted`: of a row of MERGE; `action`: what was done to it.
+    `offered`; `old`: it knows what a row was before, beside what it is now. `was_deleted`: whether
+    a row of MERGE was; `action`: what was done to it. `others_first`: in `*`.
     """
 
     kind: ModifyKind

@@ -31,7 +31,7 @@ _WHOLE = (Function, SqlType)
 
 
 def renumbered(plan: Plan, new_id: Callable[[], ColumnId]) -> tuple[Plan, dict[ColumnId, ColumnId]]:
-    """The plan with ids of its own for every column it makes (P1, R1), and which became which."""
+    """The plan with ids of its own for every column it makes (R1), and which became which."""
     ids = {column: new_id() for column in dict.fromkeys(_made(plan))}
     return _replaced(plan, ids), ids
 
