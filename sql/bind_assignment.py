@@ -125,7 +125,7 @@ def assignments(
         if not written.is_view:
             check_assigned(column, default=expr is None)
         done = (
-            written.default(binding, place)
+            written.default(binding, place, acts=scope.acts)
             if expr is None
             else assigned(binding, expr, value, column)
         )

@@ -88,6 +88,14 @@ def supplied(
     return Param(SUPPLIED_BASE + len(binding.supplied), INT8)
 
 
+def next_value_of_row(binding: Binding, sequence: SequenceDefinition) -> Expr:
+    """nextval(), called for each row where `sequence_call` would be: a default in SET of UPDATE."""
+    named = Const(sequence.oid, REGCLASS)
+    binding.acts = True
+    function = find_function("nextval", [named], "nextval", None).function
+    return Call(function, (named,), INT8, binding.new_id())
+
+
 def _uncast(node: Node) -> Node:
     while is_a(node, ast.TypeCast) and is_regclass(node.typeName):
         node = node.arg

@@ -23,7 +23,7 @@ from pglast import ast, parser
 from pglast.stream import RawStream
 
 from sql.bind_from import scan, table_item
-from sql.bind_sequences import sequence_now, supplied
+from sql.bind_sequences import next_value_of_row, sequence_now, supplied
 from sql.binding import Binding, Filled
 from sql.catalog import Check, Column, LookUp, Table
 from sql.catalog_objects import SequenceDefinition
@@ -85,14 +85,15 @@ def column_names(node: Node) -> tuple[str, ...]:
 # --- defaults ----------------------------------------------------------------------------------
 
 
-def default_value(binding: Binding, column: Column) -> Expr:
-    """What a column gets that is given no value. Every use is an expression of its own.
+def default_value(binding: Binding, column: Column, *, acts: bool = False) -> Expr:
+    """What a column gets that is given no value. Every use is an expression of its own. `acts`:
+    where sequences may be called for each row.
 
     A column that is generated has no value before all others are known. 0A000 for the next value
     of a sequence where rows are not bound one by one; `row_default` has it filled in.
     """
     if column.sequence or column.identity:
-        return _next_value(binding, column)
+        return _next_value(binding, column, acts=acts)
     if column.expression is None:
         return Const(column.default if column.has_default else None, column.type)
     before = len(binding.supplied)
@@ -161,12 +162,14 @@ def _sequence_of(binding: Binding, column: Column) -> SequenceDefinition | None:
     return found
 
 
-def _next_value(binding: Binding, column: Column) -> Expr:
+def _next_value(binding: Binding, column: Column, *, acts: bool) -> Expr:
     sequence = _sequence_of(binding, column)
     assert sequence is not None, "an identity column has a sequence"
-    if not binding.makes_rows:
+    if not binding.makes_rows and not acts:
         raise _refused_here(column)
-    value = supplied(binding, "nextval", sequence)
+    value: Expr = (
+        next_value_of_row(binding, sequence) if acts else supplied(binding, "nextval", sequence)
+    )
     if column.type.name == "int8":
         return value
     narrowed = cast("int8", column.type.name)

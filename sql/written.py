@@ -126,12 +126,14 @@ class Written:
             return dict(values)
         return dict(zip(self.ordinals(list(values), event), values.values(), strict=True))
 
-    def default(self, binding: Binding, place: int) -> Expr:
-        """What SET .. = DEFAULT gives a column: of a view only what that has itself, or NULL."""
+    def default(self, binding: Binding, place: int, *, acts: bool) -> Expr:
+        """What SET .. = DEFAULT gives a column: of a view only what that has itself, or NULL.
+        `acts`: where sequences may be called for each row.
+        """
         column = self.columns[place]
         if self.levels and all(place != at for at, _ in self.levels[-1].view.defaults):
             return Const(None, column.type)
-        return default_value(binding, column)
+        return default_value(binding, column, acts=acts)
 
     def item(self, binding: Binding, columns: Sequence[PlanColumn], alias: Node | None) -> Item:
         """What a row of the table makes visible, whose values these columns have."""
