@@ -118,4 +118,3 @@ select * from dep
 select nextval('p_id_seq') from p
 update p set a = nextval('p_id_seq') where id = 1 returning a
 # meridian
-update i set id = default where b = 1
