@@ -117,4 +117,3 @@ alter table dep drop column z cascade
 select * from dep
 select nextval('p_id_seq') from p
 update p set a = nextval('p_id_seq') where id = 1 returning a
-# meridian
