@@ -14,11 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from sql.emit.patterns import like_ends_with_escape
 from sql.functions import FunctionKind
 from sql.plan import Aggregate, BoolOp, Call, Case, Const, Expr
 from sql.traverse import children, is_volatile_expression
 
 _NEVER_FAIL: Final = frozenset({"=", "<>", "<", "<=", ">", ">=", "@>", "<@", "&&", "?"})
+_LIKE: Final = frozenset({"~~", "!~~", "~~*", "!~~*"})
 _OVERFLOWING: Final = frozenset({"+", "-", "*"})
 _UNCHANGED: Final = frozenset(
     {"int2::int4", "int2::int8", "int4::int8", "varchar::text", "bpchar::text"}
@@ -32,7 +34,7 @@ def may_fail(expr: Expr, *, by_overflow: bool = True) -> bool:
     """Whether computing it for a row may end in an error, as far as this can be told.
     `by_overflow`: of sums and products, too.
     """
-    if isinstance(expr, Call):
+    if isinstance(expr, Call) and not _is_like(expr):
         name, operator = expr.function.name, expr.function.kind is FunctionKind.OPERATOR
         if not (name in _NEVER_FAIL if operator else expr.function.id in _UNCHANGED) and (
             by_overflow or not operator or name not in _OVERFLOWING
@@ -40,6 +42,15 @@ def may_fail(expr: Expr, *, by_overflow: bool = True) -> bool:
             return True
     # A subquery's plan is computed by DuckDB for all rows in any case.
     return any(may_fail(part, by_overflow=by_overflow) for part in children(expr))
+
+
+def _is_like(expr: Call) -> bool:
+    """LIKE of a known pattern, which does not end with an escape that escapes nothing."""
+    if expr.function.name not in _LIKE or expr.function.kind is not FunctionKind.OPERATOR:
+        return False
+    pattern = expr.args[1]
+    known = pattern.value if isinstance(pattern, Const) else None
+    return isinstance(known, str) and not like_ends_with_escape(known)
 
 
 def logical(op: BoolOp, args: Sequence[Expr], emit: Callable[[Expr], str]) -> str:
