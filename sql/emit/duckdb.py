@@ -95,4 +95,5 @@ _DUCKDB: Final = Dialect(
     materialized="materialized ",
     union_recursion=True,
     deep_correlation=True,
+    mixes_unions=True,
 )

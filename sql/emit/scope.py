@@ -68,7 +68,8 @@ class Dialect:
     whether the grouping set of no keys makes a row of no input.
     `materialized`: the word that has a WITH query run once. `union_recursion`: whether WITH
     RECURSIVE takes UNION. `deep_correlation`: whether a subquery may refer to more than the query
-    next to it. `hint`: what to do about what the engine cannot.
+    next to it. `hint`: what to do about what the engine cannot. `mixes_unions`: whether the rows of
+    UNION ALL may come in any order.
     """
 
     engine: str
@@ -91,6 +92,7 @@ class Dialect:
     union_recursion: bool
     deep_correlation: bool
     hint: str | None = None
+    mixes_unions: bool = False
 
     def unsupported(self, what: str) -> SqlError:
         """0A000: what this engine cannot do as PostgreSQL does."""

@@ -229,12 +229,23 @@ def _values(plan: Values, scope: Scope) -> Select:
     outside = any(
         name in text for name in scope.statement.functions for row in texts for text in row
     )
-    if len(plan.rows) <= _UNION_ROWS_MAX or not plan.columns or outside:
+    few = len(plan.rows) <= _UNION_ROWS_MAX and not _keeps_order(plan, scope)
+    if few or not plan.columns or outside:
         union = " union all ".join(_row(plan.columns, row) for row in texts)
         return Select(f"({union}) {alias}", names)
     rows = [f"({', '.join(row)})" for row in texts]
     called = [f"c{column.id}" for column in plan.columns]
     return Select(scope.statement.dialect.values(rows, alias, called), names)
+
+
+def _keeps_order(plan: Values, scope: Scope) -> bool:
+    """Whether rows of constants have to be an inline table, so that they stay in order."""
+    known = scope.statement.known
+    return (
+        scope.statement.dialect.mixes_unions
+        and len(plan.rows) > 1
+        and all(known(expr) is not None for row in plan.rows for expr in row)
+    )
 
 
 def _row(columns: Sequence[PlanColumn], row: Sequence[str]) -> str:
