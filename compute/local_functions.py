@@ -23,7 +23,7 @@ from sql.emit.duckdb_types import duckdb_type
 from sql.emit.scope import OutsideCall
 from sql.errors import SqlError
 from sql.plan import Aggregate, Call, ColumnId, Const, Expr, Plan
-from sql.sizes import TEXT_MAX
+from sql.sizes import VALUE_MAX
 from sql.types import SqlType, Value
 
 _Column: TypeAlias = "pa.ChunkedArray[pa.Scalar[pa.DataType]]"
@@ -88,8 +88,8 @@ def _bounded(values: Iterable[Value]) -> list[Value]:
         found.append(value)
         if isinstance(value, str | bytes) and len(value) >= _LONG:
             length += len(value)
-            if length > TEXT_MAX:
-                detail = f"The values of a batch of rows have more than {TEXT_MAX} bytes together."
+            if length > VALUE_MAX:
+                detail = f"The values of a batch of rows have more than {VALUE_MAX} bytes together."
                 raise SqlError("53200", "out of memory", detail=detail)
     return found
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from sql.errors import SqlError
 
-TEXT_MAX: Final = (1 << 30) - 1
+VALUE_MAX: Final = (1 << 30) - 1
 """Of a value, bytes in PostgreSQL (MaxAllocSize). Here characters: what is made of more is none."""
 ENTRIES_MAX: Final = 1664
 COLUMNS_MAX: Final = 1600
@@ -16,8 +16,8 @@ ARGUMENTS_MAX: Final = 100
 
 def check_text(length: int) -> None:
     """Raises 54000 for a text that is to be made."""
-    if length > TEXT_MAX:
-        message = f"string buffer exceeds maximum allowed length ({TEXT_MAX} bytes)"
+    if length > VALUE_MAX:
+        message = f"string buffer exceeds maximum allowed length ({VALUE_MAX} bytes)"
         raise SqlError("54000", message)
 
 
