@@ -17,7 +17,7 @@ from sql.emit.condition_columns import with_condition_columns
 from sql.emit.duckdb_aggregates import aggregate, order_by
 from sql.emit.duckdb_arrays import key
 from sql.emit.duckdb_expressions import expression
-from sql.emit.duckdb_sets import set_scan
+from sql.emit.duckdb_sets import set_scan, sets_beside
 from sql.emit.duckdb_types import ENGINE, argument, array, error, literal
 from sql.emit.duckdb_windows import window
 from sql.emit.guarded_joins import guarded_conditions
@@ -91,6 +91,7 @@ _DUCKDB: Final = Dialect(
     values=_values,
     error=error,
     set_scan=set_scan,
+    sets_beside=sets_beside,
     empty_sets=True,
     materialized="materialized ",
     union_recursion=True,

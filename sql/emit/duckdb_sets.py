@@ -1,10 +1,12 @@
 """Set-returning functions as DuckDB SQL: lists, unnested side by side."""
 
+from collections.abc import Sequence
+
 from sql.emit.duckdb_types import array, duckdb_type, error, span, unsupported
 from sql.emit.scope import Scope
-from sql.emit.select_parts import Select
+from sql.emit.select_parts import Select, numbered, within
 from sql.emit.series import constants, decimal_series, series_zone
-from sql.plan import SetCall, SetScan
+from sql.plan import PlanColumn, SetCall, SetScan
 from sql.types import Interval, array_of
 
 _ZERO = "step size cannot equal zero"
@@ -19,16 +21,45 @@ def set_scan(plan: SetScan, scope: Scope) -> Select:
         return Select(
             f"(select {series} as c{plan.columns[0].id} from {_range(plan, scope)}) {alias}", names
         )
-    lists = [_list(call, scope) for call in plan.calls]
+    items = _items(plan, [_list(call, scope) for call in plan.calls])
+    if plan.ordinality is not None:
+        names[plan.ordinality.id] = f"{alias}.c{plan.ordinality.id}"
+    return Select(f"(select {', '.join(items)}) {alias}", names)
+
+
+def sets_beside(
+    left: Select, columns: Sequence[PlanColumn], plan: SetScan, scope: Scope, *, padded: bool
+) -> Select:
+    """The rows of `left`, each with those of the sets for it."""
+    inside = within(left, scope)
+    lists = {f"l{number}": _list(call, inside) for number, call in enumerate(plan.calls)}
+    below, row = numbered(left, lists, columns, scope)
+    shown = [f"{row}.{name}" for name in lists]
+    alias = scope.statement.alias()
+    items = [f"{below.names[column.id]} as c{column.id}" for column in columns]
+    items += _items(plan, shown, padded=padded)
+    made = [*columns, *plan.columns, *([plan.ordinality] if plan.ordinality is not None else ())]
+    names = {column.id: f"{alias}.c{column.id}" for column in made}
+    return Select(f"(select {', '.join(items)} from {below.source}) {alias}", names)
+
+
+def _items(plan: SetScan, lists: Sequence[str], *, padded: bool = False) -> Sequence[str]:
+    """The columns of the sets. `padded`: a row of NULLs when there would be none."""
+    shown = [_padded(text) for text in lists] if padded else lists
     items = [
         f"cast(unnest({text}) as {duckdb_type(call.type)}) as c{column.id}"
-        for text, call, column in zip(lists, plan.calls, plan.columns, strict=True)
+        for text, call, column in zip(shown, plan.calls, plan.columns, strict=True)
     ]
     if plan.ordinality is not None:
         lengths = ", ".join(f"coalesce(len({text}), 0)" for text in lists)
-        items.append(f"unnest(range(1, greatest({lengths}, 0) + 1)) as c{plan.ordinality.id}")
-        names[plan.ordinality.id] = f"{alias}.c{plan.ordinality.id}"
-    return Select(f"(select {', '.join(items)}) {alias}", names)
+        numbers = f"range(1, greatest({lengths}, 0) + 1)"
+        numbers = _padded(numbers) if padded else numbers
+        items.append(f"unnest({numbers}) as c{plan.ordinality.id}")
+    return items
+
+
+def _padded(items: str) -> str:
+    return f"case when len({items}) > 0 then {items} else [null] end"
 
 
 def _plain_series(plan: SetScan, scope: Scope) -> str | None:

@@ -16,7 +16,7 @@ INVARIANTS
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from sql.errors import SqlError, not_supported
 from sql.plan import (
@@ -30,6 +30,7 @@ from sql.plan import (
     Join,
     Param,
     Plan,
+    PlanColumn,
     RelationId,
     SetScan,
     SortKey,
@@ -52,6 +53,24 @@ analyse.
 
 _WIDENING: Final = frozenset({"int2::int4", "int2::int8", "int4::int8"})
 """Casts that leave every value what it is: drivers send a small number as int2."""
+
+
+class SetsBeside(Protocol):
+    """Emits a lateral join of sets: the rows of `left`, each with those of the sets for it.
+    `padded`: a row has NULLs beside it when there would be none.
+    """
+
+    def __call__(
+        self,
+        left: "Select",
+        columns: Sequence[PlanColumn],
+        plan: SetScan,
+        scope: "Scope",
+        *,
+        padded: bool,
+    ) -> "Select":
+        """The rows as a derived table."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +106,7 @@ class Dialect:
     values: Callable[[Sequence[str], str, Sequence[str]], str]
     error: Callable[[str, str], str]
     set_scan: "Callable[[SetScan, Scope], Select]"
+    sets_beside: SetsBeside
     empty_sets: bool
     materialized: str
     union_recursion: bool

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 
 from sql.emit.ctes import CTES_BEGIN, cte_scan, recursive, with_query
 from sql.emit.groups import distinct_groups, group_by
+from sql.emit.lateral_sets import flattened, is_beside
 from sql.emit.limits import count, distinct_on, limit_by_number, ranked_input
 from sql.emit.pushed_filters import pushed
 from sql.emit.scope import (
@@ -168,7 +169,8 @@ def _node(plan: Plan, scope: Scope) -> Select:
             below = pushed(plan)
             return _filter(below, scope) if isinstance(below, Filter) else _node(below, scope)
         case Join():
-            return _join(plan, scope)
+            flat = flattened(plan)
+            return _join(flat, scope) if isinstance(flat, Join) else _node(flat, scope)
         case GroupBy():
             return group_by(plan, _plain(plan.input, scope), scope)
         case Window():
@@ -318,6 +320,10 @@ def _join(plan: Join, scope: Scope) -> Select:
             raise scope.statement.dialect.unsupported(what)
         below = replace(plan, kind=JoinKind.CROSS, condition=None)
         return _filter(Filter(below, plan.condition), scope)
+    if isinstance(plan.right, SetScan) and is_beside(plan):
+        left, columns = _plain(plan.left, scope), output_columns(plan.left)
+        beside = scope.statement.dialect.sets_beside
+        return beside(left, columns, plan.right, scope, padded=plan.kind is JoinKind.LEFT)
     left = _side(plan.left, scope)
     right_scope = within(left, scope) if plan.lateral else scope
     right = _select(plan.right, right_scope)

@@ -15,7 +15,7 @@ from sql.emit.selects import EmittedQuery, emit_plan
 from sql.emit.spark_aggregates import aggregate, order_by
 from sql.emit.spark_arrays import key
 from sql.emit.spark_expressions import expression
-from sql.emit.spark_sets import set_scan
+from sql.emit.spark_sets import set_scan, sets_beside
 from sql.emit.spark_types import HINT, array, error, literal
 from sql.emit.spark_windows import window
 from sql.plan import Plan, RelationId
@@ -56,6 +56,7 @@ _SPARK: Final = Dialect(
     values=_values,
     error=error,
     set_scan=set_scan,
+    sets_beside=sets_beside,
     empty_sets=False,
     materialized="",
     union_recursion=False,

@@ -1,38 +1,73 @@
 """Set-returning functions as Spark SQL: one array at a time, exploded."""
 
+from collections.abc import Sequence
+
 from sql.emit.scope import Scope
-from sql.emit.select_parts import Select
+from sql.emit.select_parts import Select, numbered, within
 from sql.emit.series import DAY, constants, decimal_series, monthly_series, series_zone
 from sql.emit.spark_types import array, error, spark_type, unsupported
-from sql.plan import SetCall, SetScan
+from sql.plan import PlanColumn, SetCall, SetScan
 from sql.types import Interval, array_of
 
 
 def set_scan(plan: SetScan, scope: Scope) -> Select:
     """The calls as a derived table; several arrays are zipped, which pads them with NULLs."""
-    alias, rows = scope.statement.alias(), scope.statement.alias()
-    names = {column.id: f"{alias}.c{column.id}" for column in plan.columns}
     plain = _plain_series(plan, scope)
     if plain is not None:
-        return Select(_range(plain, plan.columns[0].id, alias, scope), names)
+        alias, column = scope.statement.alias(), plan.columns[0].id
+        return Select(_range(plain, column, alias, scope), {column: f"{alias}.c{column}"})
+    items = _zipped(plan, scope)
+    rows = f"select {_exploded(plan, items, padded=False)}"
+    return _made_of(rows, plan, (), scope)
+
+
+def sets_beside(
+    left: Select, columns: Sequence[PlanColumn], plan: SetScan, scope: Scope, *, padded: bool
+) -> Select:
+    """The rows of `left`, each with those of the sets for it. `padded`: with NULLs when there
+    would be none.
+    """
+    below, row = numbered(left, {"l": _zipped(plan, within(left, scope))}, columns, scope)
+    kept = [f"{below.names[column.id]} as c{column.id}" for column in columns]
+    items = ", ".join([*kept, _exploded(plan, f"{row}.l", padded=padded)])
+    return _made_of(f"select {items} from {below.source}", plan, columns, scope)
+
+
+def _zipped(plan: SetScan, scope: Scope) -> str:
+    """One array, of all the sets."""
     arrays = [_array(call, scope) for call in plan.calls]
     if len(arrays) == 1:
-        items, values = arrays[0], [f"{rows}.v"]
-    else:
-        # An array that is NULL would make all of them NULL.
-        items = f"arrays_zip({', '.join(f'coalesce({text}, array())' for text in arrays)})"
-        values = [f"{rows}.v.`{number}`" for number in range(len(arrays))]
-    shown = [
+        return arrays[0]
+    # An array that is NULL would make all of them NULL.
+    return f"arrays_zip({', '.join(f'coalesce({text}, array())' for text in arrays)})"
+
+
+def _exploded(plan: SetScan, items: str, *, padded: bool) -> str:
+    outer = "_outer" if padded else ""
+    if plan.ordinality is None:
+        return f"explode{outer}({items}) as v"
+    return f"posexplode{outer}({items}) as (p, v)"
+
+
+def _made_of(exploded: str, plan: SetScan, kept: Sequence[PlanColumn], scope: Scope) -> Select:
+    """The columns of the sets, of the elements in `exploded`, beside those that it keeps."""
+    alias, rows = scope.statement.alias(), scope.statement.alias()
+    values = (
+        [f"{rows}.v"]
+        if len(plan.calls) == 1
+        else [f"{rows}.v.`{number}`" for number in range(len(plan.calls))]
+    )
+    shown = [f"{rows}.c{column.id} as c{column.id}" for column in kept]
+    shown += [
         f"{_value(call, value)} as c{column.id}"
         for call, value, column in zip(plan.calls, values, plan.columns, strict=True)
     ]
-    if plan.ordinality is None:
-        source = f"(select explode({items}) as v) {rows}"
-    else:
-        names[plan.ordinality.id] = f"{alias}.c{plan.ordinality.id}"
+    made = [*kept, *plan.columns]
+    if plan.ordinality is not None:
         shown.append(f"cast({rows}.p + 1 as bigint) as c{plan.ordinality.id}")
-        source = f"(select posexplode({items}) as (p, v)) {rows}"
-    return Select(f"(select {', '.join(shown)} from {source}) {alias}", names)
+        made.append(plan.ordinality)
+    names = {column.id: f"{alias}.c{column.id}" for column in made}
+    return Select(f"(select {', '.join(shown)} from ({exploded}) {rows}) {alias}", names)
 
 
 def _plain_series(plan: SetScan, scope: Scope) -> SetCall | None:
