@@ -208,7 +208,7 @@ def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
         scope.clause = "HAVING"
         having = condition(binding, scope, node.havingClause, "HAVING")
     scope.clause = "ORDER BY"
-    order = _sort_keys(binding, scope, targets, node.sortClause or (), computed=True)
+    order = _sort_keys(binding, scope, targets, node, computed=True)
     scope.clause = "GROUP BY"
     groups = bound_groups(binding, scope, targets, node)
     distinct = _distinct(binding, scope, node.distinctClause, targets, order)
@@ -250,18 +250,14 @@ def _refuse_clauses(node: Node) -> None:
 
 
 def _sort_keys(
-    binding: Binding,
-    scope: Scope,
-    targets: list[Target],
-    nodes: Sequence[Node],
-    *,
-    computed: bool,
+    binding: Binding, scope: Scope, targets: list[Target], node: Node, *, computed: bool
 ) -> list[tuple[Target, bool, bool]]:
     keys: list[tuple[Target, bool, bool]] = []
-    for item in nodes:
+    for item in node.sortClause or ():
         target = sort_target(binding, scope, targets, item.node, computed=computed)
         check_ordering(settled(binding, target).type, position(item.node))
-        keys.append((target, *sort_direction(item)))
+        if all(target is not key for key, _, _ in keys):
+            keys.append((target, *sort_direction(item)))
     return keys
 
 
@@ -399,7 +395,7 @@ def _ordered(
         for column, part in zip(result.columns, result.nodes, strict=True)
     ]
     inner.clause = "ORDER BY"
-    order = _sort_keys(binding, inner, targets, node.sortClause or (), computed=computed)
+    order = _sort_keys(binding, inner, targets, node, computed=computed)
     limit = limit_parts(binding, inner, node)
     return _finished(binding, result.plan, targets, order, limit, None)
 
