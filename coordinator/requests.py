@@ -33,7 +33,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A statement to run. `expected`: the column types that the client was promised, if it was."""
+    """A statement to run. `expected`: the columns that the client was promised, if it was."""
 
     statement: Statement
     declared: tuple[SqlType | None, ...] = ()

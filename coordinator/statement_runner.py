@@ -419,8 +419,9 @@ class StatementRunner:
     def _check_promise(self, request: Request, bound: Bound) -> None:
         if request.expected is None:
             return
-        promised = [column.type for column in request.expected]
-        found = [column.type for column in result_columns(bound, self._variables) or ()]
+        promised = [(column.name, column.type) for column in request.expected]
+        columns = result_columns(bound, self._variables) or ()
+        found = [(column.name, column.type) for column in columns]
         if promised != found:
             raise SqlError("0A000", "cached plan must not change result type")
 

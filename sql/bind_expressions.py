@@ -50,6 +50,7 @@ from sql.plan import (
     Expr,
     IsTest,
     Logical,
+    Param,
     Test,
 )
 from sql.scope import Scope, find_column, find_item, missing_column, qualified_column
@@ -253,7 +254,8 @@ def _without_modifier(expr: Expr, target: SqlType) -> Expr:
 def _collate(binding: Binding, scope: Scope, node: Node) -> Expr:
     expr = expression(binding, scope, node.arg)
     check_collation(binding, node, expr.type)
-    return expr
+    # Not the same expression to DISTINCT, GROUP BY and ORDER BY, though the same value.
+    return expr if isinstance(expr, Const | Param) else Coalesce((expr,), expr.type)
 
 
 # --- logic -------------------------------------------------------------------------------------

@@ -174,10 +174,9 @@ def _held(value: Value, type_: SqlType, place: int | None) -> Value:
 
 
 def float_literal(binding: Binding, node: Node, target: SqlType) -> Const | None:
-    """A numeric literal on its way into a float, if no numeric of ours holds it: 1e300."""
-    if target.name not in ("float4", "float8") or not is_a(node, ast.A_Const):
-        return None
-    if not is_a(node.val, ast.Float):
+    """A numeric literal that becomes a float, if no numeric of ours holds it: 1e300 (no place)."""
+    is_float = target.name in ("float4", "float8")
+    if not is_float or not is_a(node, ast.A_Const) or not is_a(node.val, ast.Float):
         return None
     text: str = node.val.fval.replace("_", "")
     try:
@@ -186,7 +185,7 @@ def float_literal(binding: Binding, node: Node, target: SqlType) -> Const | None
         return None  # hexadecimal and its kin
     if abs(exact.adjusted()) <= _ADJUSTED_MAX and numeric.fits(numeric.of_constant(exact)):
         return None
-    return literal(binding, text, target.name, position(node))
+    return literal(binding, text, target.name, None)
 
 
 def decimal_constant(value: Decimal, place: int | None) -> Const:
