@@ -30,6 +30,7 @@ _SIMPLE: Final[dict[str, pa.DataType]] = {
     "varchar": pa.string(),
     "bpchar": pa.string(),
     "name": pa.string(),
+    "char": pa.string(),
     "unknown": pa.string(),
     "uuid": pa.string(),
     "json": pa.string(),

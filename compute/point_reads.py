@@ -59,7 +59,7 @@ _REMEMBERED_MAX: Final = 2_000
 
 _PLAIN: Final = frozenset(
     {"bool", "int2", "int4", "int8", "oid", "float4", "float8", "numeric", "text", "varchar",
-     "bpchar", "name", "uuid", "json", "jsonb", "bytea", "time", "timetz"}
+     "bpchar", "name", "char", "uuid", "json", "jsonb", "bytea", "time", "timetz"}
 )  # fmt: skip
 """Types whose values are what Arrow makes of them."""
 

@@ -28,6 +28,7 @@ from compute.reference_numbers import Function, Maker, plain
 from compute.reference_sql_json import SQL_JSON
 from sql import functions as table
 from sql.arrays import converted_element, element_type
+from sql.char_type import byte_of, of_integer
 from sql.characters import lower, upper
 from sql.emit.templates import failure
 from sql.errors import SqlError, not_supported, out_of_range
@@ -338,6 +339,8 @@ _CASTS: Final[dict[str, Maker]] = {
     "float8::float4": plain(numbers.float8_to_float4),
     "bool::int4": plain(int),
     "int4::bool": plain(bool),
+    "int4::char": plain(of_integer),
+    "char::int4": plain(byte_of),
     # PostgreSQL reads a negative smallint or integer as the oid with the same bits.
     "int2::oid": plain(_unsigned),
     "int4::oid": plain(_unsigned),

@@ -46,7 +46,7 @@ KEYS_MAX: Final = 1_000
 
 _EQUAL_TYPES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("int2", "int4", "int8", "oid"), "integer"),
-    **dict.fromkeys(("text", "varchar", "name"), "text"),
+    **dict.fromkeys(("text", "varchar", "name", "char"), "text"),
     **{name: name for name in ("bool", "uuid", "date", "timestamp", "timestamptz", "numeric")},
 }
 """Types whose values are equal and ordered in PostgreSQL exactly when they are in Python, by the
@@ -244,6 +244,7 @@ def _no_subquery(_plan: Plan, _frame: Frame) -> Source:
 
 _HARMLESS: Final = frozenset(
     {("int2", "int4"), ("int2", "int8"), ("int4", "int8"), ("varchar", "text"), ("name", "text"),
+    ("char", "text"),
      ("text", "varchar"), ("name", "varchar")}
 )  # fmt: skip
 """Casts that leave every value what it is. A narrower integer may fail, an oid wraps around, and a

@@ -64,7 +64,6 @@ _FOREIGN: Final = frozenset(
         "oidvector",
         "refcursor",
         "record",
-        "char",
         "serial",
         "serial4",
         "serial2",

@@ -30,7 +30,7 @@ to compare two of them depends on whether a field before that tells them apart.
 _INTEGERS: Final = frozenset(
     {"int2", "int4", "int8", "oid", "date", "time", "timestamp", "timestamptz"}
 )
-_TEXTS: Final = frozenset({"text", "varchar", "bpchar", "name", "uuid", "record"})
+_TEXTS: Final = frozenset({"text", "varchar", "bpchar", "name", "char", "uuid", "record"})
 _EXACT: Final = Context(prec=120)
 _DIGITS: Final = 38
 _NEEDS_QUOTES: Final = re.compile(r'[\s"\\(),]')

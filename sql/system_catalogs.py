@@ -78,8 +78,8 @@ EMPTY: Final = frozenset(
 
 _FILE: Final = Path(__file__).parent / "data" / "catalogs.txt"
 _NEAREST: Final = {
-    "char": "text", "xid": "int8", "regproc": "text", "regtype": "text", "pg_node_tree": "text",
-    "int2vector": "_int2", "oidvector": "_oid", "_aclitem": "_text", "_char": "_text",
+    "xid": "int8", "regproc": "text", "regtype": "text", "pg_node_tree": "text",
+    "int2vector": "_int2", "oidvector": "_oid", "_aclitem": "_text",
     "anyarray": "text", "inet": "text", "pg_lsn": "text", "_regtype": "_text",
     "pg_ndistinct": "text", "pg_dependencies": "text", "pg_mcv_list": "text",
 }  # fmt: skip

@@ -22,6 +22,7 @@ from functools import partial
 from typing import Final
 
 from sql.array_text import parse_array
+from sql.char_type import of_text
 from sql.clock_input import parse_time, parse_timetz
 from sql.datetime_decoder import Clock
 from sql.datetime_input import parse_date, parse_timestamp, parse_timestamptz
@@ -305,6 +306,10 @@ def _parse_name(text: str) -> str:
     return _parse_string(text).encode()[:NAME_BYTES_MAX].decode(errors="ignore")
 
 
+def _parse_char(text: str) -> str:
+    return of_text(_parse_string(text))
+
+
 _ESCAPED_BYTE: Final = re.compile(rb"\\(\\|[0-3][0-7][0-7])?")
 
 
@@ -453,6 +458,7 @@ _PARSERS: Final[Mapping[str, Callable[[str], Value]]] = {
     "varchar": _parse_string,
     "unknown": _parse_string,
     "name": _parse_name,
+    "char": _parse_char,
     "bpchar": _parse_string,
     "bytea": _parse_bytea,
     "uuid": _parse_uuid,

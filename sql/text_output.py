@@ -276,6 +276,7 @@ _FORMATTERS: Final[Mapping[str, Callable[[Value], str]]] = {
     "text": str,
     "varchar": str,
     "name": str,
+    "char": str,
     "unknown": str,
     "uuid": str,
     "json": str,

@@ -7,6 +7,7 @@
     numeric               decimal.Decimal (finite)               decimal128(precision, scale)
     text varchar bpchar   str (bpchar: see Y5)                   string
     name unknown          str                                    string
+    char                  str, one ASCII character; '' for 0     string
     bytea                 bytes                                  binary
     uuid                  str, canonical lower case              string
     json                  str, as it was written                 string
@@ -129,12 +130,15 @@ class SqlType:
 
 
 OIDS: Final[dict[str, int]] = {
-    "bool": 16, "bytea": 17, "name": 19, "int8": 20, "int2": 21, "int4": 23, "text": 25, "oid": 26,
+    "bool": 16, "bytea": 17, "char": 18, "name": 19, "int8": 20, "int2": 21, "int4": 23,
+    "text": 25, "oid": 26,
     "float4": 700, "float8": 701, "unknown": 705, "bpchar": 1042, "varchar": 1043, "date": 1082,
     "timestamp": 1114, "timestamptz": 1184, "interval": 1186, "numeric": 1700, "uuid": 2950,
     "void": 2278, "record": 2249, "_record": 2287,
-    "regproc": 24, "regclass": 2205, "regtype": 2206, "regnamespace": 4089, "regrole": 4096,
-    "_bool": 1000, "_bytea": 1001, "_name": 1003, "_int8": 1016, "_int2": 1005, "_int4": 1007,
+    "regproc": 24, "regclass": 2205, "regtype": 2206, "regnamespace": 4089,
+    "regrole": 4096,
+    "_bool": 1000, "_bytea": 1001, "_char": 1002, "_name": 1003, "_int8": 1016, "_int2": 1005,
+    "_int4": 1007,
     "_text": 1009, "_oid": 1028, "_float4": 1021, "_float8": 1022, "_bpchar": 1014,
     "_varchar": 1015, "_date": 1182, "_timestamp": 1115, "_timestamptz": 1185, "_interval": 1187,
     "_numeric": 1231, "_uuid": 2951, "json": 114, "jsonb": 3802,
@@ -150,7 +154,7 @@ VECTORS: Final[dict[str, int]] = {"int2vector": 22, "oidvector": 30}
 SIZES: Final[dict[str, int]] = {
     "bool": 1, "int8": 8, "int2": 2, "int4": 4, "oid": 4, "float4": 4, "float8": 8, "date": 4,
     "timestamp": 8, "timestamptz": 8, "time": 8, "timetz": 12, "interval": 16, "uuid": 16,
-    "name": 64, "unknown": -2,
+    "name": 64, "unknown": -2, "char": 1,
     "void": 4,
 }  # fmt: skip
 
@@ -159,7 +163,7 @@ CATEGORIES: Final[dict[str, str]] = {
     "oid": "N", "float4": "N", "float8": "N", "unknown": "X", "bpchar": "S", "varchar": "S",
     "date": "D", "timestamp": "D", "timestamptz": "D", "interval": "T", "numeric": "N", "uuid": "U",
     "void": "P", "record": "P", "json": "U", "jsonb": "U", "jsonpath": "U", "time": "D",
-    "timetz": "D",
+    "timetz": "D", "char": "Z",
 } | {name: "A" for name in OIDS if name.startswith("_")}  # fmt: skip
 _ENUM_SIZE: Final = 4
 
@@ -241,9 +245,11 @@ def bpchar(length: int | None = None) -> SqlType:
     return SqlType("bpchar", -1 if length is None else length + 4)
 
 
-DISPLAY_NAMES: Final[dict[str, str]] = {
+DISPLAY_NAMES: Final[dict[str,
+str]] = {
     "bool": "boolean", "int2": "smallint", "int4": "integer", "int8": "bigint", "float4": "real",
-    "float8": "double precision", "varchar": "character varying", "bpchar": "character",
+    "float8": "double precision", "char": '"char"', "varchar": "character varying",
+    "bpchar": "character",
     "time": "time without time zone", "timetz": "time with time zone",
     "timestamp": "timestamp without time zone",
     "timestamptz": "timestamp with time zone",

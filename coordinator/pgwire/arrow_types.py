@@ -25,7 +25,8 @@ from sql.types import (
 _TYPES: Final[dict[str, pa.DataType]] = {
     "bool": pa.bool_(), "int2": pa.int16(), "int4": pa.int32(), "int8": pa.int64(),
     "oid": pa.int64(), "float4": pa.float32(), "float8": pa.float64(), "text": pa.string(),
-    "varchar": pa.string(), "bpchar": pa.string(), "name": pa.string(), "unknown": pa.string(),
+    "varchar": pa.string(), "bpchar": pa.string(), "name": pa.string(), "char": pa.string(),
+    "unknown": pa.string(),
     "uuid": pa.string(), "json": pa.string(), "jsonb": pa.string(), "jsonpath": pa.string(),
     "record": pa.string(), "void": pa.string(), "bytea": pa.binary(), "date": pa.date32(),
     "time": pa.int64(), "timetz": pa.int64(), "timestamp": pa.timestamp("us"),

@@ -140,6 +140,7 @@ _PLAIN: Final[Mapping[str, TextColumn]] = {
     "varchar": lambda column: column,
     "bpchar": lambda column: column,
     "name": lambda column: column,
+    "char": lambda column: column,
     "unknown": lambda column: column,
     "uuid": lambda column: column,
     "json": lambda column: column,

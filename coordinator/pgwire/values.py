@@ -21,6 +21,7 @@ from uuid import UUID
 from coordinator.pgwire.arrays import decode_array, encode_array
 from coordinator.pgwire.encoding import decode_text
 from coordinator.pgwire.messages import TEXT_FORMAT
+from sql.char_type import byte_of, of_byte
 from sql.dates import MICROS_PER_DAY, days_from_civil
 from sql.datetime_input import DATE_DAYS_MAX, TIMESTAMP_MICROS_END
 from sql.enum_types import enum_of, is_enum, kept_as
@@ -117,6 +118,16 @@ def _check_length(data: bytes, size: int) -> None:
 def _decode_bool(data: bytes) -> bool:
     _check_length(data, 1)
     return data != b"\0"
+
+
+def _decode_char(data: bytes) -> str:
+    _check_length(data, 1)
+    return of_byte(data[0])
+
+
+def _encode_char(value: Value) -> bytes:
+    assert isinstance(value, str), "a char is a str"
+    return bytes([byte_of(value)])
 
 
 def _decode_name(data: bytes) -> str:
@@ -228,6 +239,7 @@ _BINARY_DECODERS: Final[Mapping[str, Callable[[bytes], Value]]] = {
     "unknown": decode_text,
     "bpchar": decode_text,
     "name": _decode_name,
+    "char": _decode_char,
     "bytea": bytes,
     "uuid": _decode_uuid,
     "json": lambda data: parse_text("json", decode_text(data)),
@@ -320,6 +332,7 @@ def _no_record(_value: Value) -> bytes:
 
 _BINARY_ENCODERS: Final[Mapping[str, Callable[[Value], bytes]]] = {
     "bool": _packing("!?"),
+    "char": _encode_char,
     "int2": _packing("!h"),
     "int4": _packing("!i"),
     "int8": _packing("!q"),

@@ -23,7 +23,8 @@ from sql.types import BYTEA, REGISTERED, SqlType, Value
 _NATIVE: Final = frozenset(
     {
         "bool", "int2", "int4", "int8", "oid", "float4", "float8", "numeric", "text", "varchar",
-        "bpchar", "name", "uuid", "bytea", "date", "time", "timetz", "timestamp", "timestamptz",
+        "bpchar", "name", "char", "uuid", "bytea", "date", "time", "timetz", "timestamp",
+        "timestamptz",
         "unknown", "void", "record", *REGISTERED,
     }
 )  # fmt: skip

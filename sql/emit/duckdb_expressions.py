@@ -59,7 +59,9 @@ SPECIALS: Final[dict[str, Special]] = {
 }
 """The templates that need more than text: named `@name` in the function table."""
 
-_CLOSED: Final = frozenset({"bool", "text", "varchar", "bpchar", "name", "uuid", "interval"})
+_CLOSED: Final = frozenset(
+    {"bool", "text", "varchar", "bpchar", "name", "char", "uuid", "interval"}
+)
 
 
 def expression(expr: Expr, scope: Scope) -> str:

@@ -44,7 +44,7 @@ def _plain_text(expr: Expr, scope: Scope) -> str | None:
     """The text that `expr::text` gives, where DuckDB writes it alike."""
     x, type_ = scope.emit(expr), expr.type
     match type_.name:
-        case "text" | "varchar" | "bpchar" | "name" | "unknown" | "uuid":
+        case "text" | "varchar" | "bpchar" | "name" | "char" | "unknown" | "uuid":
             return x
         case name if is_enum(name):
             return x

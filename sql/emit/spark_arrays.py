@@ -23,7 +23,8 @@ from sql.types import REGISTERED, SqlType, Value
 _NATIVE: Final = frozenset(
     {
         "bool", "int2", "int4", "int8", "oid", "float4", "float8", "numeric", "text", "varchar",
-        "bpchar", "name", "uuid", "bytea", "date", "time", "timetz", "timestamp", "timestamptz",
+        "bpchar", "name", "char", "uuid", "bytea", "date", "time", "timetz", "timestamp",
+        "timestamptz",
         "unknown", "void", *REGISTERED,
     }
 )  # fmt: skip
@@ -171,7 +172,7 @@ def _over_known(expr: AnyAll, items: Value, scope: Scope) -> str:
 
 def _to_string(call: Call, scope: Scope) -> str:
     """Of texts; NULLs are left out, or written as the third argument says."""
-    if element_type(call.args[0].type).name not in ("text", "varchar", "name", "uuid"):
+    if element_type(call.args[0].type).name not in ("text", "varchar", "name", "char", "uuid"):
         raise unsupported("array_to_string of this type")
     if len(call.function.args) == 2:
         return f"array_join({scope.emit(call.args[0])}, {scope.emit(call.args[1])})"

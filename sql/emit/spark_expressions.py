@@ -63,7 +63,9 @@ SPECIALS: Final[dict[str, Special]] = {
 
 _CONDITIONS: Final = frozenset({SubqueryKind.EXISTS, SubqueryKind.IN, SubqueryKind.NOT_IN})
 """Subqueries that are joins where they stand as conditions."""
-_CLOSED: Final = frozenset({"bool", "text", "varchar", "bpchar", "name", "uuid", "interval"})
+_CLOSED: Final = frozenset(
+    {"bool", "text", "varchar", "bpchar", "name", "char", "uuid", "interval"}
+)
 
 
 def expression(expr: Expr, scope: Scope) -> str:

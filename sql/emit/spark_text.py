@@ -63,7 +63,7 @@ def text_of(expr: Expr, scope: Scope) -> str:
     """The text that `expr::text` gives."""
     x, type_ = scope.emit(expr), expr.type
     match type_.name:
-        case "text" | "varchar" | "bpchar" | "name" | "unknown" | "uuid":
+        case "text" | "varchar" | "bpchar" | "name" | "char" | "unknown" | "uuid":
             return x
         case name if is_enum(name):
             return x

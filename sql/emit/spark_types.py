@@ -27,7 +27,7 @@ _NAMES: Final[dict[str, str]] = {
     "bool": "boolean", "int2": "smallint", "int4": "int", "int8": "bigint", "oid": "bigint",
     **dict.fromkeys(REGISTERED, "bigint"),
     "float4": "float", "float8": "double", "text": "string", "varchar": "string",
-    "bpchar": "string", "name": "string", "unknown": "string", "uuid": "string",
+    "bpchar": "string", "name": "string", "char": "string", "unknown": "string", "uuid": "string",
     "json": "string", "jsonb": "string", "jsonpath": "string",
     "record": "string", "bytea": "binary",
     "date": "date", "time": "bigint", "timetz": "bigint", "timestamp": "timestamp_ntz",

@@ -17,6 +17,7 @@ COLUMNS = (
     ("f", "float8[]"), ("v", "varchar(3)[]"), ("by", "bytea[]"), ("j", "jsonb"), ("js", "json"),
     ("ja", "jsonb[]"), ("iv", "interval"), ("iva", "interval[]"), ("nm", "name"), ("o", "oid"),
     ("tt", "timetz"), ("tta", "timetz[]"),
+    ("ch", '"char"'), ("cha", '"char"[]'),
 )  # fmt: skip
 ROW = (
     "{1,NULL,3}", "{9223372036854775807}", '{a,"b c",NULL,""}', "{1.50,-2.25}", "{t,f}",
@@ -24,7 +25,7 @@ ROW = (
     "{a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11}", "{1.5,NaN,-Infinity}", "{abc}", '{"\\\\x00ff"}',
     '{"a": [1, 2.50], "b": null}', '{"b" : 1,"b":2}', '{"{\\"a\\": 1}",2,NULL}',
     "1 year 2 mons -3 days +04:05:06.789", '{"1 day",NULL,-00:00:01}', "pg", "4294967295",
-    "10:00:00.5-05:30", "{10:00:00+02,NULL}",
+    "10:00:00.5-05:30", "{10:00:00+02,NULL}", "q", '{x,y,NULL}',
 )  # fmt: skip
 
 

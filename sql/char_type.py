@@ -1,0 +1,41 @@
+"""The type `"char"`: one byte, as the character that it is; '' for the byte 0 (char.c).
+
+INVARIANTS
+  C1  a byte beyond ASCII is refused where it would be made (0A000): no text has it alone.
+"""
+
+import re
+from typing import Final
+
+from sql.errors import SqlError, not_supported
+
+_ASCII_MAX: Final = 0x7F
+_SIGNED_MIN, _SIGNED_MAX = -128, 127
+_OCTAL: Final = re.compile(r"\\([0-7]{3})")
+
+
+def of_byte(code: int) -> str:
+    """The value (C1)."""
+    if code > _ASCII_MAX:
+        raise not_supported('a "char" beyond ASCII')
+    return chr(code) if code else ""
+
+
+def byte_of(value: str) -> int:
+    """The byte of a value."""
+    return ord(value or "\0")
+
+
+def of_text(text: str) -> str:
+    """What the input function reads: an octal escape, or the first byte of any text."""
+    octal = _OCTAL.fullmatch(text)
+    if octal is not None:
+        return of_byte(int(octal[1], 8) & 0xFF)
+    return of_byte((text.encode() or b"\0")[0])
+
+
+def of_integer(value: int) -> str:
+    """The cast from integer, of a signed byte. Raises 22003."""
+    if not _SIGNED_MIN <= value <= _SIGNED_MAX:
+        raise SqlError("22003", '"char" out of range')
+    return of_byte(value & 0xFF)
