@@ -26,6 +26,7 @@ SAMPLES: dict[str, Sequence[str | None]] = {
     "varchar": ("hello", "", "Äb ", NULL, "12", "true"),
     "bpchar": ("abc", "", "Äb  ", NULL, "12"),
     "name": ("pg", "A", NULL, "Äb"),
+    "char": ("a", "Z", "", NULL),
     "bytea": ("\\x00ff10", "\\x", "\\x61625c", NULL, "\\xdeadbeef"),
     "uuid": (
         "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "00000000-0000-0000-0000-000000000000", NULL,
@@ -282,11 +283,16 @@ PATTERNS = {
 }
 
 
+def spelled(type_: str) -> str:
+    """The type as a statement names it: the word char means another one."""
+    return '"char"' if type_ == "char" else type_
+
+
 def literal(type_: str, value: str | None) -> str:
     """A typed literal."""
     if value is None:
-        return f"null::{type_}"
+        return f"null::{spelled(type_)}"
     if type_ == "record":
         return f"row({value})"
     doubled = value.replace("'", "''")
-    return f"'{doubled}'::{type_}"
+    return f"'{doubled}'::{spelled(type_)}"

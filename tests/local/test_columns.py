@@ -13,7 +13,7 @@ from sql.plan import Plan, output_columns
 from sql.text_output import format_text
 from tests.emit.generating import FAMILIES
 from tests.emit.recorded import Answer
-from tests.emit.samples import SAMPLES, TEXTS, WORDS, literal
+from tests.emit.samples import SAMPLES, TEXTS, WORDS, literal, spelled
 from tests.emit.test_rows import plan_of
 from tests.emit.test_spark import close_floats
 from tests.local.engine import Engine
@@ -38,7 +38,7 @@ def samples(row: Function, position: int) -> list[str | None]:
 def call(row: Function) -> str:
     names = [f"c{position}" for position in range(len(row.args))]
     if row.kind is FunctionKind.CAST:
-        return f"cast(c0 as {row.result})"
+        return f"cast(c0 as {spelled(row.result)})"
     if row.kind is FunctionKind.OPERATOR:
         return f"(c0 {row.name} c1)" if len(names) == 2 else f"({row.name} c0)"
     return f"{row.name}({', '.join(names)})"
