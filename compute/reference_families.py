@@ -11,6 +11,7 @@ from compute.reference_intervals import FORMAT_FUNCTIONS, FORMAT_NAMES
 from compute.reference_json_path import JSON_PATHS, PATH_NAMES
 from compute.reference_mathematics import MATHEMATICS, MATHEMATICS_MAKERS
 from compute.reference_numbers import Function, Maker, numeric_result, plain
+from compute.reference_procedures import PROCEDURES
 from compute.reference_regex import REGEX_FUNCTIONS, REGEX_NAMES
 from compute.reference_registered import REGISTERED
 from compute.reference_strings import STRING_FUNCTIONS, STRING_MAKERS, STRING_NAMES
@@ -24,6 +25,7 @@ _FUNCTIONS: Final[dict[str, Function]] = {
     **BYTE_FUNCTIONS,
     **FORMAT_FUNCTIONS,
     **MATHEMATICS,
+    **PROCEDURES,
     **REGISTERED,
     **SYSTEM,
     **JSON_PATHS,

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from compute.reference_numbers import Function
 from sql.errors import SqlError, not_supported, undefined_schema
+from sql.function_names import function_named
 from sql.qualified_names import folded, name_parts, relation_parts
 from sql.types import quoted_name
 
@@ -21,6 +22,7 @@ _MISSING: Final = {
     "class": ("42P01", 'relation "{}" does not exist'),
     "type": ("42704", 'type "{}" does not exist'),
     "role": ("42704", 'role "{}" does not exist'),
+    "proc": ("42883", 'function "{}" does not exist'),
     "grantee": ("42704", 'role "{}" does not exist'),
 }
 
@@ -33,7 +35,7 @@ def found(kind: str, text: str, names: str) -> int | None:
     try:
         return _looked_up(kind, text, _known(names))
     except SqlError as error:
-        if error.sqlstate in ("42602", "3F000"):
+        if error.sqlstate in ("42602", "3F000", "42725"):
             return None
         raise
 
@@ -86,6 +88,8 @@ def _number(text: str) -> int | None:
 def _looked_up(kind: str, text: str, known: dict[str, Any]) -> int | None:
     if kind == "type":
         return _type(text, known)
+    if kind == "proc":
+        return function_named(text, None)
     parts = _relation(text, known) if kind == "class" else name_parts(text, None)
     if kind != "class" and len(parts) != 1:
         raise SqlError("42602", "invalid name syntax")

@@ -70,6 +70,7 @@ _PRIVILEGES: Final = {
     "table": "select insert update delete truncate references trigger maintain",
     "column": "select insert update references",
     "sequence": "usage select update",
+    "function": "execute",
     "schema": "create usage",
     "database": "create connect temporary temp",
     "type": "usage",

@@ -13,6 +13,7 @@ from typing import Final
 
 from coordinator.comment_rows import COMMENT_ROWS
 from coordinator.dependency_rows import pg_depend
+from coordinator.function_catalog_rows import FUNCTION_INFORMATION_ROWS, FUNCTION_ROWS
 from coordinator.information_schema_rows import INFORMATION_SCHEMA_ROWS, Named
 from coordinator.name_catalog_rows import NAME_ROWS
 from coordinator.relation_rows import Row, view_of
@@ -40,9 +41,14 @@ _ROWS: Final[Mapping[str, Mapping[str, Callable[[BindContext], Iterator[Named]]]
         **COMMENT_ROWS,
         **RIGHTS_ROWS,
         **ROLE_ROWS,
+        **FUNCTION_ROWS,
         "pg_depend": pg_depend,
     },
-    INFORMATION_SCHEMA: {**INFORMATION_SCHEMA_ROWS, **RIGHTS_INFORMATION_ROWS},
+    INFORMATION_SCHEMA: {
+        **INFORMATION_SCHEMA_ROWS,
+        **RIGHTS_INFORMATION_ROWS,
+        **FUNCTION_INFORMATION_ROWS,
+    },
 }
 
 

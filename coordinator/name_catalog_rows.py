@@ -18,6 +18,7 @@ from coordinator.table_catalog_rows import all_tables, users_tables
 from coordinator.type_catalog_rows import all_types, domain_definitions
 from sql.binding import BindContext
 from sql.catalog_oids import index_oid, schema_oid
+from sql.pg_proc import other_types
 from sql.role_names import roles_of
 from sql.system_catalogs import (
     CATALOG_SCHEMAS,
@@ -48,6 +49,8 @@ def _type_names(context: BindContext) -> Iterator[Named]:
             "plain": named.shown.removesuffix("[]"),
             "suffix": "[]" if is_array else "",
         }
+    for oid, (name, shown) in other_types().items():
+        yield {"oid": oid, "name": shown, "base": name, "plain": shown, "suffix": ""}
 
 
 def _visible(context: BindContext) -> Iterator[Named]:

@@ -14,6 +14,8 @@ import pyarrow as pa
 from coordinator.name_catalog_rows import registered_names
 from coordinator.pgwire.kernels import Column, listed
 from sql.binding import BindContext
+from sql.pg_proc import procedures
+from sql.pg_proc_texts import shown_name
 from sql.statements import OutputColumn
 from sql.types import REGISTERED
 
@@ -47,6 +49,7 @@ def _names(context: BindContext) -> dict[str, dict[int, str]]:
     names: dict[str, dict[int, str]] = {kind: {0: "-"} for kind in _KINDS.values()}
     for kind, oid, text, _ in registered_names(context):
         names[kind][oid] = text
+    names["proc"] |= {procedure.oid: shown_name(procedure) for procedure in procedures()}
     return names
 
 

@@ -12,6 +12,7 @@ from sql import role_names
 from sql.binding import BindContext
 from sql.catalog_objects import TEXT_CLASSES
 from sql.catalog_oids import DATABASE_OID, derived_oid, schema_oid
+from sql.pg_proc import oid_of
 from sql.privileges import OWNER
 from sql.rights import Thing
 from sql.system_catalogs import (
@@ -48,8 +49,13 @@ def _has_order(name: str) -> bool:
 
 
 def _pg_am(_context: BindContext) -> Iterator[Named]:
-    yield {"oid": HEAP, "amname": "heap", "amhandler": "heap_tableam_handler", "amtype": "t"}
-    yield {"oid": BTREE, "amname": "btree", "amhandler": "bthandler", "amtype": "i"}
+    yield {
+        "oid": HEAP,
+        "amname": "heap",
+        "amhandler": oid_of("heap_tableam_handler"),
+        "amtype": "t",
+    }
+    yield {"oid": BTREE, "amname": "btree", "amhandler": oid_of("bthandler"), "amtype": "i"}
 
 
 def _pg_collation(_context: BindContext) -> Iterator[Named]:

@@ -15,11 +15,13 @@ from sql.binding import BindContext
 from sql.catalog_objects import TEXT_CLASSES, DomainDefinition, EnumDefinition, UserType
 from sql.catalog_oids import derived_oid, schema_oid
 from sql.enum_types import is_enum
+from sql.pg_proc import oid_of, support
 from sql.privileges import OWNER
 from sql.system_catalogs import PG_CATALOG
 from sql.types import CATEGORIES, OIDS, PREFERRED, SqlType, Value, array_of, display, quoted_name
 
 _CHAR: Final = 18
+_ARRAY: Final = "_int4"
 _DEFAULT_COLLATION, _C_COLLATION = 100, 950
 _ALIGNED: Final = {1: "c", 2: "s", 4: "i", 8: "d"}
 
@@ -120,8 +122,7 @@ def _pg_type(context: BindContext) -> Iterator[Named]:
             "typispreferred": name in PREFERRED,
             "typelem": element,
             "typarray": OIDS.get(f"_{name}", 0),
-            "typinput": "array_in" if name[0] == "_" else f"{name}in",
-            "typoutput": "array_out" if name[0] == "_" else f"{name}out",
+            **support(name),
         }
         assert oid == named.type.oid, "a type has one oid"
     shown = Shown(context)
@@ -131,7 +132,6 @@ def _pg_type(context: BindContext) -> Iterator[Named]:
             yield _domain_row(context, named, named.domain) | owned[named.domain.oid]
             continue
         element_type = named.type.element
-        family = "enum" if element_type is None else "array"
         oid = named.type.oid if element_type is None else element_type.oid
         rights = owned[oid] if element_type is None else {"typowner": owned[oid]["typowner"]}
         yield (
@@ -140,12 +140,15 @@ def _pg_type(context: BindContext) -> Iterator[Named]:
             | {
                 "typelem": 0 if element_type is None else element_type.oid,
                 "typarray": array_of(named.type).oid if element_type is None else 0,
-                "typinput": f"{family}_in",
-                "typoutput": f"{family}_out",
-                "typreceive": f"{family}_recv",
-                "typsend": f"{family}_send",
+                **(_of_enums() if element_type is None else support(_ARRAY)),
             }
         )
+
+
+def _of_enums() -> dict[str, Value]:
+    """The functions of all enums."""
+    ends = {"in": "input", "out": "output", "recv": "receive", "send": "send"}
+    return {f"typ{column}": oid_of(f"enum_{end}") for end, column in ends.items()}
 
 
 def _domain_row(
@@ -157,9 +160,10 @@ def _domain_row(
         "typtypmod": domain.type.typmod,
         "typnotnull": domain.not_null,
         "typdefault": shown_text(context, domain.default) or None,
-        "typinput": "domain_in",
-        "typoutput": f"{domain.type.name}out",
-        "typreceive": "domain_recv",
+        "typinput": oid_of("domain_in"),
+        "typoutput": support(domain.type.name)["typoutput"],
+        "typreceive": oid_of("domain_recv"),
+        "typsend": support(domain.type.name)["typsend"],
     }
 
 

@@ -17,7 +17,8 @@ from sql.binding import Binding
 from sql.catalog import WHOLE_CATALOG, LookUp
 from sql.catalog_objects import DomainDefinition
 from sql.catalog_oids import index_oid, schema_oid
-from sql.errors import SqlError, not_supported, undefined_schema
+from sql.errors import SqlError, undefined_schema
+from sql.function_names import function_named
 from sql.functions import Function, FunctionKind
 from sql.look_up import look_up, named_relation, schema_exists
 from sql.plan import Const, Expr
@@ -50,7 +51,7 @@ def registered(binding: Binding, text: str, type_: SqlType, place: int | None) -
         case "regrole":
             return Const(_role(binding, text, place), type_)
         case _:
-            raise not_supported(f"a name of type {type_.name}", place)
+            return Const(_function(text, place), type_)
 
 
 def resolved(binding: Binding, row: Function, args: Sequence[Expr]) -> Const | None:
@@ -74,7 +75,7 @@ def resolved(binding: Binding, row: Function, args: Sequence[Expr]) -> Const | N
         return None
 
 
-_KINDS: Final = ("regclass", "regtype", "regnamespace", "regrole", "oid")
+_KINDS: Final = ("regclass", "regtype", "regnamespace", "regrole", "regproc", "oid")
 _OF_PLAIN_NAMES: Final = ("meridian_role", "meridian_role_named", "meridian_schema")
 
 
@@ -161,6 +162,13 @@ def _namespace(binding: Binding, text: str, place: int | None) -> int:
     if parts[0] not in known and not schema_exists(binding, parts[0]):
         raise undefined_schema(parts[0], place)
     return schema_oid(parts[0])
+
+
+def _function(text: str, place: int | None) -> int:
+    oid = function_named(text, place)
+    if oid is None:
+        raise SqlError("42883", f'function "{text}" does not exist', place)
+    return oid
 
 
 def _role(binding: Binding, text: str, place: int | None) -> int:

@@ -10,8 +10,8 @@ so that they show what the statement would find: own DDL, and the past under AS 
 INVARIANTS
   G1  a relation is known only if its rows are made (FILLED), or if what it lists does not exist
       here (EMPTY); all others are refused, never shown empty.
-  G2  what PostgreSQL's own types of catalogs hold is shown in the nearest type: node trees and
-      regproc as text, vectors as arrays.
+  G2  what PostgreSQL's own types of catalogs hold is shown in the nearest type: node trees
+      as text, vectors as arrays.
 
 The file is written by `tests/sql/postgresql_catalogs.py`, from a real server.
 """
@@ -36,22 +36,25 @@ FILLED: Final = frozenset(
     {
         f"{PG_CATALOG}.{name}"
         for name in (
-            "pg_am", "pg_attrdef", "pg_attribute", "pg_auth_members", "pg_authid", "pg_class",
-            "pg_collation", "pg_constraint", "pg_database", "pg_default_acl", "pg_depend",
-            "pg_description", "pg_enum", "pg_group", "pg_index", "pg_indexes", "pg_namespace",
-            "pg_opclass", "pg_rewrite", "pg_roles", "pg_sequence", "pg_sequences", "pg_settings",
-            "pg_shadow", "pg_shdescription", "pg_tables", "pg_tablespace", "pg_type",
-            "pg_user", "pg_views",
+            "pg_am", "pg_attrdef", "pg_attribute", "pg_auth_members", "pg_authid",
+            "pg_class", "pg_collation", "pg_constraint", "pg_database",
+            "pg_default_acl", "pg_depend", "pg_description", "pg_enum", "pg_group",
+            "pg_index", "pg_indexes", "pg_language", "pg_namespace", "pg_opclass",
+            "pg_proc", "pg_rewrite", "pg_roles", "pg_sequence", "pg_sequences",
+            "pg_settings", "pg_shadow", "pg_shdescription", "pg_tables",
+            "pg_tablespace", "pg_type", "pg_user", "pg_views",
         )
     }
     | {
         f"{INFORMATION_SCHEMA}.{name}"
         for name in (
-            "administrable_role_authorizations", "applicable_roles", "column_privileges", "columns",
-            "domain_constraints", "domains", "enabled_roles", "key_column_usage",
-            "referential_constraints", "role_column_grants", "role_table_grants", "role_udt_grants",
-            "role_usage_grants", "schemata", "sequences", "table_constraints", "table_privileges",
-            "tables", "udt_privileges", "usage_privileges", "views",
+            "administrable_role_authorizations", "applicable_roles",
+            "column_privileges", "columns", "domain_constraints", "domains",
+            "enabled_roles", "key_column_usage", "parameters",
+            "referential_constraints", "role_column_grants", "role_table_grants",
+            "role_udt_grants", "role_usage_grants", "routines", "schemata", "sequences",
+            "table_constraints", "table_privileges", "tables", "udt_privileges",
+            "usage_privileges", "views",
         )
     }
 )  # fmt: skip
@@ -78,7 +81,7 @@ EMPTY: Final = frozenset(
 
 _FILE: Final = Path(__file__).parent / "data" / "catalogs.txt"
 _NEAREST: Final = {
-    "xid": "int8", "regproc": "text", "regtype": "text", "pg_node_tree": "text",
+    "xid": "int8", "regtype": "text", "pg_node_tree": "text",
     "int2vector": "_int2", "oidvector": "_oid", "_aclitem": "_text",
     "anyarray": "text", "inet": "text", "pg_lsn": "text", "_regtype": "_text",
     "pg_ndistinct": "text", "pg_dependencies": "text", "pg_mcv_list": "text",

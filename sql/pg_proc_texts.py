@@ -1,0 +1,85 @@
+"""Functions as PostgreSQL writes them: names, arguments, results and definitions (ruleutils.c)."""
+
+from typing import Final
+
+from sql.pg_proc import Argument, Procedure, is_ambiguous, type_text
+from sql.types import quoted_name
+
+
+def shown_name(procedure: Procedure) -> str:
+    """What regproc shows: with the schema if the name alone finds another one, too."""
+    text = quoted_name(procedure.name)
+    return f"pg_catalog.{text}" if is_ambiguous(procedure.name) else text
+
+
+def signature(procedure: Procedure) -> str:
+    """What regprocedure shows."""
+    types = ",".join(type_text(given.type) for given in procedure.inputs)
+    return f"{quoted_name(procedure.name)}({types})"
+
+
+def result_text(procedure: Procedure) -> str:
+    """pg_get_function_result()."""
+    return f"{'SETOF ' if procedure.is_set else ''}{type_text(procedure.result)}"
+
+
+def arguments_text(procedure: Procedure, *, defaults: bool) -> str:
+    """pg_get_function_arguments(), or without defaults pg_get_function_identity_arguments()."""
+    texts = [_argument_text(given, defaults=defaults) for given in procedure.arguments]
+    if "direct" not in procedure.numbers:
+        return ", ".join(texts)
+    direct = int(procedure.numbers["direct"])
+    # What repeats stands for the keys of ORDER BY, too.
+    keys = texts[direct:] or texts[-1:]
+    return f"{', '.join(texts[:direct])} ORDER BY {', '.join(keys)}".lstrip()
+
+
+_SHOWN_MODES: Final = {"o": "OUT ", "b": "INOUT ", "v": "VARIADIC "}
+
+
+def _argument_text(given: Argument, *, defaults: bool) -> str:
+    name = f"{quoted_name(given.name)} " if given.name else ""
+    text = f"{_SHOWN_MODES.get(given.mode, '')}{name}{type_text(given.type)}"
+    if defaults and given.default is not None:
+        return f"{text} DEFAULT {given.default}"
+    return text
+
+
+def definition(procedure: Procedure) -> str:
+    """pg_get_functiondef() of what is no aggregate and has a source."""
+    arguments = arguments_text(procedure, defaults=True)
+    return "\n".join(
+        [
+            f"CREATE OR REPLACE FUNCTION pg_catalog.{quoted_name(procedure.name)}({arguments})",
+            f" RETURNS {result_text(procedure)}",
+            f" LANGUAGE {procedure.language}",
+            *filter(None, [_options(procedure)]),
+            f"AS $function${procedure.source}$function$",
+            "",
+        ]
+    )
+
+
+_OPTIONS: Final = {
+    "window": "WINDOW", "i": "IMMUTABLE", "s": "STABLE", "parallel s": "PARALLEL SAFE",
+    "parallel r": "PARALLEL RESTRICTED",
+}  # fmt: skip
+
+
+def _options(procedure: Procedure) -> str:
+    words, numbers = procedure.words, procedure.numbers
+    usual = {"cost": 1.0 if procedure.language == "internal" else 100.0, "rows": 1000.0}
+    told = [
+        _OPTIONS["window"] if procedure.kind == "w" else None,
+        _OPTIONS.get(procedure.volatility),
+        _OPTIONS.get(f"parallel {procedure.parallel}"),
+        None if "nonstrict" in words else "STRICT",
+        "LEAKPROOF" if "leakproof" in words else None,
+        *(
+            f"{name.upper()} {numbers.get(name, 1.0):g}"
+            for name, number in usual.items()
+            if numbers.get(name, 1.0) != number and (name == "cost" or procedure.is_set)
+        ),
+        None if procedure.support == "-" else f"SUPPORT {procedure.support}",
+    ]
+    return "".join(f" {word}" for word in told if word)
