@@ -50,7 +50,7 @@ KINDS: Final = {"f": "", "a": "aggregate", "w": "window"}
 STAND_INS: Final = {
     "anyelement": "int4", "anyarray": "_int4", "anynonarray": "int4", "anycompatible": "int4",
     "anycompatiblearray": "_int4", "anycompatiblenonarray": "int4", "any": "int4",
-    "anyenum": "int4", "oidvector": "_oid", "char": "text", "pg_node_tree": "text",
+    "anyenum": "int4", "oidvector": "_oid", "pg_node_tree": "text",
 }  # fmt: skip
 """What a call is tried with."""
 
