@@ -16,8 +16,8 @@ import duckdb
 from compute.executor import EngineUnavailable
 
 OPTIMIZERS_DISABLED: Final = (
-    # It takes away a join that DISTINCT makes needless, and what the join's condition refers to: the
-    # statement failed, and DuckDB gave its database up.
+    # It takes away a join that DISTINCT makes needless, but not all that its condition needs:
+    # the statement failed, and DuckDB gave its database up.
     "join_elimination",
     # It adds up too much where a correlated aggregate stands beside something that may fail.
     "partial_aggregate_pushdown",

@@ -149,6 +149,7 @@ def serving(
     *,
     stash: MemoryStash | None = None,
     store: MemoryObjectStore | None = None,
+    local: Executor | None = None,
     core: CoreSettings | None = None,
 ) -> Iterator[str]:
     """The same server on a loop of its own, for clients that block; its DSN."""
@@ -156,7 +157,7 @@ def serving(
 
     async def serve() -> None:
         done = asyncio.Event()
-        async with running(settings, stash=stash, store=store, core=core) as stack:
+        async with running(settings, stash=stash, store=store, local=local, core=core) as stack:
             started.set_result((stack.dsn, asyncio.get_running_loop(), done))
             await done.wait()
 

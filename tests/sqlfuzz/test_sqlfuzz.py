@@ -1,5 +1,6 @@
 """The generator of random queries: always the same, always SQL, and it can make them smaller."""
 
+import contextlib
 import random
 
 import pglast
@@ -7,6 +8,8 @@ import pytest
 
 from tests.sqlfuzz.queries import Queries, Query, smaller_queries
 from tests.sqlfuzz.schema import statements
+from tests.sqlfuzz.shapes import Shapes
+from tests.sqlfuzz.smaller import smaller, smallest
 
 
 def draw(seed: int) -> Query:
@@ -38,3 +41,29 @@ def test_smaller_ones_lead_to_the_smallest() -> None:
     assert len(query.joins) == 1
     assert query.where is query.other is query.having is None
     assert all(not item.parts for item in query.shown)
+
+
+def test_shapes_are_sql_and_always_the_same() -> None:
+    drawn = [Shapes(random.Random(seed)).draw() for seed in range(200)]
+    assert drawn == [Shapes(random.Random(seed)).draw() for seed in range(200)]
+    for text in drawn:
+        pglast.parse_sql(text)
+
+
+def test_any_statement_is_made_smaller() -> None:
+    text = (
+        "with x as (select i from few) select distinct a.i + 1, max(b.n) from x a left join"
+        " (select * from mid where i > 3) b on a.i = b.i and b.l in (1, 2) where a.i is not null"
+        " group by a.i order by 1 limit 3"
+    )
+    assert all(len(less) < len(text) for less in smaller(text))
+
+    def is_wrong(less: str) -> bool:
+        with contextlib.suppress(pglast.Error):
+            pglast.parse_sql(less)
+            return "LEFT JOIN" in less and "max" in less
+        return False
+
+    found = smallest(text, is_wrong)
+    assert is_wrong(found)
+    assert len(found) < 50

@@ -1,0 +1,71 @@
+"""Tables of more rows: skewed, with NULLs, columns of one value, duplicates, and one without rows.
+
+INVARIANTS
+  R1  sums of the floats are exact: they are quarters.
+  R2  always the same rows.
+"""
+
+import datetime
+import random
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+COLUMNS = {
+    "i": "int4", "l": "int8", "n": "numeric", "f": "float8", "s": "text", "b": "bool", "d": "date",
+    "ts": "timestamp",
+}  # fmt: skip
+SIZES = {"big": 12_000, "mid": 700, "few": 60, "one": 1, "nothing": 0}
+SHARES = {"big": 1, "mid": 4, "few": 6, "one": 1, "nothing": 1}
+TABLES = tuple(SIZES)
+CONSTANTS: dict[str, tuple[str, ...]] = {
+    "int4": ("1", "7", "50", "99", "0", "100", "-1", "2147483647", "null::int4"),
+    "int8": (
+        "5000000040", "5000000500", "5000000000", "5000000003", "0", "9000000000", "null::int8",
+    ),
+    "numeric": ("1.50", "9.75", "500", "250.25", "-3.25", "1001", "-200.5", "null::numeric"),
+    "float8": (
+        "2.5::float8", "-1.25::float8", "-7::float8", "1e9::float8", "-1e9::float8", "null::float8",
+    ),
+    "text": ("'a'", "'abc'", "'Ä'", "''", "'nobody'", "'~'", "null::text"),
+    "bool": ("true", "true", "false", "null::bool"),
+    "date": (
+        "date '2024-01-01'", "date '2024-02-11'", "date '2024-01-20'", "date '1990-01-01'",
+        "date '2030-01-01'", "null::date",
+    ),
+    "timestamp": (
+        "timestamp '2024-01-05 07:00:00'", "timestamp '2024-01-20 07:00:00'",
+        "timestamp '2024-02-02 01:00:00'", "timestamp '2000-01-01 00:00:00'",
+        "timestamp '2030-01-01 00:00:00'", "null::timestamp",
+    ),
+}  # fmt: skip
+"""Values that are there often, seldom or never."""
+_TEXTS = ("", "a", "abc", "b", "Ä", "z", "ab c", "B")
+_DAY = datetime.date(2024, 1, 1)
+_MOMENT = datetime.datetime(2024, 1, 1)
+
+Row = tuple[Any, ...]
+
+
+def rows(table: str) -> list[Row]:
+    """The rows of a table (R2)."""
+    source = random.Random(table)
+    return [_row(source, table, number) for number in range(SIZES[table])]
+
+
+def _row(source: random.Random, table: str, number: int) -> Row:
+    def maybe(value: Callable[[], Any], nulls: float = 0.08) -> Any:
+        return None if source.random() < nulls else value()
+
+    return (
+        # Small numbers are many; one table has but one of them.
+        7 if table == "few" else maybe(lambda: int(100 * source.random() ** 3)),
+        5_000_000_000 + number,
+        maybe(lambda: Decimal(source.randrange(-400, 4_000)) / 4),
+        maybe(lambda: source.randrange(-50, 50) / 4),
+        maybe(lambda: source.choice(_TEXTS)),
+        maybe(lambda: source.random() < 0.9, 0.2),
+        # One table knows no day at all.
+        None if table == "mid" else maybe(lambda: _DAY + datetime.timedelta(source.randrange(60))),
+        maybe(lambda: _MOMENT + datetime.timedelta(hours=source.randrange(900))),
+    )
