@@ -14,6 +14,8 @@ INVARIANTS
       refer to the row, as the most costly, behind all conditions without.
   A4  conditions with more subqueries than a few guard nothing: each of them would be written anew
       for every subquery behind it.
+  A5  rows are asked whether there are any, too, if the first of them comes at little cost: not
+      those that a set operation, a WITH query or other subqueries make.
 
 Not here: subqueries that refer to a row (`guarded_subqueries.py`), and those that are run with
 WITH, which are run in any case.
@@ -38,13 +40,17 @@ from sql.plan import (
     Expr,
     Filter,
     GroupBy,
+    Join,
     Limit,
     Logical,
     Plan,
     Project,
     Scan,
+    SetScan,
+    Sort,
     Subquery,
     SubqueryKind,
+    Window,
     output_columns,
 )
 from sql.renumbering import free_columns, renumbered
@@ -57,6 +63,7 @@ from sql.traverse import (
     has_subquery,
     is_volatile_anywhere,
     is_volatile_plan,
+    plan_expressions,
     plan_has_subquery,
     rewritten_aggregate,
     with_children,
@@ -158,20 +165,45 @@ class _Rows:
         return with_children(expr, lambda _: next(steps))
 
     def _asked(self, expr: Subquery, conditions: Sequence[Expr]) -> Subquery:
-        if not conditions or free_columns(expr.plan) or not may_fail_anywhere(expr):
+        if free_columns(expr.plan) or is_volatile_plan(expr.plan):
             return expr
-        if is_volatile_plan(expr.plan) or not self._can_be_asked(conditions):
+        if not may_fail_anywhere(expr, by_overflow=bool(conditions)):
             return expr
-        # Its own subqueries are asked in their order, too.
-        asking = Filter(self.input, self.guarded(_all_of(conditions), ()))
+        asking = self._any() if not conditions else self._those_with(conditions)
+        if asking is None:
+            return expr
         row = Limit(Project(asking, (), ()), Const(1, INT8), None)
         plan, _ = renumbered(row, lambda: ColumnId(next(self.numbers)))
         return guarded_subquery(expr, Subquery(SubqueryKind.EXISTS, plan, (), BOOL))
 
-    def _can_be_asked(self, conditions: Sequence[Expr]) -> bool:
+    def _any(self) -> Plan | None:
+        """Rows that are there exactly if these are, None if they are not asked for (A5)."""
+        plan = self.input
+        while isinstance(plan, Sort | Window) or (isinstance(plan, GroupBy) and plan.keys):
+            if isinstance(plan, GroupBy) and plan.sets is not None:
+                return None
+            plan = plan.input
+        return plan if _is_cheap(plan) and not is_volatile_plan(plan) else None
+
+    def _those_with(self, conditions: Sequence[Expr]) -> Plan | None:
+        """The rows for which these hold, None if they are not asked for (A1, A4)."""
         if is_volatile_plan(self.input) or any(map(is_volatile_anywhere, conditions)):
-            return False
-        return sum(1 for part in conditions for _ in _subqueries(part)) <= _SUBQUERIES_MAX
+            return None
+        if sum(1 for part in conditions for _ in _subqueries(part)) > _SUBQUERIES_MAX:
+            return None
+        # Its own subqueries are asked in their order, too.
+        return Filter(self.input, self.guarded(_all_of(conditions), ()))
+
+
+def _is_cheap(plan: Plan) -> bool:
+    """Whether the first row of a plan comes at little cost (A5)."""
+    match plan:
+        case Project() | Filter():
+            return not any(map(has_subquery, plan_expressions(plan))) and _is_cheap(plan.input)
+        case Join():
+            return _is_cheap(plan.left) and _is_cheap(plan.right)
+        case _:
+            return isinstance(plan, Scan | SetScan)
 
 
 def _subqueries(expr: Expr) -> Iterator[Subquery]:

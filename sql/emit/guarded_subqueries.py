@@ -84,15 +84,15 @@ def may_fail_for_others(expr: Expr) -> bool:
     )
 
 
-def may_fail_anywhere(expr: Subquery) -> bool:
+def may_fail_anywhere(expr: Subquery, *, by_overflow: bool = True) -> bool:
     """Whether running it may end in an error, as far as this can be told."""
-    return _several(expr) or _plan_may_fail(expr.plan)
+    return has_several(expr) or _plan_may_fail(expr.plan, by_overflow=by_overflow)
 
 
 def guarded_subquery(expr: Subquery, condition: Expr) -> Subquery:
     """The subquery, which fails nowhere where the condition is not true (S1)."""
     plan = _guarded_plan(expr.plan, condition)
-    return replace(expr, plan=Filter(plan, condition) if _several(expr) else plan)
+    return replace(expr, plan=Filter(plan, condition) if has_several(expr) else plan)
 
 
 def _under(expr: Expr, conditions: Sequence[Expr], *, by_key: bool) -> Expr:
@@ -166,7 +166,7 @@ def _with_guard(expr: Expr, condition: Expr, *, by_key: bool) -> Expr:
     args = tuple(
         [guarded_value(_with_guard(arg, condition, by_key=by_key), condition) for arg in expr.args]
     )
-    several = _several(expr)
+    several = has_several(expr)
     if by_key and (several or not free_columns(expr.plan)):
         return replace(expr, args=args)
     if by_key and not _plan_may_fail(expr.plan, by_overflow=False):
@@ -176,7 +176,8 @@ def _with_guard(expr: Expr, condition: Expr, *, by_key: bool) -> Expr:
     return replace(guarded_subquery(expr, condition), args=args)
 
 
-def _several(expr: Subquery) -> bool:
+def has_several(expr: Subquery) -> bool:
+    """Whether it is a value and may have more than one row (21000)."""
     return expr.kind is SubqueryKind.SCALAR and not _is_one_row(expr.plan)
 
 
