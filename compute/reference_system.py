@@ -95,7 +95,7 @@ def privilege(kind: str, text: str) -> bool:
 _LETTERS: Final = {
     "select": "r", "insert": "a", "update": "w", "delete": "d", "truncate": "D", "references": "x",
     "trigger": "t", "maintain": "m", "usage": "U", "create": "C", "connect": "c", "temporary": "T",
-    "temp": "T",
+    "temp": "T", "execute": "X",
 }  # fmt: skip
 
 

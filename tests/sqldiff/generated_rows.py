@@ -44,6 +44,16 @@ def _privileged(
             yield f"select {name}('nobody', {shown[0]}, '{words[0]}')"
 
 
+def _of_functions() -> Iterator[str]:
+    name = "has_function_privilege"
+    for role in (f"'{ROLE}', ", f"'{ROLE}'::regrole::oid, ", ""):
+        yield f"select {name}({role}872::oid, 'execute'), {name}({role}872::oid, 'EXECUTE with grant option'), {name}({role}872::oid, null), {name}({role}null::oid, 'execute')"
+        yield f"select {name}({role}99999::oid, 'execute')"
+        yield f"select {name}({role}872::oid, 'select')"
+    yield f"select {name}(null::name, 872::oid, 'execute'), {name}(null::oid, 872::oid, 'execute')"
+    yield f"select {name}('nobody', 872::oid, 'execute')"
+
+
 def _of_columns() -> Iterator[str]:
     name = "has_column_privilege"
     roles = (f"'{ROLE}', ", f"'{ROLE}'::regrole::oid, ", "")
@@ -156,6 +166,7 @@ def privileges() -> Iterator[str]:
     yield from _privileged(
         "has_type_privilege", types, ("usage", "USAGE", "usage with grant option")
     )
+    yield from _of_functions()
     yield from _of_columns()
     yield from _of_roles()
     for letter in "crsdfnlTLtFS":
@@ -251,6 +262,20 @@ def _encodings() -> Iterator[str]:
     yield "select pg_encoding_max_length(6), pg_encoding_max_length(0), pg_encoding_max_length(8), pg_encoding_max_length(99), pg_encoding_max_length(null), pg_encoding_max_length(-1)"
 
 
+_FUNCTIONS = "'{872,3305,3974,2775,1317,0,99999}'::oid[]"
+
+
+def _functions() -> Iterator[str]:
+    for name in ("result", "arguments", "identity_arguments"):
+        yield f"select oid, pg_get_function_{name}(oid) from unnest({_FUNCTIONS}) f(oid)"
+    yield "select oid, pg_get_functiondef(oid), pg_function_is_visible(oid) from unnest('{872,3305}'::oid[]) f(oid)"
+    yield "select pg_get_functiondef(2101)"
+    yield "select n, pg_get_function_arg_default(3305, n), pg_get_function_arg_default(n, 4), pg_get_function_arg_default(null, n), pg_get_function_arg_default(3305, null) from generate_series(0, 5) n"
+    yield "select oid, oidvectortypes(proargtypes) from pg_proc where oid in (872, 3305, 2775, 3100) order by oid"
+    yield "select oidvectortypes(proargtypes), oidvectortypes(null) from pg_proc where proname = 'initcap'"
+    yield "select oid::regproc, oidvectortypes(proargtypes) from pg_proc where proname like 'array_ap%' order by oid"
+
+
 def catalogs() -> Iterator[str]:
     """Functions that look into the catalogs, but for those of privileges."""
     yield from _set_up()
@@ -285,6 +310,7 @@ def catalogs() -> Iterator[str]:
     yield "select relid from pg_partition_ancestors('kept') p(relid)"
     yield "select relid from pg_partition_ancestors(null) p(relid)"
     yield "select count(*) from pg_partition_ancestors(99999::regclass)"
+    yield from _functions()
     yield "select pg_tablespace_location(0), pg_tablespace_location(1663), pg_tablespace_location(null)"
     yield "select pg_blocking_pids(0), pg_blocking_pids(null), pg_blocking_pids(-1)"
     yield "select pg_safe_snapshot_blocking_pids(0), pg_safe_snapshot_blocking_pids(null), pg_safe_snapshot_blocking_pids(-1)"
@@ -296,11 +322,11 @@ _NAMES = {
     "regtype": ("int4", "integer", "mood", "mood[]", "pg_catalog.int4", "timestamp with time zone", "nosuch", "0", "-", "_text", "varchar(3)", "", "own.hidden", "INT8"),
     "regnamespace": ("own", "public", "OWN", '"own"', "nosuch", "pg_catalog", "0", "-", "", "a.b"),
     "regrole": (ROLE, f'"{ROLE}"', ROLE.upper(), "nobody", "0", "-", "", "a.b"),
-    "regproc": ("0", "-"),
+    "regproc": ("initcap", "lower", "nosuch", "INITCAP", '"initcap"', "pg_catalog.initcap", "own.initcap", "0", "-", "", "a.b.c"),
 }  # fmt: skip
 _OID_OF = {
     "regclass": "'kept'::regclass::oid", "regtype": "'mood'::regtype::oid", "regnamespace": "'own'::regnamespace::oid",
-    "regrole": f"'{ROLE}'::regrole::oid", "regproc": "0::oid",
+    "regrole": f"'{ROLE}'::regrole::oid", "regproc": "872::oid",
 }  # fmt: skip
 
 
@@ -311,16 +337,13 @@ def registered() -> Iterator[str]:
         for name in names:
             quoted = name.replace("'", "''")
             yield f"select '{quoted}'::{type_}"
-            if type_ == "regproc":
-                continue
             yield f"select v::text::{type_} from (values ('{quoted}'::text)) x(v)"
             yield f"select to_{type_}('{quoted}')"
-        for source in ("varchar", "name") if type_ != "regproc" else ():
+        for source in ("varchar", "name", "bpchar"):
             for name in (names[0], "nosuch", "0", names[1]):
                 yield f"select v::{type_} from (values ('{name}'::{source})) x(v)"
             yield f"select v::{type_} from (values (null::{source})) x(v)"
-        if type_ != "regproc":
-            yield f"select v::{type_}, to_{type_}(v) from (values (null::text)) x(v)"
+        yield f"select v::{type_}, to_{type_}(v) from (values (null::text)) x(v)"
         oid = _OID_OF[type_]
         yield f"select v::{type_}, v::{type_}::oid = v from (values ({oid}), (0::oid), (99999::oid), (null::oid)) x(v)"
         for source, values in (
