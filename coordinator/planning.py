@@ -1,25 +1,28 @@
-"""What becomes of a bound statement before it runs: constants are computed, once for all runs.
+"""What becomes of a bound statement before it runs: constants are computed, and conditions ordered,
+once for all runs.
 
 INVARIANTS
   P1  a statement whose constants fail is described as ever, and fails whenever it is to run.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from compute.constant_folding import folded
 from sql.definition_statements import CreateObject
+from sql.emit.condition_order import in_order
 from sql.errors import SqlError
+from sql.plan import Plan
 from sql.statements import Bound, CopyOut, CreateTableAs, Explain, Modify, Prepared, Query
 from sql.traverse import scans
 
 
 def planned(prepared: Prepared) -> Prepared:
     """The statement without what its constants rule out (P1)."""
-    if prepared.uses_now or prepared.rebind:
-        # Their constants are none to PostgreSQL: the clock and the session are only read.
-        return prepared
+    # The clock and the session are only read: to PostgreSQL they are no constants.
+    plan_of = in_order if prepared.uses_now or prepared.rebind else _computed
     try:
-        bound = _planned(prepared.bound)
+        bound = _planned(prepared.bound, plan_of)
     except SqlError as error:
         return replace(prepared, fails=error)
     except RecursionError:
@@ -28,21 +31,25 @@ def planned(prepared: Prepared) -> Prepared:
     return prepared if bound is prepared.bound else replace(prepared, bound=bound)
 
 
-def _planned(bound: Bound) -> Bound:
+def _computed(plan: Plan) -> Plan:
+    return in_order(folded(plan))
+
+
+def _planned(bound: Bound, plan_of: Callable[[Plan], Plan]) -> Bound:
     match bound:
         case Query():
-            return replace(bound, plan=folded(bound.plan))
+            return replace(bound, plan=plan_of(bound.plan))
         case CopyOut():
-            return replace(bound, query=replace(bound.query, plan=folded(bound.query.plan)))
+            return replace(bound, query=replace(bound.query, plan=plan_of(bound.query.plan)))
         case CreateTableAs():
-            return replace(bound, source=folded(bound.source))
+            return replace(bound, source=plan_of(bound.source))
         case Modify() if any(scans(bound.source)):
-            return replace(bound, source=folded(bound.source))
+            return replace(bound, source=plan_of(bound.source))
         case CreateObject(computed=computed):
             for plan in computed:
-                folded(plan)
+                plan_of(plan)
             return bound
         case Explain(statement=Query() as query):
-            return replace(bound, statement=replace(query, plan=folded(query.plan)))
+            return replace(bound, statement=replace(query, plan=plan_of(query.plan)))
         case _:
             return bound

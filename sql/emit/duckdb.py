@@ -20,6 +20,7 @@ from sql.emit.duckdb_expressions import expression
 from sql.emit.duckdb_sets import set_scan, sets_beside
 from sql.emit.duckdb_types import ENGINE, argument, array, error, literal
 from sql.emit.duckdb_windows import window
+from sql.emit.guarded_filters import guarded_parts
 from sql.emit.guarded_joins import guarded_conditions
 from sql.emit.scope import Dialect
 from sql.emit.selects import EmittedQuery, emit_plan
@@ -88,6 +89,7 @@ _DUCKDB: Final = Dialect(
     window=window,
     order_by=order_by,
     on=guarded_conditions,
+    where=guarded_parts,
     values=_values,
     error=error,
     set_scan=set_scan,

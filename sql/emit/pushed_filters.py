@@ -29,8 +29,8 @@ from sql.plan import (
 )
 from sql.traverse import column_ids, conjuncts, is_volatile_expression
 
-_KEEP_LEFT = (JoinKind.CROSS, JoinKind.INNER, JoinKind.LEFT)
-_KEEP_RIGHT = (JoinKind.CROSS, JoinKind.INNER, JoinKind.RIGHT)
+KEEP_LEFT = (JoinKind.CROSS, JoinKind.INNER, JoinKind.LEFT)
+KEEP_RIGHT = (JoinKind.CROSS, JoinKind.INNER, JoinKind.RIGHT)
 _NOT_OF_NULL = (Test.IS_NOT_NULL, Test.IS_TRUE, Test.IS_FALSE)
 
 
@@ -56,11 +56,11 @@ def _with(plan: Plan, parts: Sequence[Expr]) -> tuple[Plan, Sequence[Expr]]:
         return plan, ()
     left, right, done = plan.left, plan.right, list[Expr]()
     if plan.lateral or _has_lateral(left):
-        kept = plan.kind in _KEEP_LEFT
+        kept = plan.kind in KEEP_LEFT
         left, below = _side(left, parts, whole=plan.lateral, kept=kept)
         done += below if kept else ()
     if _has_lateral(right):
-        kept = plan.kind in _KEEP_RIGHT
+        kept = plan.kind in KEEP_RIGHT
         right, below = _side(right, parts, whole=False, kept=kept)
         done += below if kept else ()
     return replace(plan, left=left, right=right), done
@@ -74,7 +74,7 @@ def _side(
     """
     made = {column.id for column in output_columns(plan)}
     own = [part for part in parts if made.issuperset(used := set(column_ids(part))) and used]
-    own = [part for part in own if kept or _never_of_null(part)]
+    own = [part for part in own if kept or never_of_null(part)]
     below, done = _with(plan, own)
     if not whole:
         return below, done
@@ -82,7 +82,7 @@ def _side(
     return _filtered(below, rest), own
 
 
-def _never_of_null(part: Expr) -> bool:
+def never_of_null(part: Expr) -> bool:
     """Whether the condition is not true when all its columns are NULL, as far as its form says."""
     if isinstance(part, IsTest):
         return part.test in _NOT_OF_NULL and _is_strict(part.arg)

@@ -83,7 +83,7 @@ class Dialect:
     an alias and its columns as a relation. `key`: what the engine has to compare so
     that the values of an expression compare as PostgreSQL's; its own text for most types, None if
     there is nothing. `error`: an expression that fails, by SQLSTATE and
-    message. `on`: the parts of a join's condition as they have to be computed. `empty_sets`:
+    message. `on`, `where`: the parts of a condition as they have to be computed. `empty_sets`:
     whether the grouping set of no keys makes a row of no input.
     `materialized`: the word that has a WITH query run once. `union_recursion`: whether WITH
     RECURSIVE takes UNION. `deep_correlation`: whether a subquery may refer to more than the query
@@ -103,6 +103,7 @@ class Dialect:
     window: Callable[[WindowCall, "Scope"], str]
     order_by: Callable[[Sequence[SortKey], "Scope"], str]
     on: Callable[[Join, Expr], Sequence[Expr]]
+    where: Callable[[Plan, Sequence[Expr]], Sequence[Expr]]
     values: Callable[[Sequence[str], str, Sequence[str]], str]
     error: Callable[[str, str], str]
     set_scan: "Callable[[SetScan, Scope], Select]"

@@ -287,7 +287,7 @@ def _filter(plan: Filter, scope: Scope) -> Select:
     DuckDB would make the cross product of all tables for it.
     """
     select = _plain(plan.input, scope)
-    parts: Sequence[Expr] = conjuncts(plan.predicate)
+    parts = scope.statement.dialect.where(plan.input, conjuncts(plan.predicate))
     correlated = [part for part in parts if _is_correlated(part)]
     if correlated and (len(correlated) < len(parts) or isinstance(plan.input, Join)):
         plain = _where(select, [part for part in parts if part not in correlated], scope)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sql.emit.asked_subqueries import run_if_asked
+from sql.emit.guarded_filters import guarded_parts
 from sql.emit.scope import Dialect
 from sql.emit.selects import EmittedQuery, emit_plan
 from sql.emit.spark_aggregates import aggregate, order_by
@@ -53,6 +54,7 @@ _SPARK: Final = Dialect(
     window=window,
     order_by=order_by,
     on=lambda _join, condition: conjuncts(condition),
+    where=guarded_parts,
     values=_values,
     error=error,
     set_scan=set_scan,

@@ -1,0 +1,323 @@
+"""Conditions are asked in PostgreSQL's order: the cheaper ones first, wherever they are written.
+
+    where 1/(a-1) > 0 and a <> 1                            ─▶  where a <> 1 and 1/(a-1) > 0
+    select * from (select .. where 1/(a-1) > 0) where a <> 1    the same within, and again outside
+
+An engine asks them as they stand, those of a subquery first, and may fail for rows that PostgreSQL
+has left out by then.
+
+INVARIANTS
+  O1  nothing changes where no condition may fail.
+  O2  conditions of one place are ordered by the calls that they make, equal ones as written
+      (order_qual_clauses; almost every function costs the same).
+  O3  what goes down to conditions that may fail cannot fail itself, is not volatile, and stays
+      above as well. It goes where PostgreSQL takes it: through projections, DISTINCT, set
+      operations, keys of groups and of all windows, to sides of joins that are not made up.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from sql.conditions import all_of
+from sql.emit.guards import may_fail
+from sql.emit.pushed_filters import KEEP_LEFT, KEEP_RIGHT, never_of_null
+from sql.functions import FunctionKind
+from sql.plan import (
+    AnyAll,
+    BoolOp,
+    Call,
+    ColumnId,
+    ColumnRef,
+    Const,
+    Distinct,
+    DistinctRows,
+    Expr,
+    Extreme,
+    Filter,
+    GroupBy,
+    InList,
+    Join,
+    JoinKind,
+    Logical,
+    Plan,
+    PlanColumn,
+    Project,
+    SetOp,
+    Sort,
+    Subquery,
+    SubqueryKind,
+    Window,
+    output_columns,
+)
+from sql.renumbering import free_columns
+from sql.traverse import (
+    children,
+    column_ids,
+    has_subquery,
+    inputs,
+    is_volatile_anywhere,
+    plan_expressions,
+    substituted,
+    with_queries,
+)
+from sql.types import BOOL
+
+_TEXTS: Final = frozenset({"text", "varchar", "bpchar", "name"})
+_LAST: Final = 1_000_000.0
+"""Of a subquery that is run for rows, or becomes a join: behind everything else."""
+_ELEMENTS: Final = 10
+"""Of an array that is not known, as PostgreSQL guesses."""
+_NODES_MAX: Final = 200
+"""Of a condition over what a subquery computes. More: text that grows with every level of queries;
+fewer: conditions of a subquery asked before cheaper ones around it."""
+_HASHED: Final = 9
+"""Items of IN from which on PostgreSQL looks them up."""
+
+
+def in_order(plan: Plan) -> Plan:
+    """The plan with its conditions in order (O1)."""
+    return _ordered(plan) if _fails_anywhere(plan) else plan
+
+
+def _fails_anywhere(plan: Plan) -> bool:
+    exprs = plan_expressions(plan)
+    if isinstance(plan, Filter | Join) and any(map(may_fail, exprs)):
+        return True
+    return any(map(_has_failing_query, exprs)) or any(map(_fails_anywhere, inputs(plan)))
+
+
+def _has_failing_query(expr: Expr) -> bool:
+    if isinstance(expr, Subquery) and _fails_anywhere(expr.plan):
+        return True
+    return any(map(_has_failing_query, children(expr)))
+
+
+def _ordered(plan: Plan) -> Plan:
+    below = with_queries(plan, _ordered)
+    match below:
+        case Filter():
+            return _filter(below)
+        case Join() if below.condition is not None:
+            return _over_join(below, ())
+        case _:
+            return below
+
+
+def _filter(plan: Filter) -> Plan:
+    merged = _merged(plan)
+    if not isinstance(merged, Filter):
+        return _ordered_input(merged)
+    parts = _by_cost(_flat(merged.predicate))
+    if isinstance(merged.input, Join):
+        return _over_join(merged.input, parts)
+    return Filter(_behind(merged.input, [*filter(_moves, parts)]), all_of(parts))
+
+
+def _merged(plan: Filter) -> Filter | Project:
+    """With the conditions of a subquery in FROM, which PostgreSQL makes part of the query."""
+    below = plan.input
+    if isinstance(below, Filter):
+        return Filter(below.input, all_of([*_flat(below.predicate), *_flat(plan.predicate)]))
+    if not isinstance(below, Project) or not isinstance(below.input, Filter):
+        return plan
+    parts = _of(_flat(plan.predicate), below.columns, below.exprs)
+    fails = any(map(may_fail, (*parts, below.input.predicate)))
+    if not fails or len(parts) < len(_flat(plan.predicate)) or any(map(_is_long, parts)):
+        return plan
+    return replace(below, input=Filter(below.input, all_of(parts)))
+
+
+def _over_join(join: Join, where: Sequence[Expr]) -> Plan:
+    """The join with conditions over one of its sides at that side, where that is no matter."""
+    on = [] if join.condition is None else _by_cost(_flat(join.condition))
+    if not any(map(may_fail, (*on, *where))) and not _asks(join):
+        return _filtered(_on(join, on), where)
+    parts = [*on, *where] if join.kind is JoinKind.INNER else where
+    left, right = (
+        [part for part in _over(parts, output_columns(side)) if _is_pure(part)]
+        for side in (join.left, join.right)
+    )
+    left = left if join.kind in KEEP_LEFT else []
+    right = right if join.kind in KEEP_RIGHT and not join.lateral else []
+    # What ON leaves out of the side that may be made up is made up.
+    if join.kind is JoinKind.LEFT and not join.lateral:
+        right = [part for part in _over(on, output_columns(join.right)) if _is_pure(part)]
+    elif join.kind is JoinKind.RIGHT:
+        left = [part for part in _over(on, output_columns(join.left)) if _is_pure(part)]
+    done = {*map(id, left), *map(id, right)}
+    where = [part for part in where if id(part) not in done]
+    sides = replace(join, left=_at_side(join.left, left), right=_at_side(join.right, right))
+    below = _on(sides, [part for part in on if id(part) not in done])
+    return _filtered(_join(below, [*filter(_moves, where)]), where)
+
+
+def _on(join: Join, parts: Sequence[Expr]) -> Join:
+    if parts or join.condition is None:
+        return replace(join, condition=all_of(parts) if parts else None)
+    if join.kind is JoinKind.INNER:
+        return replace(join, kind=JoinKind.CROSS, condition=None)
+    return replace(join, condition=Const(True, BOOL))
+
+
+def _is_pure(part: Expr) -> bool:
+    """Whether it speaks of rows, and may be asked wherever they are."""
+    lasting = not (has_subquery(part) or is_volatile_anywhere(part))
+    return lasting and any(column_ids(part))
+
+
+def _at_side(plan: Plan, parts: Sequence[Expr]) -> Plan:
+    return _filter(Filter(plan, all_of(parts))) if parts else plan
+
+
+def _filtered(plan: Plan, parts: Sequence[Expr]) -> Plan:
+    return Filter(plan, all_of(parts)) if parts else plan
+
+
+def _ordered_input(plan: Project) -> Project:
+    assert isinstance(plan.input, Filter), "conditions went below it"
+    return replace(plan, input=_filter(plan.input))
+
+
+def _is_long(expr: Expr) -> bool:
+    return sum(1 for _ in _nodes(expr)) > _NODES_MAX
+
+
+def _nodes(expr: Expr) -> Iterator[Expr]:
+    yield expr
+    for part in children(expr):
+        yield from _nodes(part)
+
+
+def _flat(condition: Expr) -> list[Expr]:
+    """The parts that all have to be true, of nested ANDs too."""
+    if isinstance(condition, Logical) and condition.op is BoolOp.AND:
+        return [part for arg in condition.args for part in _flat(arg)]
+    return [condition]
+
+
+def _by_cost(parts: Sequence[Expr]) -> Sequence[Expr]:
+    return sorted(parts, key=_cost) if any(map(may_fail, parts)) else parts
+
+
+def _moves(part: Expr) -> bool:
+    return not (may_fail(part) or has_subquery(part) or is_volatile_anywhere(part))
+
+
+# --- down to what may fail ---------------------------------------------------------------------
+
+
+def _behind(plan: Plan, parts: Sequence[Expr]) -> Plan:
+    """The plan with its conditions that may fail behind these, which are true of all its rows that
+    are wanted (O3).
+    """
+    if not parts or not _asks(plan):
+        return plan
+    match plan:
+        case Filter():
+            own = _flat(plan.predicate)
+            if any(map(may_fail, own)):
+                own = [*_by_cost([*own, *(part for part in parts if part not in own)])]
+            return Filter(_behind(plan.input, parts), all_of(own))
+        case Project():
+            moved = [*filter(_moves, _of(parts, plan.columns, plan.exprs))]
+            return replace(plan, input=_behind(plan.input, moved))
+        case DistinctRows() | Sort():
+            return replace(plan, input=_behind(plan.input, parts))
+        case GroupBy() if plan.sets is None:
+            moved = _of(_over(parts, plan.key_columns), plan.key_columns, plan.keys)
+            return replace(plan, input=_behind(plan.input, [*filter(_moves, moved)]))
+        case Window():
+            return replace(plan, input=_behind(plan.input, _over(parts, _partition(plan))))
+        case SetOp():
+            left, right = (
+                _behind(side, _of(parts, plan.columns, _references(side)))
+                for side in (plan.left, plan.right)
+            )
+            return replace(plan, left=left, right=right)
+        case Join():
+            return _join(plan, parts)
+        case _:
+            return plan
+
+
+def _join(plan: Join, parts: Sequence[Expr]) -> Join:
+    left, right = (_over(parts, output_columns(side)) for side in (plan.left, plan.right))
+    if plan.kind not in KEEP_LEFT:
+        left = [*filter(never_of_null, left)]
+    if plan.kind not in KEEP_RIGHT:
+        right = [*filter(never_of_null, right)]
+    condition = plan.condition
+    if plan.kind is JoinKind.INNER and condition is not None and may_fail(condition):
+        condition = all_of(_by_cost([*_flat(condition), *parts]))
+    below = replace(plan, left=_behind(plan.left, left), right=_behind(plan.right, right))
+    return replace(below, condition=condition)
+
+
+def _asks(plan: Plan) -> bool:
+    """Whether there are conditions in it that may fail."""
+    if isinstance(plan, Filter | Join) and any(map(may_fail, plan_expressions(plan))):
+        return True
+    return any(map(_asks, inputs(plan)))
+
+
+def _over(parts: Sequence[Expr], columns: Iterable[PlanColumn]) -> list[Expr]:
+    made = {column.id for column in columns}
+    return [part for part in parts if made.issuperset(column_ids(part))]
+
+
+def _of(parts: Sequence[Expr], columns: Sequence[PlanColumn], exprs: Sequence[Expr]) -> list[Expr]:
+    """The parts, of what these columns are made of, where that can be asked elsewhere."""
+    by: Mapping[ColumnId, Expr] = {
+        column.id: expr for column, expr in zip(columns, exprs, strict=True)
+    }
+    made = (substituted(part, by) for part in parts)
+    return [part for part in made if not (has_subquery(part) or is_volatile_anywhere(part))]
+
+
+def _references(plan: Plan) -> Sequence[Expr]:
+    return [ColumnRef(column.id, column.type) for column in output_columns(plan)]
+
+
+def _partition(plan: Window) -> Sequence[PlanColumn]:
+    """The columns by which all windows are partitioned."""
+    shared = set.intersection(
+        *({key.id for key in call.partition if isinstance(key, ColumnRef)} for call in plan.calls)
+    )
+    return [column for column in output_columns(plan.input) if column.id in shared]
+
+
+# --- what PostgreSQL takes a condition to cost -------------------------------------------------
+
+
+def _cost(expr: Expr) -> float:
+    """The calls that computing it takes (cost_qual_eval_walker)."""
+    return _own_cost(expr) + sum(map(_cost, children(expr)))
+
+
+def _own_cost(expr: Expr) -> float:
+    match expr:
+        case Call():
+            return _call_cost(expr)
+        case Distinct() | Extreme():
+            return 1
+        case InList():
+            return 2 if len(expr.items) >= _HASHED else max(1, len(expr.items) / 2)
+        case AnyAll():
+            known = expr.args[1].value if isinstance(expr.args[1], Const) else None
+            return (len(known) if isinstance(known, tuple) else _ELEMENTS) / 2
+        case Subquery():
+            alone = expr.kind is SubqueryKind.SCALAR and not free_columns(expr.plan)
+            return 0 if alone else _LAST
+        case _:
+            return 0
+
+
+def _call_cost(expr: Call) -> float:
+    if expr.function.kind is not FunctionKind.CAST:
+        return 1
+    source, target = expr.args[0].type.name, expr.type.name
+    if source in _TEXTS and target in _TEXTS:
+        return 0
+    # To and from text a value goes by its output and its input function.
+    return 2 if source in _TEXTS or target in _TEXTS else 1
