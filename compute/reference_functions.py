@@ -350,6 +350,8 @@ _CASTS: Final[dict[str, Maker]] = {
     **{f"{name}::{to}": plain(int) for name in REGISTERED for to in ("oid", "int8")},
     **{f"{small}::{name}": plain(_unsigned) for name in REGISTERED for small in ("int2", "int4")},
     **{f"int8::{name}": plain(_to_oid) for name in REGISTERED},
+    "regproc::regprocedure": plain(int),
+    "regprocedure::regproc": plain(int),
     "oid::int4": plain(lambda x: numbers.wrapped(x, 32)),
     "date::timestamp": plain(times.date_to_timestamp),
     "date::timestamptz": plain(lambda x, zone: times.to_instant(times.date_to_timestamp(x), zone)),

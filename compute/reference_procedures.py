@@ -5,7 +5,7 @@ from typing import Final
 from compute.reference_numbers import Function
 from sql.errors import SqlError, not_supported
 from sql.pg_proc import by_oid
-from sql.pg_proc_texts import arguments_text, definition, result_text, shown_name
+from sql.pg_proc_texts import arguments_text, definition, result_text, shown_name, signature
 
 
 def result(oid: int) -> str | None:
@@ -59,8 +59,17 @@ def name(oid: int) -> str:
     return shown_name(found)
 
 
+def called(oid: int) -> str:
+    """A regprocedure as text."""
+    found = by_oid().get(oid)
+    if found is None:
+        return str(oid) if oid else "-"
+    return signature(found)
+
+
 PROCEDURES: Final[dict[str, Function]] = {
     "meridian_function_name(oid)": name,
+    "meridian_function_signature(oid)": called,
     "pg_function_is_visible(oid)": is_visible,
     "pg_get_function_arg_default(oid,int4)": default,
     "pg_get_function_arguments(oid)": arguments,

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from compute.reference_numbers import Function
 from sql.errors import SqlError, not_supported, undefined_schema
-from sql.function_names import function_named
+from sql.function_names import function_called, function_named
 from sql.qualified_names import folded, name_parts, relation_parts
 from sql.types import quoted_name
 
@@ -23,6 +23,7 @@ _MISSING: Final = {
     "type": ("42704", 'type "{}" does not exist'),
     "role": ("42704", 'role "{}" does not exist'),
     "proc": ("42883", 'function "{}" does not exist'),
+    "procedure": ("42883", 'function "{}" does not exist'),
     "grantee": ("42704", 'role "{}" does not exist'),
 }
 
@@ -35,7 +36,9 @@ def found(kind: str, text: str, names: str) -> int | None:
     try:
         return _looked_up(kind, text, _known(names))
     except SqlError as error:
-        if error.sqlstate in ("42602", "3F000", "42725"):
+        if error.sqlstate in ("42602", "3F000", "42725") or (
+            kind == "procedure" and error.sqlstate != "0A000"
+        ):
             return None
         raise
 
@@ -90,6 +93,8 @@ def _looked_up(kind: str, text: str, known: dict[str, Any]) -> int | None:
         return _type(text, known)
     if kind == "proc":
         return function_named(text, None)
+    if kind == "procedure":
+        return function_called(text, None)
     parts = _relation(text, known) if kind == "class" else name_parts(text, None)
     if kind != "class" and len(parts) != 1:
         raise SqlError("42602", "invalid name syntax")

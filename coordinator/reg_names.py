@@ -15,7 +15,7 @@ from coordinator.name_catalog_rows import registered_names
 from coordinator.pgwire.kernels import Column, listed
 from sql.binding import BindContext
 from sql.pg_proc import procedures
-from sql.pg_proc_texts import shown_name
+from sql.pg_proc_texts import shown_name, signature
 from sql.statements import OutputColumn
 from sql.types import REGISTERED
 
@@ -49,6 +49,7 @@ def _names(context: BindContext) -> dict[str, dict[int, str]]:
     names: dict[str, dict[int, str]] = {kind: {0: "-"} for kind in _KINDS.values()}
     for kind, oid, text, _ in registered_names(context):
         names[kind][oid] = text
+    names["procedure"] |= {procedure.oid: signature(procedure) for procedure in procedures()}
     names["proc"] |= {procedure.oid: shown_name(procedure) for procedure in procedures()}
     return names
 

@@ -23,8 +23,9 @@ from pglast.stream import RawStream
 from sql.bind_types import user_type
 from sql.binding import Binding
 from sql.errors import SqlError, not_supported
+from sql.names import type_in
 from sql.read_literals import as_kept
-from sql.registered import registered, type_in
+from sql.registered import registered
 from sql.syntax import Node, is_a, parts, strings
 from sql.system_catalogs import SYSTEM_SCHEMAS
 from sql.types import SqlType, quoted_name

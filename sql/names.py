@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from pglast import ast
+from pglast import ast, parser
 
 from sql.char_blanks import column_type
 from sql.errors import SqlError, not_supported, undefined_schema
@@ -75,6 +75,14 @@ _FOREIGN: Final = frozenset(
         "cstring",
         "anyelement",
         "anyarray",
+        "anyrange",
+        "anymultirange",
+        "anynonarray",
+        "anyenum",
+        "anycompatible",
+        "anycompatiblearray",
+        "anycompatiblerange",
+        "internal",
         "int4multirange",
         "int8multirange",
         "nummultirange",
@@ -169,6 +177,21 @@ def _with_precision(modifiers: list[int], place: int | None) -> SqlType:
         hint = f"The precision is at most {NUMERIC_PRECISION_MAX}, the scale at most the precision."
         raise not_supported(f"type numeric({precision},{scale})", place, hint=hint)
     return numeric(precision, scale)
+
+
+def type_in(text: str, place: int | None) -> Node:
+    """The name of a type that a literal of regtype holds. Raises 42601."""
+    try:
+        (tree,) = parser.parse_sql(f"select null::{text}")
+    except parser.ParseError:
+        raise SqlError("42601", f'invalid type name "{text}"', place) from None
+    statement: Node = tree.stmt
+    cast: Node = statement.targetList[0].val if len(statement.targetList or ()) == 1 else None
+    if not is_a(cast, ast.TypeCast) or statement.fromClause:
+        raise SqlError("42601", f'invalid type name "{text}"', place)
+    # Its place would be that within the literal.
+    cast.typeName.location = -1
+    return cast.typeName
 
 
 def quoted(name: str) -> str:

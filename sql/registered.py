@@ -10,21 +10,19 @@ INVARIANTS
 from collections.abc import Sequence
 from typing import Final
 
-from pglast import ast, parser
-
 from sql.bind_types import type_named, user_type
 from sql.binding import Binding
 from sql.catalog import WHOLE_CATALOG, LookUp
 from sql.catalog_objects import DomainDefinition
 from sql.catalog_oids import index_oid, schema_oid
 from sql.errors import SqlError, undefined_schema
-from sql.function_names import function_named
+from sql.function_names import function_called, function_named
 from sql.functions import Function, FunctionKind
 from sql.look_up import look_up, named_relation, schema_exists
+from sql.names import type_in
 from sql.plan import Const, Expr
 from sql.qualified_names import name_parts, relation_parts
 from sql.role_names import roles_of
-from sql.syntax import Node, is_a
 from sql.system_catalogs import CATALOG_SCHEMAS, PG_CATALOG
 from sql.system_relations import SYSTEM_SCHEMA
 from sql.temporary import ALIAS
@@ -50,8 +48,10 @@ def registered(binding: Binding, text: str, type_: SqlType, place: int | None) -
             return Const(_namespace(binding, text, place), type_)
         case "regrole":
             return Const(_role(binding, text, place), type_)
+        case "regproc":
+            return Const(_function(function_named(text, place), text, place), type_)
         case _:
-            return Const(_function(text, place), type_)
+            return Const(_function(function_called(text, place), text, place), type_)
 
 
 def resolved(binding: Binding, row: Function, args: Sequence[Expr]) -> Const | None:
@@ -75,7 +75,7 @@ def resolved(binding: Binding, row: Function, args: Sequence[Expr]) -> Const | N
         return None
 
 
-_KINDS: Final = ("regclass", "regtype", "regnamespace", "regrole", "regproc", "oid")
+_KINDS: Final = ("regclass", "regtype", "regnamespace", "regrole", "regproc", "regprocedure", "oid")
 _OF_PLAIN_NAMES: Final = ("meridian_role", "meridian_role_named", "meridian_schema")
 
 
@@ -128,21 +128,6 @@ def _in_schema(binding: Binding, schema: str | None, name: str) -> int | None:
     return oid
 
 
-def type_in(text: str, place: int | None) -> Node:
-    """The name of a type that a literal of regtype holds. Raises 42601."""
-    try:
-        (tree,) = parser.parse_sql(f"select null::{text}")
-    except parser.ParseError:
-        raise SqlError("42601", f'invalid type name "{text}"', place) from None
-    statement: Node = tree.stmt
-    cast: Node = statement.targetList[0].val if len(statement.targetList or ()) == 1 else None
-    if not is_a(cast, ast.TypeCast) or statement.fromClause:
-        raise SqlError("42601", f'invalid type name "{text}"', place)
-    # Its place would be that within the literal.
-    cast.typeName.location = -1
-    return cast.typeName
-
-
 def _type(binding: Binding, text: str, place: int | None) -> int:
     name = type_in(text, place)
     try:
@@ -164,8 +149,7 @@ def _namespace(binding: Binding, text: str, place: int | None) -> int:
     return schema_oid(parts[0])
 
 
-def _function(text: str, place: int | None) -> int:
-    oid = function_named(text, place)
+def _function(oid: int | None, text: str, place: int | None) -> int:
     if oid is None:
         raise SqlError("42883", f'function "{text}" does not exist', place)
     return oid

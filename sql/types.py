@@ -137,6 +137,7 @@ OIDS: Final[dict[str, int]] = {
     "void": 2278, "record": 2249, "_record": 2287,
     "regproc": 24, "regclass": 2205, "regtype": 2206, "regnamespace": 4089,
     "regrole": 4096,
+    "regprocedure": 2202,
     "_bool": 1000, "_bytea": 1001, "_char": 1002, "_name": 1003, "_int8": 1016, "_int2": 1005,
     "_int4": 1007,
     "_text": 1009, "_oid": 1028, "_float4": 1021, "_float8": 1022, "_bpchar": 1014,
@@ -181,7 +182,9 @@ def is_type(name: str) -> bool:
     return name in OIDS or is_enum(name.removeprefix("_"))
 
 
-REGISTERED: Final = ("regclass", "regtype", "regnamespace", "regrole", "regproc")
+REGISTERED: Final = (
+    "regclass", "regtype", "regnamespace", "regrole", "regproc", "regprocedure",
+)  # fmt: skip
 """Oids that are shown as the names of what they are (Y4)."""
 SIZES.update(dict.fromkeys(REGISTERED, 4))
 CATEGORIES.update(dict.fromkeys(REGISTERED, "N"))

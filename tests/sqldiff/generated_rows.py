@@ -321,12 +321,13 @@ _NAMES = {
     "regclass": ("kept", "own.hidden", "pg_class", "KEPT", '"kept"', "nosuch", "own.nosuch", "nosuch.kept", "0", "-", "", "pg_catalog.pg_class", "a.b.c.d"),
     "regtype": ("int4", "integer", "mood", "mood[]", "pg_catalog.int4", "timestamp with time zone", "nosuch", "0", "-", "_text", "varchar(3)", "", "own.hidden", "INT8"),
     "regnamespace": ("own", "public", "OWN", '"own"', "nosuch", "pg_catalog", "0", "-", "", "a.b"),
+    "regprocedure": ("lower(text)", "round(numeric, int)", "lower(int)", "lower", "lower(text", "now()", "PG_CATALOG.LOWER(TEXT)", "nosuch(text)", "0", "-", "", "lower(nosuch)"),
     "regrole": (ROLE, f'"{ROLE}"', ROLE.upper(), "nobody", "0", "-", "", "a.b"),
     "regproc": ("initcap", "lower", "nosuch", "INITCAP", '"initcap"', "pg_catalog.initcap", "own.initcap", "0", "-", "", "a.b.c"),
 }  # fmt: skip
 _OID_OF = {
     "regclass": "'kept'::regclass::oid", "regtype": "'mood'::regtype::oid", "regnamespace": "'own'::regnamespace::oid",
-    "regrole": f"'{ROLE}'::regrole::oid", "regproc": "872::oid",
+    "regrole": f"'{ROLE}'::regrole::oid", "regproc": "872::oid", "regprocedure": "870::oid",
 }  # fmt: skip
 
 
@@ -359,6 +360,8 @@ def registered() -> Iterator[str]:
             rows = f"(values ({value}), (0::oid::{type_})) x(v)"
             yield f"select v::int8 = v::oid::int8, v::oid = {oid} from {rows}"
             yield f"select v, v::text, v::varchar, v::bpchar, v::varchar(3) from {rows}"
+            if type_.startswith("regproc"):
+                yield f"select v, v::name, v::regproc, v::regprocedure from {rows}"
     yield from _tear_down()
 
 

@@ -51,6 +51,25 @@ select proname from pg_proc where oid = 'initcap'::regproc
 select has_function_privilege(870, 'EXECUTE'), has_function_privilege(current_user, 870, 'execute with grant option'), has_function_privilege(10, 870, 'execute'), has_function_privilege(1, 'execute'), has_function_privilege(null, 'execute')
 select has_function_privilege(870, 'select')
 
+# regprocedure
+select 'lower(text)'::regprocedure, 'lower(text)'::regprocedure::oid, 'pg_catalog.concat("any")'::regprocedure::text, 'now()'::regprocedure, ' round ( numeric , int ) '::regprocedure, 'array_append(anycompatiblearray,anycompatible)'::regprocedure, 'to_char(timestamp with time zone, text)'::regprocedure, 'array_length(anyarray, int4)'::regprocedure, '872'::regprocedure, '-'::regprocedure
+select 'lower'::regprocedure
+select 'lower(text'::regprocedure
+select 'lower(int)'::regprocedure
+select 'lower(text,)'::regprocedure
+select 'lower(nosuch)'::regprocedure
+select 'nosuch(text)'::regprocedure
+select 'public.lower(text)'::regprocedure
+select '(text)'::regprocedure
+select ''::regprocedure
+select to_regprocedure('lower(text)'), to_regprocedure('lower(int)'), to_regprocedure('lower'), to_regprocedure('lower(nosuch)'), to_regprocedure('870'), to_regprocedure('nosuch.lower(text)'), to_regprocedure(null)
+select v, v::regprocedure, v::regprocedure::oid, to_regprocedure(v) from (values ('lower(text)'), ('sum(int4)'), ('pg_catalog.sum(numeric)'), (null), ('870')) x(v)
+select v::regprocedure from (values ('lower(int)')) x(v)
+select 870::regprocedure, 2108::regprocedure, 1::regprocedure, 0::regprocedure, 3305::regprocedure::text, 870::regprocedure::regproc, 872::regproc::regprocedure
+select oid::regprocedure from pg_proc where proname in ('sum', 'nextval', 'avg') and oid not in (2112, 2107) and prorettype not in (790, 1231) order by oid
+select pg_get_functiondef('lower(text)'::regprocedure)
+select typname, typlen, typinput, typcategory, typtype from pg_type where typname = 'regprocedure'
+
 # information_schema
 select specific_schema, specific_name, routine_schema, routine_name, routine_type, data_type, type_udt_schema, type_udt_name, dtd_identifier, routine_body, routine_definition, external_name, external_language, parameter_style, is_deterministic, sql_data_access, is_null_call, schema_level_routine, max_dynamic_result_sets, security_type, as_locator, is_udt_dependent from information_schema.routines where routine_name in ('initcap', 'array_append', 'avg', 'row_number', 'log10', 'string_to_array', 'json_array_elements') order by specific_name
 select specific_schema, specific_name, ordinal_position, parameter_mode, is_result, as_locator, parameter_name, data_type, udt_schema, udt_name, dtd_identifier, parameter_default from information_schema.parameters where specific_name in ('initcap_872', 'jsonb_set_3305', 'json_array_elements_text_3969', 'concat_3058', 'make_interval_3464') order by specific_name, ordinal_position
@@ -58,5 +77,7 @@ select r.routine_name, p.ordinal_position, p.data_type from information_schema.r
 select format_type(2281, null), format_type(2276, -1), format_type(18, null), format_type(1034, null)
 # meridian
 select 'pg_notify'::regproc
+select 'pg_notify(text, text)'::regprocedure
+select 'lower(anyrange)'::regprocedure
 select pg_get_functiondef(1481)
 select count(*) from pg_proc where proname = 'to_tsvector'
