@@ -113,17 +113,25 @@ def _array_agg(call: Aggregate, scope: Scope, around: Around) -> str:
     """All values, NULL too, which Spark's own function would leave out."""
     x = scope.emit(call.args[0])
     if call.distinct:
-        # DISTINCT sorts its values in PostgreSQL.
-        if not native(call.args[0].type) or (call.order and call.order[0].nulls_first):
-            raise unsupported("array_agg of distinct values like these")
-        packed = f"named_struct('n', {x} is null, 'x', {x})"
-        values = f"sort_array(collect_set({packed}){around.behind})"
-        found = f"transform({values}, v -> v.x)"
+        found = _distinct_values(call, x, around)
     elif call.order:
         found = _sorted_values(call.order, x, scope, around, nulls=True)
     else:
         found = f"transform(collect_list(named_struct('x', {x})){around.behind}, v -> v.x)"
     return f"nullif({found}, cast(array() as {spark_type(call.type)}))"
+
+
+def _distinct_values(call: Aggregate, x: str, around: Around) -> str:
+    """The values and NULL, sorted: without ORDER BY, too, as DISTINCT sorts them in PostgreSQL."""
+    if not native(call.args[0].type):
+        raise unsupported("array_agg of distinct values like these")
+    descending, nulls_first = (
+        (call.order[0].descending, call.order[0].nulls_first) if call.order else (False, False)
+    )
+    test = "is null" if descending == nulls_first else "is not null"
+    packed = f"named_struct('n', {x} {test}, 'x', {x})"
+    values = f"sort_array(collect_set({packed}){around.behind}, {str(not descending).lower()})"
+    return f"transform({values}, v -> v.x)"
 
 
 def _sorted_values(
