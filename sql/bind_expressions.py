@@ -58,6 +58,7 @@ from sql.sizes import check_row
 from sql.syntax import Node, at, is_a, location, position, unsupported, value_function_name
 from sql.time_modifiers import time_typmod
 from sql.types import BOOL, INT4, INT8, NAME, TEXT, TIMESTAMPTZ, UNKNOWN, SqlType
+from sql.vectors import cast_vector, is_vector
 from sql.whole_rows import row_parts, whole_row
 
 Binder: TypeAlias = Callable[[Binding, Scope, Node], Expr]
@@ -235,6 +236,8 @@ def _cast_to(binding: Binding, scope: Scope, node: Node, target: SqlType) -> Exp
         return built
     expr = cast_row(binding, scope, node.arg) or float_literal(binding, node.arg, target)
     expr = expr or expression(binding, scope, node.arg)
+    if is_vector(binding, expr):
+        expr = cast_vector(binding, expr, target)
     done = coerce(binding, expr, node.arg, target, EXPLICIT)
     if done is None:
         # The place of a cast is that of `::`, or of the keyword CAST; without one, of the argument.

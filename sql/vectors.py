@@ -7,14 +7,26 @@ beginning is told apart here, as long as it is a column that is asked.
 from sql.bind_calls import operator
 from sql.binding import Binding
 from sql.functions import function_by_id
-from sql.plan import Call, Case, ColumnRef, Const, Expr, SetCall
+from sql.plan import Call, Case, Coalesce, ColumnRef, Const, Expr, SetCall
+from sql.stand_ins import stand_in
 from sql.system_catalogs import vectors
-from sql.types import INT4
+from sql.types import INT4, SqlType
 
 
 def is_vector(binding: Binding, expr: Expr) -> bool:
-    """Whether it is a column that PostgreSQL calls a vector."""
+    """Whether it is a column that PostgreSQL calls a vector, or that cast to an array, which begins
+    where it did.
+    """
+    if isinstance(expr, Coalesce) and len(expr.args) == 1:
+        expr = expr.args[0]
     return isinstance(expr, ColumnRef) and binding.origins.get(expr.id, (0, 0)) in vectors()
+
+
+def cast_vector(binding: Binding, vector: Expr, target: SqlType) -> Expr:
+    """What a cast is made of: a text has no braces, and an array gets them."""
+    if target.name not in ("text", "varchar", "bpchar"):
+        return Coalesce((vector,), vector.type)
+    return stand_in(binding, "pg_catalog.array_to_string($1, ' ')", (vector,))
 
 
 def place_in_array(binding: Binding, index: Expr) -> Expr:

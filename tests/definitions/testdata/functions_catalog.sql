@@ -70,6 +70,12 @@ select oid::regprocedure from pg_proc where proname in ('sum', 'nextval', 'avg')
 select pg_get_functiondef('lower(text)'::regprocedure)
 select typname, typlen, typinput, typcategory, typtype from pg_type where typname = 'regprocedure'
 
+# Vectors: as text without braces, as arrays with them.
+select proargtypes, proargtypes::text, proargtypes::varchar(4), proargtypes::oid[], (proargtypes::oid[])[0], (proargtypes::oid[])[1], array_length(proargtypes::oid[], 1), proargtypes || 1::oid from pg_proc where oid = 3305
+create table vt (a int primary key, b int, unique (b, a))
+select indkey::text, indkey, indkey::int2[], indkey[0], cast(indkey as text) || 'x' from pg_index where indrelid = 'vt'::regclass order by 1
+select array_to_string(indkey, ','), 2 = any (indkey), indkey::int2[] @> array[2::int2], string_to_array(indkey::text, ' ')::int[] from pg_index where indrelid = 'vt'::regclass order by 1
+
 # information_schema
 select specific_schema, specific_name, routine_schema, routine_name, routine_type, data_type, type_udt_schema, type_udt_name, dtd_identifier, routine_body, routine_definition, external_name, external_language, parameter_style, is_deterministic, sql_data_access, is_null_call, schema_level_routine, max_dynamic_result_sets, security_type, as_locator, is_udt_dependent from information_schema.routines where routine_name in ('initcap', 'array_append', 'avg', 'row_number', 'log10', 'string_to_array', 'json_array_elements') order by specific_name
 select specific_schema, specific_name, ordinal_position, parameter_mode, is_result, as_locator, parameter_name, data_type, udt_schema, udt_name, dtd_identifier, parameter_default from information_schema.parameters where specific_name in ('initcap_872', 'jsonb_set_3305', 'json_array_elements_text_3969', 'concat_3058', 'make_interval_3464') order by specific_name, ordinal_position

@@ -21,3 +21,11 @@ DROP TABLE item;
 \d
 RESET search_path;
 DROP SCHEMA shop;
+\df
+\df lower
+\df+ initcap
+\dfS jsonb_s* jsonb
+\daS sum
+\sf initcap
+\sf lower
+\sf lower(text)
