@@ -313,13 +313,16 @@ def _is_correlated(expr: Expr) -> bool:
 def _join(plan: Join, scope: Scope) -> Select:
     if plan.kind is JoinKind.CROSS and plan.left == _ONE_ROW:
         return _select(plan.right, scope)
-    if plan.lateral and plan.condition is not None and has_subquery(plan.condition):
-        # DuckDB has no subqueries there; of an inner join the condition may stand in WHERE.
-        if plan.kind is not JoinKind.INNER:
+    if plan.lateral and plan.condition is not None:
+        if plan.kind is JoinKind.INNER:
+            # As a condition in WHERE it goes below, to the rows that it rules out.
+            return _node(
+                Filter(replace(plan, kind=JoinKind.CROSS, condition=None), plan.condition), scope
+            )
+        if has_subquery(plan.condition):
+            # DuckDB has none there.
             what = f"a subquery in the condition of a lateral {plan.kind.value} join"
             raise scope.statement.dialect.unsupported(what)
-        below = replace(plan, kind=JoinKind.CROSS, condition=None)
-        return _filter(Filter(below, plan.condition), scope)
     if isinstance(plan.right, SetScan) and is_beside(plan):
         left, columns = _plain(plan.left, scope), output_columns(plan.left)
         beside = scope.statement.dialect.sets_beside

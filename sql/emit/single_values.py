@@ -1,19 +1,25 @@
-"""`(SELECT value)`: a subquery that is nothing but an expression of the row outside."""
+"""`(SELECT value [WHERE condition])`: a subquery that is an expression of the row outside."""
 
 from dataclasses import replace
 
-from sql.plan import Expr, Project, Subquery, SubqueryKind, Values
+from sql.plan import Case, Const, Expr, Filter, Project, Subquery, SubqueryKind, Values
 from sql.traverse import is_volatile_plan
 
 
 def only_value(expr: Subquery) -> Expr | None:
-    """The value of `(SELECT value)`, which is the same without SELECT unless it is volatile."""
+    """Its value, which is the same without SELECT unless it is volatile."""
     plan = expr.plan
     if expr.kind is not SubqueryKind.SCALAR or not isinstance(plan, Project):
         return None
-    if not isinstance(plan.input, Values) or plan.input.columns or is_volatile_plan(plan):
+    rows = plan.input.input if isinstance(plan.input, Filter) else plan.input
+    if not isinstance(rows, Values) or rows.columns or is_volatile_plan(plan):
         return None
-    return plan.exprs[0] if len(plan.input.rows) == 1 else None
+    if len(rows.rows) != 1:
+        return None
+    value = plan.exprs[0]
+    if not isinstance(plan.input, Filter):
+        return value
+    return Case(((plan.input.predicate, value),), Const(None, value.type), value.type)
 
 
 def of_value(expr: Subquery, value: Expr) -> Subquery:
