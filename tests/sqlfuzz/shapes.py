@@ -30,6 +30,34 @@ _CONDITIONS = (
     "{0} is not null", "{0} = {other}", "{0} >= {other}", "{0} is distinct from {other}",
     "{0} is not distinct from {other}", "true", "false",
 )  # fmt: skip
+_CONDITIONS_OF: dict[str, tuple[str, ...]] = {
+    "int4": (
+        "{0} + 1 > 7", "5 - {0} < 3", "{0} * 2 >= 14", "{0} % 10 = 3", "- {0} > -7",
+        "{0} <> all (array[1, 7, null])", "{0} = any (array[1, 2, 7])", "{0} > 6.5",
+    ),
+    "int8": ("{0} - 5000000000 < 40", "{0} + 1 > 5000000500", "{0} % 3 = 0", "{0} < 5e9::float8"),
+    "numeric": ("{0} * 2 = 19.5", "{0} - 1.5 > 3", "{0} > 9", "round({0}) = 10", "- {0} < 3.25"),
+    "float8": ("{0} * 2 > 5", "{0} > 1", "abs({0}) < 3", "{0} + 1 >= -7.5"),
+    "text": (
+        "{0} like 'a%'", "{0} like '%c'", "{0} not like '_'", "{0} ~ '^a'", "upper({0}) = 'A'",
+        "length({0}) > 1", "{0} || 'b' = 'ab'", "{0} like 'abc'", "starts_with({0}, 'ab')",
+    ),
+    "bool": (
+        "{0}", "not {0}", "{0} is true", "{0} is not true", "{0} is not false", "{0} is unknown",
+        "coalesce({0}, false)", "case when {0} then {1} else {2} end",
+    ),
+    "date": (
+        "{0} - date '2024-01-01' > 20", "{0} + 1 >= date '2024-02-01'",
+        "extract(month from {0}) = 1", "date_trunc('month', {0}) = date '2024-02-01'",
+        "{0} < timestamp '2024-01-10 12:00:00'",
+    ),
+    "timestamp": (
+        "{0}::date = date '2024-01-05'", "extract(day from {0}) < 5",
+        "date_trunc('day', {0}) > timestamp '2024-01-20 00:00:00'",
+        "{0} + interval '1 day' > timestamp '2024-01-20 00:00:00'", "{0} >= date '2024-01-15'",
+    ),
+}  # fmt: skip
+"""What is made of a column, and of constants of its type, where it is compared."""
 _AGGREGATES: tuple[tuple[str, str, str], ...] = (
     ("int8", "?", "count({0})"), ("int8", "?", "count(distinct {0})"), ("int8", "?", "count(*)"),
     ("int8", "int4", "sum({0})"), ("numeric", "numeric", "sum({0})"),
@@ -154,7 +182,13 @@ class Shapes:
             shown.append(call or self._literal(type_))
         names = ", ".join(key.name for key in keys)
         if keys and self._chance(0.3):
-            names = self._source.choice(("rollup", "cube", "grouping sets")) + f" ({names})"
+            sets = (
+                "rollup ({0})",
+                "cube ({0})",
+                "grouping sets ({0})",
+                "grouping sets (({0}), ())",
+            )
+            names = self._source.choice(sets).format(names)
         having = f" having count(*) > {self._source.randint(0, 3)}" if self._chance(0.2) else ""
         return f"select {_named(shown)}{text} group by {names or '()'}{having}"
 
@@ -250,6 +284,8 @@ class Shapes:
             return "true" if plain else self._condition([*left, *right], 0)
         a, b = self._source.choice(pairs)
         text = f"{a.name} = {b.name}"
+        if not plain and self._chance(0.12):
+            text = f"{self._value(b.type, left, 0)} = {b.name}"
         while not plain and self._chance(0.45):
             side = self._source.choice((right, right, right, left, [*left, *right]))
             text += f" and {self._condition(side, depth - 1)}"
@@ -266,7 +302,8 @@ class Shapes:
         column = self._source.choice(scope)
         other = self._source.choice([other for other in scope if other.type == column.type])
         literals = [self._literal(column.type) for _ in range(6)]
-        return self._source.choice(_CONDITIONS).format(column.name, *literals, other=other.name)
+        forms = _CONDITIONS if self._chance(0.7) else _CONDITIONS_OF[column.type]
+        return self._source.choice(forms).format(column.name, *literals, other=other.name)
 
     def _asking(self, scope: Sequence[Column], depth: int) -> str:
         """A condition with a subquery."""
@@ -319,7 +356,7 @@ class Shapes:
         name = "bool_and" if type_ == "bool" else self._source.choice(("min", "max"))
         source = self._relation((), depth)
         value = self._value(type_, source.columns, 0)
-        on = self._join_condition(scope, source.columns, 0)
+        on = self._join_condition(scope, source.columns, 0) if self._chance(0.7) else "true"
         if type_ in ("int4", "text") and self._chance(0.25):
             order = ", ".join(column.name for column in source.columns)
             return f"(select {value} from {source.text} where {on} order by {order} limit 1)"
