@@ -20,6 +20,7 @@ from coordinator.relation_rows import Row, view_of
 from coordinator.rights_rows import RIGHTS_INFORMATION_ROWS, RIGHTS_ROWS
 from coordinator.role_catalog_rows import ROLE_ROWS
 from coordinator.server_catalog_rows import SERVER_ROWS
+from coordinator.statistics_catalog_rows import STATISTICS_ROWS
 from coordinator.table_catalog_rows import TABLE_ROWS
 from coordinator.type_catalog_rows import TYPE_ROWS
 from sql.binding import BindContext
@@ -42,6 +43,7 @@ _ROWS: Final[Mapping[str, Mapping[str, Callable[[BindContext], Iterator[Named]]]
         **RIGHTS_ROWS,
         **ROLE_ROWS,
         **FUNCTION_ROWS,
+        **STATISTICS_ROWS,
         "pg_depend": pg_depend,
     },
     INFORMATION_SCHEMA: {

@@ -64,7 +64,8 @@ def all_tables(context: BindContext) -> Iterator[Table]:
     yield from views(context)
 
 
-def _is_shown_as_view(table: Table) -> bool:
+def is_shown_as_view(table: Table) -> bool:
+    """Whether users see a view, whatever it is made of."""
     if table.schema in CATALOG_SCHEMAS:
         return is_view(table)
     return table.schema == SYSTEM_SCHEMA or is_user_view(table)
@@ -84,7 +85,7 @@ def _pg_class(context: BindContext) -> Iterator[Named]:
     for sequence in context.catalog.sequences():
         yield _sequence_class(sequence) | shown.named(sequence, "rel")
     for table in all_tables(context):
-        view = _is_shown_as_view(table)
+        view = is_shown_as_view(table)
         rights = shown.named(table, "rel")
         yield (
             _class_row(table.schema)
@@ -386,7 +387,7 @@ def _pg_rewrite(context: BindContext) -> Iterator[Named]:
 def _pg_tables(context: BindContext) -> Iterator[Named]:
     shown = Shown(context)
     for table in (*system_catalogs().values(), *users_tables(context.catalog)):
-        if not _is_shown_as_view(table):
+        if not is_shown_as_view(table):
             yield {
                 "schemaname": table.schema,
                 "tablename": table.name,

@@ -41,7 +41,8 @@ FILLED: Final = frozenset(
             "pg_default_acl", "pg_depend", "pg_description", "pg_enum", "pg_group",
             "pg_index", "pg_indexes", "pg_language", "pg_namespace", "pg_opclass",
             "pg_proc", "pg_rewrite", "pg_roles", "pg_sequence", "pg_sequences",
-            "pg_settings", "pg_shadow", "pg_shdescription", "pg_tables",
+            "pg_settings", "pg_shadow", "pg_shdescription", "pg_stat_all_tables",
+            "pg_stat_sys_tables", "pg_stat_user_indexes", "pg_stat_user_tables", "pg_tables",
             "pg_tablespace", "pg_type", "pg_user", "pg_views",
         )
     }
@@ -68,8 +69,10 @@ EMPTY: Final = frozenset(
             "pg_inherits", "pg_init_privs", "pg_largeobject_metadata", "pg_matviews",
             "pg_partitioned_table", "pg_policies", "pg_policy", "pg_publication",
             "pg_publication_namespace", "pg_publication_rel", "pg_publication_tables", "pg_range",
-            "pg_replication_slots", "pg_rules", "pg_seclabel", "pg_shseclabel",
-            "pg_statistic_ext", "pg_stats_ext", "pg_subscription", "pg_transform", "pg_trigger",
+            "pg_prepared_xacts", "pg_replication_slots", "pg_rules", "pg_seclabel", "pg_shseclabel",
+            "pg_stat_replication", "pg_stat_subscription", "pg_stat_user_functions",
+            "pg_statistic", "pg_statistic_ext", "pg_stats", "pg_stats_ext", "pg_subscription",
+            "pg_transform", "pg_trigger",
             "pg_user_mapping", "pg_user_mappings",
         )
     }
