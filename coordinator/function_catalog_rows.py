@@ -11,6 +11,7 @@ from sql.binding import BindContext
 from sql.catalog_oids import schema_oid
 from sql.pg_proc import (
     Procedure,
+    casts,
     oid_of,
     procedures,
     type_oid,
@@ -62,6 +63,18 @@ def _arguments(procedure: Procedure) -> dict[str, Value]:
     if any(one.name for one in procedure.arguments):
         given["proargnames"] = tuple(one.name for one in procedure.arguments)
     return given
+
+
+def _pg_cast(_context: BindContext) -> Iterator[Named]:
+    for row in casts():
+        yield {
+            "oid": row.oid,
+            "castsource": type_oid(row.source),
+            "casttarget": type_oid(row.target),
+            "castfunc": row.function,
+            "castcontext": row.context,
+            "castmethod": row.method,
+        }
 
 
 def _pg_language(_context: BindContext) -> Iterator[Named]:
@@ -149,6 +162,7 @@ def _parameters(context: BindContext) -> Iterator[Named]:
 
 
 FUNCTION_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[Named]]]] = {
+    "pg_cast": _pg_cast,
     "pg_language": _pg_language,
     "pg_proc": _pg_proc,
 }

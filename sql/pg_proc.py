@@ -1,9 +1,10 @@
-"""PostgreSQL's functions that we have, as pg_proc has them.
+"""PostgreSQL's functions and casts that we have, as pg_proc and pg_cast have them.
 
     oid name(argument, ..) => result word .. | source       argument: [mode] [name] type[=default]
     type oid name shown     a type that only functions have, and what format_type() writes
     of type function ..     the functions of a type, in the order of `SUPPORT`
     more name ..            names that PostgreSQL has more functions of
+    cast oid type type function context method      a row of pg_cast
 
 Modes are `out`, `inout`, `variadic` and `table`; words `aggregate`, `window`, `stable`, `volatile`,
 `restricted` and `unsafe` (in parallel), `nonstrict`, `leakproof`, `sql` (the language), `cost=`,
@@ -105,11 +106,24 @@ def _element(array: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class CastRow:
+    """A row of pg_cast; `function` is an oid, 0 where none is called."""
+
+    oid: int
+    source: str
+    target: str
+    function: int
+    context: str
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
 class _File:
     procedures: tuple[Procedure, ...]
     types: Mapping[str, tuple[int, str]]
     support: Mapping[str, tuple[str, ...]]
     more: frozenset[str]
+    casts: tuple[CastRow, ...]
 
 
 def procedures() -> Sequence[Procedure]:
@@ -135,6 +149,11 @@ def by_oid() -> Mapping[int, Procedure]:
 def is_ambiguous(name: str) -> bool:
     """Whether PostgreSQL has several functions of that name, those included that we do not have."""
     return name in _file().more or len(by_name().get(name, ())) > 1
+
+
+def casts() -> Sequence[CastRow]:
+    """The casts between types of ours that we have."""
+    return _file().casts
 
 
 def oid_of(name: str) -> int:
@@ -171,6 +190,7 @@ def _file() -> _File:
     types: dict[str, tuple[int, str]] = {}
     supports: dict[str, tuple[str, ...]] = {}
     found: list[Procedure] = []
+    casts_: list[CastRow] = []
     more: frozenset[str] = frozenset()
     for line in _FILE.read_text(encoding="utf-8").splitlines():
         match line.split(" "):
@@ -182,9 +202,11 @@ def _file() -> _File:
                 supports[name] = tuple(functions)
             case ["more", *names]:
                 more = frozenset(names)
+            case ["cast", oid, source, target, function, context, method]:
+                casts_.append(CastRow(int(oid), source, target, int(function), context, method))
             case _:
                 found.append(_procedure(line))
-    return _File(tuple(found), types, supports, more)
+    return _File(tuple(found), types, supports, more, tuple(casts_))
 
 
 def _procedure(line: str) -> Procedure:

@@ -37,7 +37,7 @@ FILLED: Final = frozenset(
         f"{PG_CATALOG}.{name}"
         for name in (
             "pg_am", "pg_attrdef", "pg_attribute", "pg_auth_members", "pg_authid",
-            "pg_class", "pg_collation", "pg_constraint", "pg_database",
+            "pg_cast", "pg_class", "pg_collation", "pg_constraint", "pg_database",
             "pg_default_acl", "pg_depend", "pg_description", "pg_enum", "pg_group",
             "pg_index", "pg_indexes", "pg_language", "pg_namespace", "pg_opclass",
             "pg_proc", "pg_rewrite", "pg_roles", "pg_sequence", "pg_sequences",

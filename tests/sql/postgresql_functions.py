@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import psycopg
 
-from sql.functions import FunctionKind, functions
+from sql.functions import FunctionKind, cast, functions
 from sql.types import OIDS, VECTORS
 from tests.servers import postgres
 from tests.session.stack import serving
@@ -36,6 +36,12 @@ SUPPORT: Final = """
 select typname::text, typinput::text, typoutput::text, typreceive::text, typsend::text,
   typmodin::text, typmodout::text, typanalyze::text, typsubscript::text
 from pg_type where typname = any(%s) and typnamespace = 'pg_catalog'::regnamespace order by typname
+"""
+CASTS: Final = """
+select c.oid::int8, s.typname::text, t.typname::text, castfunc::int8, castcontext::text,
+  castmethod::text
+from pg_cast c join pg_type s on s.oid = castsource join pg_type t on t.oid = casttarget
+order by c.oid
 """
 
 NAMED: Final = (
@@ -87,11 +93,17 @@ def main() -> None:
         found = [Found(*row) for row in connection.execute(FUNCTIONS).fetchall()]
         types = connection.execute(TYPES).fetchall()
         own = [*OIDS, *VECTORS]
+        casts = [row for row in connection.execute(CASTS) if cast(row[1], row[2]) is not None]
         support = connection.execute(SUPPORT, [own]).fetchall()
     names = {oid: name for oid, name, _ in types}
+    called = {oid for _, _, _, oid, _, _ in casts}
     named = {*NAMED, *(name for _, *rest in support for name in rest)}
     with serving() as dsn, psycopg.connect(dsn, autocommit=True) as connection:
-        has = {one.oid for one in found if one.name in named or _has(connection, one, names)}
+        has = {
+            one.oid
+            for one in found
+            if one.name in named or one.oid in called or _has(connection, one, names)
+        }
     supported = {one.support for one in found if one.oid in has}
     listed = [one for one in found if one.oid in has or one.name in supported]
     used = {
@@ -104,6 +116,7 @@ def main() -> None:
           if oid in used and name not in OIDS),
         *(f"of {' '.join(row)}" for row in support),
         f"more {' '.join(_more(found, listed))}",
+        *(f"cast {' '.join(map(str, row))}" for row in casts),
         *(_line(function, names) for function in listed),
     ]  # fmt: skip
     text = HEAD.format(version=version) + "".join(f"{line}\n" for line in lines)

@@ -360,6 +360,7 @@ def registered() -> Iterator[str]:
             rows = f"(values ({value}), (0::oid::{type_})) x(v)"
             yield f"select v::int8 = v::oid::int8, v::oid = {oid} from {rows}"
             yield f"select v, v::text, v::varchar, v::bpchar, v::varchar(3) from {rows}"
+            yield f"select v::int4 = v::oid::int4, v::int4 is null from {rows}"
             if type_.startswith("regproc"):
                 yield f"select v, v::name, v::regproc, v::regprocedure from {rows}"
     yield from _tear_down()

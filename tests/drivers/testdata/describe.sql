@@ -29,3 +29,4 @@ DROP SCHEMA shop;
 \sf initcap
 \sf lower
 \sf lower(text)
+\dC numeric
