@@ -2,9 +2,11 @@
 
 python -m tests.sqlfuzz --seconds 60 --seed 1 --engines local,spark
 python -m tests.sqlfuzz --replay 4711          one query, by its number
+python -m tests.sqlfuzz --shapes               queries of `shapes.py`, over thousands of rows
 
 What is printed as wrong is a block for a file of `tests/sqldiff/`. A query that fails on one side
-with an error of its data (class 22) is not judged: which row comes first is up to the planner.
+with an error of its data (class 22) is not judged: which row comes first is up to the planner. Nor
+is one that takes long.
 """
 
 import argparse
@@ -16,6 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -24,11 +27,16 @@ from psycopg.pq.abc import PGconn
 from tests.servers import meridian, postgres
 from tests.sqldiff.answers import Answer, Failed, Rows, ask, show
 from tests.sqldiff.comparing import Verdict, judge
+from tests.sqlfuzz import rows
 from tests.sqlfuzz.queries import Queries, Query, smaller_queries
 from tests.sqlfuzz.schema import statements
+from tests.sqlfuzz.shapes import Shapes
+from tests.sqlfuzz.smaller import smallest
 
 STEPS_MAX = 400
 """Of making one query smaller."""
+SECONDS_MAX = 2
+"""Of a statement."""
 
 
 class Fuzzer:
@@ -45,19 +53,35 @@ class Fuzzer:
         query = Queries(random.Random(seed)).draw()
         fine = True
         for engine in self._engines:
-            verdict = self._verdict(engine, query, count=True)
+            verdict = self._verdict(engine, query.sql, count=True)
             self.counts[f"{engine} {verdict}"] += 1
             if verdict == Verdict.WRONG.value:
                 fine = False
-                self._report(engine, seed, self._smallest(engine, query))
+                self._report(engine, seed, self._smallest(engine, query).sql)
         return fine
 
-    def _verdict(self, engine: str, query: Query, *, count: bool = False) -> str:
-        expected = ask(self._postgresql, query.sql)
-        found = ask(self._engines[engine], query.sql)
-        if _of_data(found) != _of_data(expected):
+    def try_shapes(self, seed: int) -> bool:
+        """The same for a query of `shapes.py`, which may be ordered by some of its columns only."""
+        text = f"select * from ({Shapes(random.Random(seed)).draw()}) q"
+        fine = True
+        for engine in self._engines:
+            verdict = self._verdict(engine, text, count=True)
+            self.counts[f"{engine} {verdict}"] += 1
+            if verdict == Verdict.WRONG.value:
+                fine = False
+                wrong = partial(self._is_wrong, engine)
+                self._report(engine, seed, smallest(text, wrong))
+        return fine
+
+    def _is_wrong(self, engine: str, text: str) -> bool:
+        return self._verdict(engine, text) == Verdict.WRONG.value
+
+    def _verdict(self, engine: str, text: str, *, count: bool = False) -> str:
+        expected = ask(self._postgresql, text)
+        found = ask(self._engines[engine], text)
+        if _of_data(found) != _of_data(expected) or _is_late(found) or _is_late(expected):
             return "not judged"
-        verdict = judge(query.sql, _without_modifiers(found), _without_modifiers(expected))
+        verdict = judge(text, _without_modifiers(found), _without_modifiers(expected))
         if count and verdict is Verdict.REFUSED and isinstance(found[-1], Failed):
             self.refusals[f"{engine}: {found[-1].message}"] += 1
         return verdict.value
@@ -67,15 +91,15 @@ class Fuzzer:
         candidates = smaller_queries(query)
         while (less := next(candidates, None)) is not None and steps < STEPS_MAX:
             steps += 1
-            if self._verdict(engine, less) == Verdict.WRONG.value:
+            if self._is_wrong(engine, less.sql):
                 query, candidates = less, smaller_queries(less)
         return query
 
-    def _report(self, engine: str, seed: int, query: Query) -> None:
-        expected, found = ask(self._postgresql, query.sql), ask(self._engines[engine], query.sql)
+    def _report(self, engine: str, seed: int, text: str) -> None:
+        expected, found = ask(self._postgresql, text), ask(self._engines[engine], text)
         print(f"# {engine} --replay {seed}; it answered:")
         print("".join(f"#   {line}\n" for line in show(found).splitlines()), end="")
-        print(f"{query.sql}\n----\n{show(expected)}\n", flush=True)
+        print(f"{text}\n----\n{show(expected)}\n", flush=True)
 
 
 def _without_modifiers(answers: tuple[Answer, ...]) -> tuple[Answer, ...]:
@@ -93,8 +117,18 @@ def _of_data(answers: tuple[Answer, ...]) -> bool:
     return isinstance(last, Failed) and last.sqlstate.startswith("22")
 
 
+def _is_late(answers: tuple[Answer, ...]) -> bool:
+    last = answers[-1]
+    return isinstance(last, Failed) and last.sqlstate == "57014"
+
+
+def _fill(connection: psycopg.Connection, *, with_shapes: bool) -> None:
+    for text in rows.statements() if with_shapes else statements():
+        connection.execute(text.encode())
+
+
 @contextlib.contextmanager
-def _servers(engines: list[str]) -> Iterator[Fuzzer]:
+def _servers(engines: list[str], *, with_shapes: bool) -> Iterator[Fuzzer]:
     with contextlib.ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sqlfuzz-")))
         options = () if "spark" in engines else ("--spark-master", "none")
@@ -111,11 +145,12 @@ def _servers(engines: list[str]) -> Iterator[Fuzzer]:
             engine: stack.enter_context(psycopg.connect(server.dsn, autocommit=True))
             for engine in engines
         }
-        for text in statements():
-            postgresql.execute(text.encode())
-            next(iter(connections.values())).execute(text.encode())
+        _fill(postgresql, with_shapes=with_shapes)
+        _fill(next(iter(connections.values())), with_shapes=with_shapes)
         for engine, connection in connections.items():
             connection.execute(f"set engine = {engine}".encode())
+        for connection in (postgresql, *connections.values()):
+            connection.execute(f"set statement_timeout = '{SECONDS_MAX}s'".encode())
         yield Fuzzer(postgresql.pgconn, {name: c.pgconn for name, c in connections.items()})
 
 
@@ -126,14 +161,16 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="of the first query")
     parser.add_argument("--engines", default="local")
     parser.add_argument("--replay", type=int, help="only this query")
+    parser.add_argument("--shapes", action="store_true")
     arguments = parser.parse_args()
-    with _servers(arguments.engines.split(",")) as fuzzer:
+    with _servers(arguments.engines.split(","), with_shapes=arguments.shapes) as fuzzer:
+        try_one = fuzzer.try_shapes if arguments.shapes else fuzzer.try_one
         if arguments.replay is not None:
-            sys.exit(not fuzzer.try_one(arguments.replay))
+            sys.exit(not try_one(arguments.replay))
         seed, wrong = arguments.seed, 0
         end = time.monotonic() + arguments.seconds
         while time.monotonic() < end:
-            wrong += not fuzzer.try_one(seed)
+            wrong += not try_one(seed)
             seed += 1
     for words, count in fuzzer.refusals.most_common(10):
         print(f"refused {count} times, {words}")

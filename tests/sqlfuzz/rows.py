@@ -7,7 +7,7 @@ INVARIANTS
 
 import datetime
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -44,6 +44,8 @@ _TEXTS = ("", "a", "abc", "b", "Ä", "z", "ab c", "B")
 _DAY = datetime.date(2024, 1, 1)
 _MOMENT = datetime.datetime(2024, 1, 1)
 
+_BATCH = 1_000
+
 Row = tuple[Any, ...]
 
 
@@ -51,6 +53,23 @@ def rows(table: str) -> list[Row]:
     """The rows of a table (R2)."""
     source = random.Random(table)
     return [_row(source, table, number) for number in range(SIZES[table])]
+
+
+def statements() -> Iterator[str]:
+    """Make and fill the tables."""
+    declared = {"numeric": "numeric(10,2)"}
+    shape = ", ".join(f"{name} {declared.get(type_, type_)}" for name, type_ in COLUMNS.items())
+    for table in TABLES:
+        yield f"create table {table} ({shape})"
+        filled = rows(table)
+        for first in range(0, len(filled), _BATCH):
+            values = ", ".join(map(_literals, filled[first : first + _BATCH]))
+            yield f"insert into {table} values {values}"
+
+
+def _literals(row: Row) -> str:
+    values = ("null" if value is None else f"'{value}'" for value in row)
+    return f"({', '.join(values)})"
 
 
 def _row(source: random.Random, table: str, number: int) -> Row:
