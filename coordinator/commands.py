@@ -115,6 +115,7 @@ class Commands:
     async def query(self, text: str) -> None:
         """The simple protocol: all statements of a string. Several are one transaction (C1)."""
         await self.portals.close("")
+        self._statements.pop("", None)
         statements = self._services.plans.parse(text)
         real = [statement for statement in statements if statement.node is not None]
         if not real:
@@ -337,14 +338,18 @@ class Commands:
                 return self._close(message)
 
     async def _parse(self, message: Parse) -> None:
-        if message.statement and message.statement in self._statements:
-            raise wrong.duplicate_statement(message.statement)
+        if not message.statement:
+            # Also if what comes instead is wrong.
+            self._statements.pop("", None)
         statements = self._services.plans.parse(message.text)
         if len(statements) > 1:
             raise wrong.several_statements()
         statement = statements[0] if statements else Statement(message.text, None, 0)
         declared = declared_types(message.type_oids)
-        self._statements[message.statement] = await self._described(statement, declared)
+        described = await self._described(statement, declared)
+        if message.statement in self._statements:
+            raise wrong.duplicate_statement(message.statement)
+        self._statements[message.statement] = described
         self._client.send(ParseComplete())
 
     async def _described(
