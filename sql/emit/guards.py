@@ -32,9 +32,10 @@ less, and division by zero is found behind conditions that rule it out."""
 
 def may_fail(expr: Expr, *, by_overflow: bool = True) -> bool:
     """Whether computing it for a row may end in an error, as far as this can be told.
-    `by_overflow`: of sums and products, too.
+    `by_overflow`: of sums and products, too. What is made of constants alone fails when the
+    statement is planned, if it does (`compute/constant_folding.py`).
     """
-    if isinstance(expr, Call) and not _is_like(expr):
+    if isinstance(expr, Call) and not _is_like(expr) and not _is_of_constants(expr):
         name, operator = expr.function.name, expr.function.kind is FunctionKind.OPERATOR
         if not (name in _NEVER_FAIL if operator else expr.function.id in _UNCHANGED) and (
             by_overflow or not operator or name not in _OVERFLOWING
@@ -42,6 +43,12 @@ def may_fail(expr: Expr, *, by_overflow: bool = True) -> bool:
             return True
     # A subquery's plan is computed by DuckDB for all rows in any case.
     return any(may_fail(part, by_overflow=by_overflow) for part in children(expr))
+
+
+def _is_of_constants(expr: Expr) -> bool:
+    if isinstance(expr, Call):
+        return bool(expr.args) and all(map(_is_of_constants, expr.args))
+    return isinstance(expr, Const)
 
 
 def _is_like(expr: Call) -> bool:
