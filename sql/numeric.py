@@ -114,6 +114,12 @@ def unify(types: Sequence[SqlType]) -> SqlType:
     return bounded(digits, scale, trim=uneven)
 
 
+def widens(source: SqlType, target: SqlType) -> bool:
+    """Whether a cast of an integer or numeric to a numeric keeps every value: it cannot fail."""
+    before = of_cast(source)
+    return _scale(before) <= _scale(target) and _digits(before) <= _digits(target)
+
+
 def determine(rule: str, operands: Sequence[Operand]) -> Outcome:
     """Apply the rule that a row of the function table names."""
     return RULES[rule](operands)

@@ -16,15 +16,20 @@ from typing import Final
 
 from sql.emit.patterns import like_ends_with_escape
 from sql.functions import FunctionKind
+from sql.numeric import widens
 from sql.plan import Aggregate, BoolOp, Call, Case, Const, Expr
 from sql.traverse import children, is_volatile_expression
 
 _NEVER_FAIL: Final = frozenset({"=", "<>", "<", "<=", ">", ">=", "@>", "<@", "&&", "?"})
 _LIKE: Final = frozenset({"~~", "!~~", "~~*", "!~~*"})
 _OVERFLOWING: Final = frozenset({"+", "-", "*"})
-_UNCHANGED: Final = frozenset(
+_WHOLE: Final = frozenset({"int2", "int4", "int8"})
+_NEVER_FAILING_CASTS: Final = frozenset(
     {"int2::int4", "int2::int8", "int4::int8", "varchar::text", "bpchar::text"}
+    | {f"{name}::{to}" for name in (*_WHOLE, "numeric") for to in ("float4", "float8")}
+    | {"float4::float8"}
 )
+"""A numeric of 38 digits is within every float."""
 _OPERAND_MAX: Final = 4_000
 """Of an operand's text, which is written twice: more, and nested conditions would grow too long;
 less, and division by zero is found behind conditions that rule it out."""
@@ -35,14 +40,25 @@ def may_fail(expr: Expr, *, by_overflow: bool = True) -> bool:
     `by_overflow`: of sums and products, too. What is made of constants alone fails when the
     statement is planned, if it does (`compute/constant_folding.py`).
     """
-    if isinstance(expr, Call) and not _is_like(expr) and not _is_of_constants(expr):
+    if isinstance(expr, Call) and not (_never_fails(expr) or _is_of_constants(expr)):
         name, operator = expr.function.name, expr.function.kind is FunctionKind.OPERATOR
-        if not (name in _NEVER_FAIL if operator else expr.function.id in _UNCHANGED) and (
-            by_overflow or not operator or name not in _OVERFLOWING
-        ):
+        if by_overflow or not operator or name not in _OVERFLOWING:
             return True
     # A subquery's plan is computed by DuckDB for all rows in any case.
     return any(may_fail(part, by_overflow=by_overflow) for part in children(expr))
+
+
+def _never_fails(expr: Call) -> bool:
+    match expr.function.kind:
+        case FunctionKind.OPERATOR:
+            return expr.function.name in _NEVER_FAIL or _is_like(expr)
+        case FunctionKind.CAST if expr.function.id in _NEVER_FAILING_CASTS:
+            return True
+        case FunctionKind.CAST if expr.type.name == "numeric":
+            source = expr.args[0].type
+            return source.name in {*_WHOLE, "numeric"} and widens(source, expr.type)
+        case _:
+            return False
 
 
 def _is_of_constants(expr: Expr) -> bool:
@@ -53,7 +69,7 @@ def _is_of_constants(expr: Expr) -> bool:
 
 def _is_like(expr: Call) -> bool:
     """LIKE of a known pattern, which does not end with an escape that escapes nothing."""
-    if expr.function.name not in _LIKE or expr.function.kind is not FunctionKind.OPERATOR:
+    if expr.function.name not in _LIKE:
         return False
     pattern = expr.args[1]
     known = pattern.value if isinstance(pattern, Const) else None
