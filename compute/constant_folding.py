@@ -2,10 +2,12 @@
 
     case when false then 1/0 else a end  ─▶  a              what is decided is left out
     select 1/0 from t                    ─▶  22012          even if t has no rows
+    d < date '1994-01-01' + interval '1 year'
+      ─▶  d < timestamp '1995-01-01'     what is computed stands in its place, if it is an operand
 
 A plan that cannot be made fails before it runs; a branch that a constant rules out is never looked
-at, nor is a subquery in it ever run. The rest of a plan stays as it was bound: engines compute
-constants by themselves.
+at, nor is a subquery in it ever run. A constant that is no operand stays as it was bound, for a key
+of GROUP BY that is a number would be a place to engines; they compute it by themselves.
 
 INVARIANTS
   K1  only immutable functions of constants are computed, by PostgreSQL's marks; parameters are no
@@ -95,6 +97,10 @@ _STABLE_SOURCES: Final = frozenset({"record", "anyarray", "enum"})
 _LENGTH_MAX: Final = 10_000
 """Characters or bytes of a constant. Larger: longer stalls of the loop."""
 
+_WRITTEN: Final = frozenset(
+    {"bool", "int2", "int4", "int8", "float8", "numeric", "date", "timestamp", "interval", "text"}
+)
+"""Types whose values are written in engines' words exactly, as literals of them are."""
 _LARGE: Final = frozenset({"repeat", "lpad", "rpad", "array_fill", "gamma", "lgamma", "factorial"})
 """May take long, or make much: they are left to where they run."""
 _OURS: Final = frozenset({"0A000", "54001", "53200"})
@@ -224,8 +230,9 @@ def _computed(expr: Expr, known: _Constants) -> tuple[Expr, _Known]:
     def part(inner: Expr) -> Expr:
         made, value = _fold(inner, known)
         values.append(value)
-        constants.append(made if value is None else Const(value[0], inner.type))
-        return made
+        constant = made if value is None else Const(value[0], inner.type)
+        constants.append(constant)
+        return constant if isinstance(made, Call) and made.type.name in _WRITTEN else made
 
     made = with_children(expr, part)
     if isinstance(expr, Call) and expr.function.strict and (None,) in values:

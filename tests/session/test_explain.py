@@ -51,6 +51,13 @@ def test_a_plan(connection: Connection) -> None:
     ]
 
 
+def test_operands_that_are_constants_are_computed(connection: Connection) -> None:
+    text = "select b || (1 + 1) from t where id > 1 + 1 and id < length('ab' || b)"
+    lines = told(connection, f"explain (verbose) {text}")
+    assert lines[1] == "  Output: (t.b || 2) AS ?column?"
+    assert lines[3] == "        Filter: ((t.id > 2) AND (t.id < length(('ab' || t.b))))"
+
+
 def test_verbose_and_settings_and_summary(connection: Connection) -> None:
     lines = told(connection, "explain (verbose, settings, summary) select b from t where id = 1")
     assert lines[0:2] == ["Project", "  Output: t.b AS b"]
