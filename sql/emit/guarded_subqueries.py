@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sql.conditions import all_of, asked_behind
-from sql.emit.guards import guarded_value, may_fail
+from sql.emit.guards import guarded_value, itself_may_fail, may_fail
 from sql.emit.templates import mentions_once
 from sql.plan import (
     Call,
@@ -216,7 +216,7 @@ def _guarded_plan(plan: Plan, condition: Expr) -> Plan:
             return replace(guarded_subquery(expr, condition), args=args)
         if not may_fail(expr) and not has_subquery(expr):
             return expr
-        if isinstance(expr, Call) and may_fail(replace(expr, args=())):
+        if isinstance(expr, Call) and itself_may_fail(expr):
             return guarded_value(expr, condition)
         return with_children(expr, wrapped)
 

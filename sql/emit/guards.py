@@ -37,31 +37,37 @@ less, and division by zero is found behind conditions that rule it out."""
 
 def may_fail(expr: Expr, *, by_overflow: bool = True) -> bool:
     """Whether computing it for a row may end in an error, as far as this can be told.
-    `by_overflow`: of sums and products, too. What is made of constants alone fails when the
-    statement is planned, if it does (`compute/constant_folding.py`).
+    `by_overflow`: of sums and products, too.
     """
-    if isinstance(expr, Call) and not (_never_fails(expr) or _is_of_constants(expr)):
-        name, operator = expr.function.name, expr.function.kind is FunctionKind.OPERATOR
-        if by_overflow or not operator or name not in _OVERFLOWING:
-            return True
+    if isinstance(expr, Call) and itself_may_fail(expr, by_overflow=by_overflow):
+        return True
     # A subquery's plan is computed by DuckDB for all rows in any case.
     return any(may_fail(part, by_overflow=by_overflow) for part in children(expr))
 
 
-def _never_fails(expr: Call) -> bool:
-    match expr.function.kind:
+def itself_may_fail(call: Call, *, by_overflow: bool = True) -> bool:
+    """The same for a call whose arguments are computed."""
+    if _never_fails(call) or _is_of_constants(call):
+        return False
+    is_operator = call.function.kind is FunctionKind.OPERATOR
+    return by_overflow or not is_operator or call.function.name not in _OVERFLOWING
+
+
+def _never_fails(call: Call) -> bool:
+    match call.function.kind:
         case FunctionKind.OPERATOR:
-            return expr.function.name in _NEVER_FAIL or _is_like(expr)
-        case FunctionKind.CAST if expr.function.id in _NEVER_FAILING_CASTS:
+            return call.function.name in _NEVER_FAIL or _is_like(call)
+        case FunctionKind.CAST if call.function.id in _NEVER_FAILING_CASTS:
             return True
-        case FunctionKind.CAST if expr.type.name == "numeric":
-            source = expr.args[0].type
-            return source.name in {*_WHOLE, "numeric"} and widens(source, expr.type)
+        case FunctionKind.CAST if call.type.name == "numeric":
+            source = call.args[0].type
+            return source.name in {*_WHOLE, "numeric"} and widens(source, call.type)
         case _:
             return False
 
 
 def _is_of_constants(expr: Expr) -> bool:
+    """Whether it fails when the statement is planned, if it does (`compute/constant_folding.py`)."""
     if isinstance(expr, Call):
         return bool(expr.args) and all(map(_is_of_constants, expr.args))
     return isinstance(expr, Const)
