@@ -30,7 +30,7 @@ from compute.reference import evaluate
 from compute.reference_functions import makers
 from sql.errors import NotHeld, SqlError
 from sql.existence import rows_only
-from sql.functions import Function, FunctionKind
+from sql.functions import Function, FunctionKind, is_immutable
 from sql.plan import (
     AnyAll,
     BoolOp,
@@ -78,22 +78,6 @@ _Constants: TypeAlias = Mapping[ColumnId, tuple[Value]]
 _VALUES_MAX: Final = 64
 """Rows of VALUES that are looked at. Longer ones are data, and are computed whole when they run."""
 
-_INTERNAL: Final = frozenset(
-    {
-        "array(any)",
-        "subscript(anyarray,int4)",
-        "slice(anyarray,int4,int4)",
-        "assign(varchar)",
-        "assign(bpchar)",
-        "char_padded(bpchar,int4)",
-        "char_padded(anyarray,int4)",
-        "char_trimmed(bpchar)",
-        "char_trimmed(anyarray)",
-    }
-)
-_STABLE_CALLS: Final = frozenset({"to_char", "enum_first", "enum_last", "enum_range"})
-_STABLE_TARGETS: Final = frozenset({"interval", "time", "enum"})
-_STABLE_SOURCES: Final = frozenset({"record", "anyarray", "enum"})
 _LENGTH_MAX: Final = 10_000
 """Characters or bytes of a constant. Larger: longer stalls of the loop."""
 
@@ -253,7 +237,7 @@ def _is_large(value: Value) -> bool:
 def _is_immutable(expr: Expr) -> bool:
     match expr:
         case Call() | AnyAll():
-            return _is_folded(expr.function) and expr.function.id in makers()
+            return _is_folded(expr.function)
         case Logical() | IsTest() | Distinct() | Extreme() | InList():
             return True
         case _:
@@ -262,16 +246,8 @@ def _is_immutable(expr: Expr) -> bool:
 
 def _is_folded(function: Function) -> bool:
     """K1."""
-    if function.volatility != "immutable" or function.zone:
-        return False
-    if function.internal:
-        return function.id in _INTERNAL
-    if function.kind is FunctionKind.CAST:
-        types = (function.args[0], function.result)
-        if any(name.startswith("reg") for name in types):
-            return False
-        return types[0] not in _STABLE_SOURCES and types[1] not in _STABLE_TARGETS
-    return function.name not in _STABLE_CALLS and function.name not in _LARGE
+    is_large = function.kind is not FunctionKind.CAST and function.name in _LARGE
+    return is_immutable(function) and not is_large and function.id in makers()
 
 
 def _value(expr: Expr) -> _Known:

@@ -99,6 +99,40 @@ class Function:
     within: bool = False
 
 
+_INTERNAL: Final = frozenset(
+    {
+        "array(any)",
+        "subscript(anyarray,int4)",
+        "slice(anyarray,int4,int4)",
+        "assign(varchar)",
+        "assign(bpchar)",
+        "char_padded(bpchar,int4)",
+        "char_padded(anyarray,int4)",
+        "char_trimmed(bpchar)",
+        "char_trimmed(anyarray)",
+    }
+)
+_STABLE_CALLS: Final = frozenset({"to_char", "enum_first", "enum_last", "enum_range"})
+_STABLE_TARGETS: Final = frozenset({"interval", "time", "enum"})
+_STABLE_SOURCES: Final = frozenset({"record", "anyarray", "enum"})
+
+
+def is_immutable(function: Function) -> bool:
+    """Whether PostgreSQL computes a call of constants when it plans, by its own marks: ours say
+    less, where a value here does not rest on a setting.
+    """
+    if function.volatility != "immutable" or function.zone:
+        return False
+    if function.internal:
+        return function.id in _INTERNAL
+    if function.kind is FunctionKind.CAST:
+        types = (function.args[0], function.result)
+        if any(name.startswith("reg") for name in types):
+            return False
+        return types[0] not in _STABLE_SOURCES and types[1] not in _STABLE_TARGETS
+    return function.name not in _STABLE_CALLS
+
+
 def functions(name: str) -> Sequence[Function]:
     """All functions and aggregates of that name, in the order of the data files."""
     return _table().functions.get(name, ())

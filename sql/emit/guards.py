@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Final
 
 from sql.emit.patterns import like_ends_with_escape
-from sql.functions import FunctionKind
+from sql.functions import FunctionKind, is_immutable
 from sql.numeric import widens
 from sql.plan import Aggregate, BoolOp, Call, Case, Const, Expr
 from sql.traverse import children, is_volatile_expression
@@ -47,7 +47,7 @@ def may_fail(expr: Expr, *, by_overflow: bool = True) -> bool:
 
 def itself_may_fail(call: Call, *, by_overflow: bool = True) -> bool:
     """The same for a call whose arguments are computed."""
-    if _never_fails(call) or _is_of_constants(call):
+    if _never_fails(call) or _is_planned(call):
         return False
     is_operator = call.function.kind is FunctionKind.OPERATOR
     return by_overflow or not is_operator or call.function.name not in _OVERFLOWING
@@ -66,10 +66,12 @@ def _never_fails(call: Call) -> bool:
             return False
 
 
-def _is_of_constants(expr: Expr) -> bool:
-    """Whether it fails when the statement is planned, if it does (`compute/constant_folding.py`)."""
+def _is_planned(expr: Expr) -> bool:
+    """Whether it is made of constants alone and fails when the statement is planned, if it does
+    (K1 of `compute/constant_folding.py`).
+    """
     if isinstance(expr, Call):
-        return bool(expr.args) and all(map(_is_of_constants, expr.args))
+        return bool(expr.args) and is_immutable(expr.function) and all(map(_is_planned, expr.args))
     return isinstance(expr, Const)
 
 
