@@ -14,7 +14,8 @@ from pglast.enums import FetchDirection
 from sql.bind_cursors import BINARY, HOLD, SCROLL, declared_query
 from sql.bind_types import declared_by_name
 from sql.errors import SqlError, not_supported
-from sql.parse import Statement, parse
+from sql.own_statements import ArgumentNode, Parsed
+from sql.parse import Statement
 from sql.syntax import Node, is_a
 from sql.types import SqlType, declaration
 
@@ -126,14 +127,11 @@ def _inside(statement: Statement, node: Node) -> Statement:
 
 
 def argument_query(statement: Statement, argument: Node, type_: SqlType, place: int) -> Statement:
-    """`SELECT argument::type`, over the expression as it was parsed."""
-    shown = declaration(type_)
-    (template,) = parse(f"SELECT NULL::{shown}")
-    node: Node = template.node
-    node.targetList[0].val.arg = argument
+    """The value of the `place`-th argument in the parameter's type."""
+    node = ArgumentNode(Parsed(statement.node, statement.text), argument, type_, place)
     # The text says the type, for the plan cache; places in front of it stay what they are.
-    text = f"{statement.text}\n-- ${place} {shown}"
-    return replace(statement, text=text, node=node, offset=_INSIDE - statement.offset)
+    text = f"{statement.text}\n-- ${place} {declaration(type_)}"
+    return replace(statement, text=text, node=node)
 
 
 def values_wanted(name: str, arguments: Sequence[object], wanted: int) -> tuple[str, str] | None:

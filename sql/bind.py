@@ -15,6 +15,7 @@ from typing import Final, TypeAlias, TypeVar
 from pglast import ast
 
 from sql.bind_alter import alter_table, rename
+from sql.bind_arguments import argument
 from sql.bind_comments import comment
 from sql.bind_copy import copy
 from sql.bind_create_as import create_table_as, select_into
@@ -62,6 +63,7 @@ from sql.errors import SqlError, not_supported, stack_depth
 from sql.explain_options import explain_options
 from sql.own_statements import (
     AdvanceTimelineNode,
+    ArgumentNode,
     CreateReadHoldNode,
     CreateTableInNode,
     CreateTimelineNode,
@@ -353,6 +355,7 @@ _BINDERS: Final[dict[type, Binder]] = {
     CreateReadHoldNode: create_read_hold,
     DropReadHoldNode: drop_read_hold,
     OptimizeNode: optimize,
+    ArgumentNode: argument,
 }
 
 _WITH: Final = (

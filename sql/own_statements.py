@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from sql.syntax import Node
+from sql.types import SqlType
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +97,19 @@ class OptimizeNode:
     relation: Parsed
 
 
+@dataclass(frozen=True, slots=True)
+class ArgumentNode:
+    """One argument of EXECUTE, the `number`-th, for a parameter of that type."""
+
+    execute: Parsed
+    value: Node
+    type: SqlType
+    number: int
+
+
 OwnNode: TypeAlias = (
     CreateTimelineNode | DropTimelineNode | AdvanceTimelineNode | CreateTableInNode
-    | CreateReadHoldNode | DropReadHoldNode | ExplainTimestampNode | OptimizeNode
+    | CreateReadHoldNode | DropReadHoldNode | ExplainTimestampNode | OptimizeNode | ArgumentNode
 )  # fmt: skip
 
 
@@ -115,5 +126,7 @@ def parsed_parts(node: OwnNode) -> Sequence[Parsed]:
             return (node.explain,)
         case OptimizeNode():
             return (node.relation,)
+        case ArgumentNode():
+            return (node.execute,)
         case CreateTimelineNode() | DropTimelineNode() | DropReadHoldNode():
             return ()

@@ -15,11 +15,13 @@ INVARIANTS
   T3  a plan that depends on whose session it is, is not shared with others.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from pglast import ast
 
 from sql.errors import SqlError
+from sql.own_statements import ArgumentNode
 from sql.syntax import Node, at, is_a
 
 PREFIX: Final = "pg_temp_"
@@ -51,6 +53,8 @@ def localized(node: Node, own: str) -> Node:
     """
     if is_a(node, tuple):
         return tuple([localized(part, own) for part in node])
+    if isinstance(node, ArgumentNode):
+        return replace(node, value=localized(node.value, own))
     if not is_a(node, ast.Node) or is_a(node, ast.A_Const):
         return node
     changed = {name: localized(getattr(node, name), own) for name in node}

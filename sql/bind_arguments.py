@@ -1,0 +1,30 @@
+"""Arguments of EXECUTE: expressions that are assigned to the parameters of what was prepared."""
+
+from sql.bind_queries import ONE_ROW
+from sql.binding import Binding
+from sql.coerce import ASSIGNMENT, coerce
+from sql.column_expressions import refuse_subqueries
+from sql.errors import mismatch
+from sql.own_statements import ArgumentNode
+from sql.plan import Project
+from sql.scope import Scope
+from sql.statements import OutputColumn, Query
+from sql.syntax import position
+from sql.types import display
+
+
+def argument(binding: Binding, node: ArgumentNode) -> Query:
+    """One argument, as a query of its value in the parameter's type."""
+    refuse_subqueries(node.value, "EXECUTE parameter")
+    expr = binding.expression(Scope(clause="EXECUTE parameters"), node.value)
+    value = coerce(binding, expr, node.value, node.type, ASSIGNMENT)
+    if value is None:
+        message = (
+            f"parameter ${node.number} of type {display(expr.type.bare())} cannot be coerced to"
+            f" the expected type {display(node.type)}"
+        )
+        hint = "You will need to rewrite or cast the expression."
+        raise mismatch(message, position(node.value), hint=hint)
+    column = binding.new_column("argument", node.type)
+    plan = Project(ONE_ROW, (column,), (value,))
+    return Query(plan, (OutputColumn(column.name, column.type),), tuple(binding.tables.values()))
