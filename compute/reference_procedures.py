@@ -3,7 +3,7 @@
 from typing import Final
 
 from compute.reference_numbers import Function
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError
 from sql.pg_proc import by_oid
 from sql.pg_proc_texts import arguments_text, definition, result_text, shown_name, signature
 
@@ -35,15 +35,19 @@ def default(oid: int, place: int) -> str | None:
 
 
 def defined(oid: int) -> str | None:
-    """pg_get_functiondef(): not of an aggregate, nor of what PostgreSQL keeps as a tree."""
+    """pg_get_functiondef(): not of an aggregate."""
     found = by_oid().get(oid)
     if found is None:
         return None
     if found.kind == "a":
         raise SqlError("42809", f'"{found.name}" is an aggregate function')
-    if not found.source:
-        raise not_supported(f"the body of function {found.name}", None)
     return definition(found)
+
+
+def body(oid: int) -> str | None:
+    """pg_get_function_sqlbody()."""
+    found = by_oid().get(oid)
+    return None if found is None else found.body
 
 
 def is_visible(oid: int) -> bool | None:
@@ -75,5 +79,6 @@ PROCEDURES: Final[dict[str, Function]] = {
     "pg_get_function_arguments(oid)": arguments,
     "pg_get_function_identity_arguments(oid)": identity,
     "pg_get_function_result(oid)": result,
+    "pg_get_function_sqlbody(oid)": body,
     "pg_get_functiondef(oid)": defined,
 }

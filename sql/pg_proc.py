@@ -1,6 +1,7 @@
-"""PostgreSQL's functions and casts that we have, as pg_proc and pg_cast have them.
+r"""PostgreSQL's functions and casts that we have, as pg_proc and pg_cast have them.
 
     oid name(argument, ..) => result word .. | source       argument: [mode] [name] type[=default]
+    oid name(argument, ..) => result word .. |= body        as it was written, lines apart by \n
     type oid name shown     a type that only functions have, and what format_type() writes
     of type function ..     the functions of a type, in the order of `SUPPORT`
     more name ..            names that PostgreSQL has more functions of
@@ -62,6 +63,8 @@ class Procedure:
     source: str
     numbers: Mapping[str, float]
     support: str
+    body: str | None
+    """Of what PostgreSQL keeps as a tree, and not as the text of `source`."""
 
     @property
     def inputs(self) -> tuple[Argument, ...]:
@@ -210,6 +213,7 @@ def _file() -> _File:
 
 
 def _procedure(line: str) -> Procedure:
+    line, _, body = line.partition(" |= ")
     told, bar, source = line.partition(" | ")
     head, _, tail = told.partition(") => ")
     oid, _, called = head.partition(" ")
@@ -222,10 +226,13 @@ def _procedure(line: str) -> Procedure:
     numbers = {key: float(number) for key, number in told_more.items()}
     own = "aggregate_dummy" if "aggregate" in words else name
     arguments = tuple(map(_argument, inside.split(", "))) if inside else ()
+    if body:
+        own = ""
     source = source if bar else own
     return Procedure(
-        int(oid), name, arguments, result, is_set, frozenset(words), source, numbers, support_
-    )
+        int(oid), name, arguments, result, is_set, frozenset(words), source, numbers, support_,
+        body.replace("\\n", "\n") or None,
+    )  # fmt: skip
 
 
 def _argument(text: str) -> Argument:

@@ -46,7 +46,7 @@ def _argument_text(given: Argument, *, defaults: bool) -> str:
 
 
 def definition(procedure: Procedure) -> str:
-    """pg_get_functiondef() of what is no aggregate and has a source."""
+    """pg_get_functiondef() of what is no aggregate."""
     arguments = arguments_text(procedure, defaults=True)
     return "\n".join(
         [
@@ -54,7 +54,7 @@ def definition(procedure: Procedure) -> str:
             f" RETURNS {result_text(procedure)}",
             f" LANGUAGE {procedure.language}",
             *filter(None, [_options(procedure)]),
-            f"AS $function${procedure.source}$function$",
+            procedure.body or f"AS $function${procedure.source}$function$",
             "",
         ]
     )

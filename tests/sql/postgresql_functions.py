@@ -26,7 +26,7 @@ select oid::int8, proname::text, prokind::text, provolatile::text, proparallel::
   proallargtypes::int8[], proargmodes::text[], proargnames,
   string_to_array(pg_get_expr(proargdefaults, 0), ', '), prosrc,
   (select aggnumdirectargs from pg_aggregate
-    where aggfnoid::oid = p.oid and aggkind in ('o', 'h'))
+    where aggfnoid::oid = p.oid and aggkind in ('o', 'h')), pg_get_function_sqlbody(oid)
 from pg_proc p
 where pronamespace = 'pg_catalog'::regnamespace and not prosecdef and oid < 12000
 order by proname, oid
@@ -84,6 +84,7 @@ class Found(NamedTuple):
     defaults: list[str] | None
     source: str
     direct: int | None
+    body: str | None
 
 
 def main() -> None:
@@ -178,6 +179,9 @@ def _line(function: Found, names: dict[int, str]) -> str:
     result = f"{'setof ' if function.is_set else ''}{names[function.result]}"
     own = "aggregate_dummy" if function.kind == "a" else function.name
     source = "" if function.source == own else f" | {function.source}"
+    if function.body is not None:
+        assert not function.source, f"a body that is a tree has no source: {function.name}"
+        source = f" |= {function.body}".replace("\n", "\\n")
     assert "\n" not in source, f"a source is in one line: {function.name}"
     head = f"{function.oid} {function.name}({', '.join(_arguments(function, names))})"
     return " ".join([head, "=>", result, *filter(None, words)]) + source

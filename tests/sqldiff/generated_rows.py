@@ -192,7 +192,7 @@ _OF_OID = (
     "pg_get_triggerdef", "pg_get_ruledef", "pg_get_function_result", "pg_get_functiondef", "pg_get_function_arguments",
     "pg_get_function_identity_arguments", "pg_function_is_visible", "pg_operator_is_visible",
     "pg_statistics_obj_is_visible", "pg_ts_config_is_visible", "pg_conversion_is_visible", "pg_is_other_temp_schema",
-    "pg_get_constraintdef", "pg_get_indexdef", "pg_get_viewdef", "obj_description",
+    "pg_get_constraintdef", "pg_get_indexdef", "pg_get_viewdef", "obj_description", "pg_get_function_sqlbody",
 )  # fmt: skip
 
 
@@ -270,6 +270,7 @@ def _functions() -> Iterator[str]:
         yield f"select oid, pg_get_function_{name}(oid) from unnest({_FUNCTIONS}) f(oid)"
     yield "select oid, pg_get_functiondef(oid), pg_function_is_visible(oid) from unnest('{872,3305}'::oid[]) f(oid)"
     yield "select pg_get_functiondef(2101)"
+    yield "select oid, pg_get_function_sqlbody(oid), pg_get_functiondef(oid) from unnest('{879,1348,1741,870}'::oid[]) f(oid) order by oid"
     yield "select n, pg_get_function_arg_default(3305, n), pg_get_function_arg_default(n, 4), pg_get_function_arg_default(null, n), pg_get_function_arg_default(3305, null) from generate_series(0, 5) n"
     yield "select oid, oidvectortypes(proargtypes) from pg_proc where oid in (872, 3305, 2775, 3100) order by oid"
     yield "select oidvectortypes(proargtypes), oidvectortypes(null) from pg_proc where proname = 'initcap'"

@@ -170,7 +170,11 @@ def main() -> None:
         seed, wrong = arguments.seed, 0
         end = time.monotonic() + arguments.seconds
         while time.monotonic() < end:
-            wrong += not try_one(seed)
+            try:
+                wrong += not try_one(seed)
+            except psycopg.OperationalError:
+                print(f"# --replay {seed}: the connection was lost", flush=True)
+                raise
             seed += 1
     for words, count in fuzzer.refusals.most_common(10):
         print(f"refused {count} times, {words}")

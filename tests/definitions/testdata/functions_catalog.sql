@@ -89,5 +89,4 @@ select format_type(2281, null), format_type(2276, -1), format_type(18, null), fo
 select 'pg_notify'::regproc
 select 'pg_notify(text, text)'::regprocedure
 select 'lower(anyrange)'::regprocedure
-select pg_get_functiondef(1481)
 select count(*) from pg_proc where proname = 'to_tsvector'
