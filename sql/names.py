@@ -14,6 +14,8 @@ from sql.types import (
     SqlType,
     array_of,
     bpchar,
+    display,
+    is_type,
     numeric,
     plain_type,
     varchar,
@@ -104,11 +106,14 @@ def is_builtin(name: str) -> bool:
 
 def type_of(node: Node) -> SqlType:
     """The type that a TypeName means. Raises 42704, 42601, 22023, 0A000."""
-    if node.arrayBounds:
-        element = _element_of(node)
-        # PostgreSQL ignores the bounds, and how many there are.
-        return element if element.element is not None else array_of(element)
-    return _element_of(node)
+    element = _element_of(node)
+    # PostgreSQL ignores the bounds, and how many there are.
+    if not node.arrayBounds or element.element is not None:
+        return element
+    array = array_of(element)
+    if not is_type(array.name):
+        raise not_supported(f"type {display(element)}[]", at(node.location))
+    return array
 
 
 def _element_of(node: Node) -> SqlType:
