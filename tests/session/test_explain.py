@@ -139,6 +139,25 @@ def test_analyze_runs_what_writes(dsn: str, connection: Connection) -> None:
         assert rows(other) == [1, 2, 3]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select b from t where {}",
+        "update t set b = b where {}",
+        "delete from t where {}",
+        "create table made as select b from t where {}",
+        "with gone as (delete from t where {} returning id) select id from gone",
+        "with made as (insert into t values (9) returning id) select b from t where {}",
+    ],
+)
+def test_conditions_are_shown_in_the_order_that_they_are_asked_in(
+    connection: Connection, text: str
+) -> None:
+    lines = told(connection, f"explain {text.format('1 / (id - 2) = 1 and id <> 2 and true')}")
+    (shown,) = [line.strip() for line in lines if "Filter: " in line]
+    assert shown == "Filter: ((t.id <> 2) AND ((1 / (t.id - 2)) = 1))"
+
+
 def test_a_read_only_transaction_explains_and_does_not_run(connection: Connection) -> None:
     connection.execute("begin read only")
     assert told(connection, "explain delete from t")[0] == "Delete on t"
