@@ -6,17 +6,10 @@ A row names the columns it has (W2 of `catalog_rows.py`).
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from coordinator.information_schema_rows import Named
+from coordinator.information_schema_rows import Named, yes
 from sql.binding import BindContext
 from sql.catalog_oids import schema_oid
-from sql.pg_proc import (
-    Procedure,
-    casts,
-    oid_of,
-    procedures,
-    type_oid,
-    type_text,
-)
+from sql.pg_proc import Procedure, casts, oid_of, procedures, type_oid, type_text
 from sql.privileges import OWNER
 from sql.system_catalogs import PG_CATALOG
 from sql.types import Value
@@ -111,10 +104,6 @@ def _data_type(type_name: str) -> str:
     return "ARRAY" if is_array else type_text(type_name)
 
 
-def _yes(condition: bool, /) -> str:
-    return "YES" if condition else "NO"
-
-
 def _routines(context: BindContext) -> Iterator[Named]:
     for procedure in procedures():
         yield _specific(context, procedure) | {
@@ -131,9 +120,9 @@ def _routines(context: BindContext) -> Iterator[Named]:
             "routine_definition": procedure.source,
             "external_language": procedure.language.upper(),
             "parameter_style": "GENERAL",
-            "is_deterministic": _yes(procedure.volatility == "i"),
+            "is_deterministic": yes(procedure.volatility == "i"),
             "sql_data_access": "MODIFIES",
-            "is_null_call": _yes("nonstrict" not in procedure.words),
+            "is_null_call": yes("nonstrict" not in procedure.words),
             "schema_level_routine": "YES",
             "max_dynamic_result_sets": 0,
             "security_type": "INVOKER",

@@ -38,7 +38,8 @@ _BITS: Final = {"int2": 16, "int4": 32, "int8": 64, "float4": 24, "float8": 53}
 _TIMES: Final = frozenset({"timestamp", "timestamptz", "time", "timetz", "interval"})
 
 
-def _yes(condition: bool, /) -> str:
+def yes(condition: bool, /) -> str:
+    """How information_schema writes a boolean."""
     return "YES" if condition else "NO"
 
 
@@ -72,7 +73,7 @@ def _tables(context: BindContext) -> Iterator[Named]:
             "table_schema": table.schema,
             "table_name": table.name,
             "table_type": _table_type(table),
-            "is_insertable_into": _yes(bool(_events(context, table)[0] & INSERTED)),
+            "is_insertable_into": yes(bool(_events(context, table)[0] & INSERTED)),
             "is_typed": "NO",
         }
 
@@ -103,7 +104,7 @@ def _columns(context: BindContext) -> Iterator[Named]:
                 "column_name": column.name,
                 "ordinal_position": column_number(column, place),
                 "column_default": None if column.generated else default_of(context, column),
-                "is_nullable": _yes(_nullable(column)),
+                "is_nullable": yes(_nullable(column)),
                 "data_type": _data_type(column.type),
                 "udt_catalog": context.database,
                 **_underlying(column.type),
@@ -113,7 +114,7 @@ def _columns(context: BindContext) -> Iterator[Named]:
                 **_identity(context, column),
                 "is_generated": "NEVER" if column.generated is None else "ALWAYS",
                 "generation_expression": column.generated,
-                "is_updatable": _yes(events[place - 1] == EVERYTHING),
+                "is_updatable": yes(events[place - 1] == EVERYTHING),
             }
 
 
@@ -172,7 +173,7 @@ def _identity(context: BindContext, column: Column) -> dict[str, Value]:
         "identity_increment": str(sequence.increment),
         "identity_maximum": str(sequence.greatest),
         "identity_minimum": str(sequence.least),
-        "identity_cycle": _yes(sequence.cycle),
+        "identity_cycle": yes(sequence.cycle),
     }
 
 
@@ -191,7 +192,7 @@ def _sequences(context: BindContext) -> Iterator[Named]:
                 "minimum_value": str(sequence.least),
                 "maximum_value": str(sequence.greatest),
                 "increment": str(sequence.increment),
-                "cycle_option": _yes(sequence.cycle),
+                "cycle_option": yes(sequence.cycle),
             }
 
 
@@ -250,7 +251,7 @@ def _table_constraints(context: BindContext) -> Iterator[Named]:
     for table in context.catalog.tables.values():
         for key in constraints_of(table):
             kind = "PRIMARY KEY" if key.primary else "UNIQUE"
-            distinct = None if key.primary else _yes(key.nulls_distinct)
+            distinct = None if key.primary else yes(key.nulls_distinct)
             row = _constraint(context, table, key.name, kind) | _when(key)
             yield row | {"nulls_distinct": distinct}
         for foreign in table.foreign_keys:
@@ -263,7 +264,7 @@ def _table_constraints(context: BindContext) -> Iterator[Named]:
 
 
 def _when(key: Key | ForeignKey) -> dict[str, Value]:
-    return {"is_deferrable": _yes(key.deferrable), "initially_deferred": _yes(key.deferred)}
+    return {"is_deferrable": yes(key.deferrable), "initially_deferred": yes(key.deferred)}
 
 
 def _constraint(context: BindContext, table: Table, name: str, kind: str) -> dict[str, Value]:
@@ -336,8 +337,8 @@ def _views(context: BindContext) -> Iterator[Named]:
             "table_name": view.name,
             "view_definition": view_text(context, view),
             "check_option": view.check_option.upper() or "NONE",
-            "is_updatable": _yes(events & (UPDATED | DELETED) == UPDATED | DELETED),
-            "is_insertable_into": _yes(bool(events & INSERTED)),
+            "is_updatable": yes(events & (UPDATED | DELETED) == UPDATED | DELETED),
+            "is_insertable_into": yes(bool(events & INSERTED)),
             "is_trigger_updatable": "NO",
             "is_trigger_deletable": "NO",
             "is_trigger_insertable_into": "NO",

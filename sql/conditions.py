@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from sql.plan import BoolOp, Case, Coalesce, Expr, IsTest, Logical, Test
+from sql.plan import BoolOp, Case, Coalesce, Expr, Filter, IsTest, Logical, Plan, Test
 from sql.types import BOOL
 
 
@@ -14,6 +14,11 @@ def joined(op: BoolOp, parts: Sequence[Expr]) -> Expr:
 def all_of(conditions: Sequence[Expr]) -> Expr:
     """Whether all hold; there is at least one."""
     return joined(BoolOp.AND, conditions)
+
+
+def rows_where(plan: Plan, conditions: Sequence[Expr]) -> Plan:
+    """The rows of a plan for which all hold; the plan itself if there are none to hold."""
+    return Filter(plan, all_of(conditions)) if conditions else plan
 
 
 def asked_behind(expr: Expr) -> Sequence[tuple[Expr, tuple[Expr, ...]]]:

@@ -48,7 +48,7 @@ from sql.plan import (
 )
 from sql.statements import Modify, Query
 from sql.text_output import format_text
-from sql.traverse import inputs, plan_expressions
+from sql.traverse import inputs, plan_expressions, subqueries
 from sql.types import display
 
 
@@ -106,9 +106,9 @@ def _explained(plan: Plan, names: "_Names") -> ExplainedNode:
         _head(plan),
         tuple(_details(plan, names)),
         tuple(
-            _explained(subplan, names)
+            _explained(inner.plan, names)
             for expr in plan_expressions(plan)
-            for subplan in _subplans(expr)
+            for inner in subqueries(expr)
         ),
         tuple(_explained(below, names) for below in inputs(plan)),
     )
@@ -229,15 +229,6 @@ def _grouping_details(plan: GroupBy, names: "_Names") -> Iterator[tuple[str, str
         yield "Aggregates", ", ".join(shown)
 
 
-def _subplans(expr: Expr) -> Iterator[Plan]:
-    from sql.traverse import children
-
-    if isinstance(expr, Subquery):
-        yield expr.plan
-    for child in children(expr):
-        yield from _subplans(child)
-
-
 class _Names:
     """Expressions as text, columns by the names that the plan gives them."""
 
@@ -266,8 +257,8 @@ class _Names:
         for below in inputs(plan):
             self._learn(below)
         for expr in plan_expressions(plan):
-            for subplan in _subplans(expr):
-                self._learn(subplan)
+            for inner in subqueries(expr):
+                self._learn(inner.plan)
 
     def _learn_grouping(self, plan: GroupBy) -> None:
         self._learn(plan.input)

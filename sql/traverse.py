@@ -324,6 +324,18 @@ def is_volatile_anywhere(expr: Expr) -> bool:
     return any(map(is_volatile_anywhere, children(expr)))
 
 
+def nodes(expr: Expr) -> Iterator[Expr]:
+    """The expression and everything in it, without looking into subqueries."""
+    yield expr
+    for child in children(expr):
+        yield from nodes(child)
+
+
+def subqueries(expr: Expr) -> Iterator[Subquery]:
+    """The subqueries in an expression, not those inside them."""
+    return (node for node in nodes(expr) if isinstance(node, Subquery))
+
+
 def column_ids(expr: Expr) -> Iterator[ColumnId]:
     """Every column that an expression uses, those inside its subqueries too."""
     if isinstance(expr, ColumnRef):

@@ -57,7 +57,6 @@ from sql.renumbering import free_columns, renumbered
 from sql.traverse import (
     Rewrite,
     aggregate_parts,
-    children,
     column_ids,
     conjuncts,
     has_subquery,
@@ -66,6 +65,7 @@ from sql.traverse import (
     plan_expressions,
     plan_has_subquery,
     rewritten_aggregate,
+    subqueries,
     with_children,
     with_queries,
 )
@@ -125,7 +125,7 @@ def _behind(cheap: Sequence[Expr], part: Expr) -> Expr:
     """A condition with subqueries that refer to the row, behind those without (A3)."""
     if not cheap or any(map(is_volatile_anywhere, (*cheap, part))):
         return part
-    values = [inner for inner in _subqueries(part) if inner.kind is SubqueryKind.SCALAR]
+    values = [inner for inner in subqueries(part) if inner.kind is SubqueryKind.SCALAR]
     if not any(free_columns(inner.plan) and may_fail_anywhere(inner) for inner in values):
         return part
     return Case(((_all_of(cheap), part),), Const(False, BOOL), BOOL)
@@ -189,7 +189,7 @@ class _Rows:
         """The rows for which these hold, None if they are not asked for (A1, A4)."""
         if is_volatile_plan(self.input) or any(map(is_volatile_anywhere, conditions)):
             return None
-        if sum(1 for part in conditions for _ in _subqueries(part)) > _SUBQUERIES_MAX:
+        if sum(1 for part in conditions for _ in subqueries(part)) > _SUBQUERIES_MAX:
             return None
         # Its own subqueries are asked in their order, too.
         return Filter(self.input, self.guarded(_all_of(conditions), ()))
@@ -204,13 +204,6 @@ def _is_cheap(plan: Plan) -> bool:
             return _is_cheap(plan.left) and _is_cheap(plan.right)
         case _:
             return isinstance(plan, Scan | SetScan)
-
-
-def _subqueries(expr: Expr) -> Iterator[Subquery]:
-    if isinstance(expr, Subquery):
-        yield expr
-    for part in children(expr):
-        yield from _subqueries(part)
 
 
 def _all_of(conditions: Sequence[Expr]) -> Expr:

@@ -15,11 +15,11 @@ INVARIANTS
       operations, keys of groups and of all windows, to sides of joins that are not made up.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from sql.conditions import all_of
+from sql.conditions import all_of, rows_where
 from sql.emit.guards import may_fail
 from sql.emit.pushed_filters import KEEP_LEFT, KEEP_RIGHT, never_of_null
 from sql.functions import FunctionKind
@@ -57,7 +57,9 @@ from sql.traverse import (
     has_subquery,
     inputs,
     is_volatile_anywhere,
+    nodes,
     plan_expressions,
+    subqueries,
     substituted,
     with_queries,
 )
@@ -84,13 +86,8 @@ def _fails_anywhere(plan: Plan) -> bool:
     exprs = plan_expressions(plan)
     if isinstance(plan, Filter | Join) and any(map(may_fail, exprs)):
         return True
-    return any(map(_has_failing_query, exprs)) or any(map(_fails_anywhere, inputs(plan)))
-
-
-def _has_failing_query(expr: Expr) -> bool:
-    if isinstance(expr, Subquery) and _fails_anywhere(expr.plan):
-        return True
-    return any(map(_has_failing_query, children(expr)))
+    below = [inner.plan for expr in exprs for inner in subqueries(expr)]
+    return any(map(_fails_anywhere, (*inputs(plan), *below)))
 
 
 def _ordered(plan: Plan) -> Plan:
@@ -132,7 +129,7 @@ def _over_join(join: Join, where: Sequence[Expr]) -> Plan:
     """The join with conditions over one of its sides at that side, where that is no matter."""
     on = [] if join.condition is None else _by_cost(_flat(join.condition))
     if not any(map(may_fail, (*on, *where))) and not _asks(join):
-        return _filtered(_on(join, on), where)
+        return rows_where(_on(join, on), where)
     parts = [*on, *where] if join.kind is JoinKind.INNER else where
     left, right = (
         [part for part in _over(parts, output_columns(side)) if _is_pure(part)]
@@ -149,7 +146,7 @@ def _over_join(join: Join, where: Sequence[Expr]) -> Plan:
     where = [part for part in where if id(part) not in done]
     sides = replace(join, left=_at_side(join.left, left), right=_at_side(join.right, right))
     below = _on(sides, [part for part in on if id(part) not in done])
-    return _filtered(_join(below, [*filter(_moves, where)]), where)
+    return rows_where(_join(below, [*filter(_moves, where)]), where)
 
 
 def _on(join: Join, parts: Sequence[Expr]) -> Join:
@@ -170,23 +167,13 @@ def _at_side(plan: Plan, parts: Sequence[Expr]) -> Plan:
     return _filter(Filter(plan, all_of(parts))) if parts else plan
 
 
-def _filtered(plan: Plan, parts: Sequence[Expr]) -> Plan:
-    return Filter(plan, all_of(parts)) if parts else plan
-
-
 def _ordered_input(plan: Project) -> Project:
     assert isinstance(plan.input, Filter), "conditions went below it"
     return replace(plan, input=_filter(plan.input))
 
 
 def _is_long(expr: Expr) -> bool:
-    return sum(1 for _ in _nodes(expr)) > _NODES_MAX
-
-
-def _nodes(expr: Expr) -> Iterator[Expr]:
-    yield expr
-    for part in children(expr):
-        yield from _nodes(part)
+    return sum(1 for _ in nodes(expr)) > _NODES_MAX
 
 
 def _flat(condition: Expr) -> list[Expr]:

@@ -21,9 +21,9 @@ from typing import Final
 from sql.conditions import all_of
 from sql.emit.guards import guarded_value, may_fail
 from sql.functions import FunctionKind
-from sql.plan import Call, ColumnId, Expr, Join, Plan, Subquery, SubqueryKind, output_columns
+from sql.plan import Call, ColumnId, Expr, Join, Plan, SubqueryKind, output_columns
 from sql.renumbering import free_columns
-from sql.traverse import children, column_ids, has_subquery, is_volatile_anywhere
+from sql.traverse import children, column_ids, has_subquery, is_volatile_anywhere, subqueries
 
 _DIVISIONS: Final = frozenset({"/", "%"})
 
@@ -74,12 +74,5 @@ def _is_plain(part: Expr) -> bool:
     """Whether it may be asked twice: it has no subquery but for values that refer to no row."""
     return not is_volatile_anywhere(part) and all(
         inner.kind is SubqueryKind.SCALAR and not free_columns(inner.plan)
-        for inner in _subqueries(part)
+        for inner in subqueries(part)
     )
-
-
-def _subqueries(expr: Expr) -> Iterator[Subquery]:
-    if isinstance(expr, Subquery):
-        yield expr
-    for part in children(expr):
-        yield from _subqueries(part)

@@ -57,6 +57,7 @@ from sql.traverse import (
     plan_expressions,
     rewritten_node,
     scans,
+    subqueries,
     substituted,
     with_children,
     with_inputs,
@@ -80,7 +81,7 @@ def guarded(expr: Expr, *, by_key: bool = False) -> Expr:
 def may_fail_for_others(expr: Expr) -> bool:
     """Whether there is a subquery in it that may fail for rows that do not ask for it."""
     return any(
-        any(map(may_fail, inner.args)) or may_fail_anywhere(inner) for inner in _subqueries([expr])
+        any(map(may_fail, inner.args)) or may_fail_anywhere(inner) for inner in subqueries(expr)
     )
 
 
@@ -194,17 +195,10 @@ def _is_one_row(plan: Plan) -> bool:
 
 def _plan_may_fail(plan: Plan, *, by_overflow: bool = True) -> bool:
     exprs = plan_expressions(plan)
-    plans = [*inputs(plan), *(inner.plan for inner in _subqueries(exprs))]
+    plans = [*inputs(plan), *(inner.plan for expr in exprs for inner in subqueries(expr))]
     return any(may_fail(expr, by_overflow=by_overflow) for expr in exprs) or any(
         _plan_may_fail(part, by_overflow=by_overflow) for part in plans
     )
-
-
-def _subqueries(exprs: Sequence[Expr]) -> Iterator[Subquery]:
-    for expr in exprs:
-        if isinstance(expr, Subquery):
-            yield expr
-        yield from _subqueries(children(expr))
 
 
 def _guarded_plan(plan: Plan, condition: Expr) -> Plan:

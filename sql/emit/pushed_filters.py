@@ -13,7 +13,7 @@ INVARIANTS
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sql.conditions import all_of
+from sql.conditions import rows_where
 from sql.plan import (
     Call,
     ColumnRef,
@@ -40,8 +40,8 @@ def pushed(plan: Filter) -> Plan:
         return plan
     moving = [part for part in conjuncts(plan.predicate) if not is_volatile_expression(part)]
     below, moved = _with(plan.input, moving)
-    left = tuple([part for part in conjuncts(plan.predicate) if part not in moved])
-    return _filtered(below, left)
+    left = [part for part in conjuncts(plan.predicate) if part not in moved]
+    return rows_where(below, left)
 
 
 def _has_lateral(plan: Plan) -> bool:
@@ -78,8 +78,8 @@ def _side(
     below, done = _with(plan, own)
     if not whole:
         return below, done
-    rest = tuple([part for part in own if part not in done])
-    return _filtered(below, rest), own
+    rest = [part for part in own if part not in done]
+    return rows_where(below, rest), own
 
 
 def never_of_null(part: Expr) -> bool:
@@ -96,9 +96,3 @@ def _is_strict(expr: Expr) -> bool:
     if isinstance(expr, Call):
         return expr.function.strict and any(map(_is_strict, expr.args))
     return isinstance(expr, ColumnRef)
-
-
-def _filtered(plan: Plan, parts: tuple[Expr, ...]) -> Plan:
-    if not parts:
-        return plan
-    return Filter(plan, all_of(parts))
