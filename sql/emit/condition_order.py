@@ -10,9 +10,16 @@ INVARIANTS
   O1  nothing changes where no condition may fail.
   O2  conditions of one place are ordered by the calls that they make, equal ones as written
       (order_qual_clauses; almost every function costs the same).
-  O3  what goes down to conditions that may fail cannot fail itself, is not volatile, and stays
-      above as well. It goes where PostgreSQL takes it: through projections, DISTINCT, set
-      operations, keys of groups and of all windows, to sides of joins that are not made up.
+  O3  places are PostgreSQL's: a condition over one side of a join is asked at that side, also if it
+      may fail, where the join does not make rows of that side up; those of a subquery in FROM that
+      is only a selection are asked together with those around it.
+  O4  what goes further down, to conditions that may fail, cannot fail itself and stays above as
+      well. It goes where PostgreSQL takes it: through projections, DISTINCT, set operations, keys
+      of groups and of all windows, and to sides of joins.
+  O5  nothing moves that is volatile or has a subquery.
+
+Asked when a statement is planned (`coordinator/planning.py`). Not here: engines that compute a
+condition for rows that those before it rule out (`guarded_filters.py`, `guarded_joins.py`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -73,8 +80,8 @@ _ELEMENTS: Final = 10
 _NODES_MAX: Final = 200
 """Of a condition over what a subquery computes. More: text that grows with every level of queries;
 fewer: conditions of a subquery asked before cheaper ones around it."""
-_HASHED: Final = 9
-"""Items of IN from which on PostgreSQL looks them up."""
+_HASHED_MIN: Final = 9
+"""Items of IN from which on PostgreSQL looks them up (MIN_ARRAY_SIZE_FOR_HASHED_SAOP)."""
 
 
 def in_order(plan: Plan) -> Plan:
@@ -103,16 +110,17 @@ def _ordered(plan: Plan) -> Plan:
 
 def _filter(plan: Filter) -> Plan:
     merged = _merged(plan)
-    if not isinstance(merged, Filter):
-        return _ordered_input(merged)
+    if isinstance(merged, Project):
+        assert isinstance(merged.input, Filter), "conditions went below it"
+        return replace(merged, input=_filter(merged.input))
     parts = _by_cost(_flat(merged.predicate))
     if isinstance(merged.input, Join):
         return _over_join(merged.input, parts)
-    return Filter(_behind(merged.input, [*filter(_moves, parts)]), all_of(parts))
+    return Filter(_behind(merged.input, [*filter(_goes_down, parts)]), all_of(parts))
 
 
 def _merged(plan: Filter) -> Filter | Project:
-    """With the conditions of a subquery in FROM, which PostgreSQL makes part of the query."""
+    """With the conditions of a subquery in FROM, which PostgreSQL makes part of the query (O3)."""
     below = plan.input
     if isinstance(below, Filter):
         return Filter(below.input, all_of([*_flat(below.predicate), *_flat(plan.predicate)]))
@@ -126,27 +134,27 @@ def _merged(plan: Filter) -> Filter | Project:
 
 
 def _over_join(join: Join, where: Sequence[Expr]) -> Plan:
-    """The join with conditions over one of its sides at that side, where that is no matter."""
+    """The join with conditions over one of its sides at that side (O3)."""
     on = [] if join.condition is None else _by_cost(_flat(join.condition))
     if not any(map(may_fail, (*on, *where))) and not _asks(join):
         return rows_where(_on(join, on), where)
     parts = [*on, *where] if join.kind is JoinKind.INNER else where
     left, right = (
-        [part for part in _over(parts, output_columns(side)) if _is_pure(part)]
+        [part for part in _over(parts, output_columns(side)) if _is_of_rows(part)]
         for side in (join.left, join.right)
     )
     left = left if join.kind in KEEP_LEFT else []
     right = right if join.kind in KEEP_RIGHT and not join.lateral else []
     # What ON leaves out of the side that may be made up is made up.
     if join.kind is JoinKind.LEFT and not join.lateral:
-        right = [part for part in _over(on, output_columns(join.right)) if _is_pure(part)]
+        right = [part for part in _over(on, output_columns(join.right)) if _is_of_rows(part)]
     elif join.kind is JoinKind.RIGHT:
-        left = [part for part in _over(on, output_columns(join.left)) if _is_pure(part)]
+        left = [part for part in _over(on, output_columns(join.left)) if _is_of_rows(part)]
     done = {*map(id, left), *map(id, right)}
     where = [part for part in where if id(part) not in done]
     sides = replace(join, left=_at_side(join.left, left), right=_at_side(join.right, right))
     below = _on(sides, [part for part in on if id(part) not in done])
-    return rows_where(_join(below, [*filter(_moves, where)]), where)
+    return rows_where(_join(below, [*filter(_goes_down, where)]), where)
 
 
 def _on(join: Join, parts: Sequence[Expr]) -> Join:
@@ -157,19 +165,13 @@ def _on(join: Join, parts: Sequence[Expr]) -> Join:
     return replace(join, condition=Const(True, BOOL))
 
 
-def _is_pure(part: Expr) -> bool:
+def _is_of_rows(part: Expr) -> bool:
     """Whether it speaks of rows, and may be asked wherever they are."""
-    lasting = not (has_subquery(part) or is_volatile_anywhere(part))
-    return lasting and any(column_ids(part))
+    return _is_movable(part) and any(column_ids(part))
 
 
 def _at_side(plan: Plan, parts: Sequence[Expr]) -> Plan:
     return _filter(Filter(plan, all_of(parts))) if parts else plan
-
-
-def _ordered_input(plan: Project) -> Project:
-    assert isinstance(plan.input, Filter), "conditions went below it"
-    return replace(plan, input=_filter(plan.input))
 
 
 def _is_long(expr: Expr) -> bool:
@@ -187,8 +189,14 @@ def _by_cost(parts: Sequence[Expr]) -> Sequence[Expr]:
     return sorted(parts, key=_cost) if any(map(may_fail, parts)) else parts
 
 
-def _moves(part: Expr) -> bool:
-    return not (may_fail(part) or has_subquery(part) or is_volatile_anywhere(part))
+def _is_movable(part: Expr) -> bool:
+    """O5."""
+    return not (has_subquery(part) or is_volatile_anywhere(part))
+
+
+def _goes_down(part: Expr) -> bool:
+    """O4."""
+    return _is_movable(part) and not may_fail(part)
 
 
 # --- down to what may fail ---------------------------------------------------------------------
@@ -196,7 +204,7 @@ def _moves(part: Expr) -> bool:
 
 def _behind(plan: Plan, parts: Sequence[Expr]) -> Plan:
     """The plan with its conditions that may fail behind these, which are true of all its rows that
-    are wanted (O3).
+    are wanted (O4).
     """
     if not parts or not _asks(plan):
         return plan
@@ -207,13 +215,13 @@ def _behind(plan: Plan, parts: Sequence[Expr]) -> Plan:
                 own = [*_by_cost([*own, *(part for part in parts if part not in own)])]
             return Filter(_behind(plan.input, parts), all_of(own))
         case Project():
-            moved = [*filter(_moves, _of(parts, plan.columns, plan.exprs))]
+            moved = [*filter(_goes_down, _of(parts, plan.columns, plan.exprs))]
             return replace(plan, input=_behind(plan.input, moved))
         case DistinctRows() | Sort():
             return replace(plan, input=_behind(plan.input, parts))
         case GroupBy() if plan.sets is None:
             moved = _of(_over(parts, plan.key_columns), plan.key_columns, plan.keys)
-            return replace(plan, input=_behind(plan.input, [*filter(_moves, moved)]))
+            return replace(plan, input=_behind(plan.input, [*filter(_goes_down, moved)]))
         case Window():
             return replace(plan, input=_behind(plan.input, _over(parts, _partition(plan))))
         case SetOp():
@@ -258,8 +266,7 @@ def _of(parts: Sequence[Expr], columns: Sequence[PlanColumn], exprs: Sequence[Ex
     by: Mapping[ColumnId, Expr] = {
         column.id: expr for column, expr in zip(columns, exprs, strict=True)
     }
-    made = (substituted(part, by) for part in parts)
-    return [part for part in made if not (has_subquery(part) or is_volatile_anywhere(part))]
+    return [*filter(_is_movable, (substituted(part, by) for part in parts))]
 
 
 def _references(plan: Plan) -> Sequence[Expr]:
@@ -289,7 +296,7 @@ def _own_cost(expr: Expr) -> float:
         case Distinct() | Extreme():
             return 1
         case InList():
-            return 2 if len(expr.items) >= _HASHED else max(1, len(expr.items) / 2)
+            return 2 if len(expr.items) >= _HASHED_MIN else max(1, len(expr.items) / 2)
         case AnyAll():
             known = expr.args[1].value if isinstance(expr.args[1], Const) else None
             return (len(known) if isinstance(known, tuple) else _ELEMENTS) / 2
