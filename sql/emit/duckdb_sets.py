@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sql.emit.duckdb_types import array, duckdb_type, error, span, unsupported
 from sql.emit.scope import Scope
-from sql.emit.select_parts import Select, numbered, within
+from sql.emit.select_parts import Select, extended, within
 from sql.emit.series import constants, decimal_series, series_zone
 from sql.plan import PlanColumn, SetCall, SetScan
 from sql.types import Interval, array_of
@@ -33,7 +33,7 @@ def sets_beside(
     """The rows of `left`, each with those of the sets for it."""
     inside = within(left, scope)
     lists = {f"l{number}": _list(call, inside) for number, call in enumerate(plan.calls)}
-    below, row = numbered(left, lists, columns, scope)
+    below, row = extended(left, lists, columns, scope)
     shown = [f"{row}.{name}" for name in lists]
     alias = scope.statement.alias()
     items = [f"{below.names[column.id]} as c{column.id}" for column in columns]

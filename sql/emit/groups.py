@@ -11,7 +11,7 @@ from typing import Final
 
 from sql.emit.guards import filtered
 from sql.emit.scope import Scope
-from sql.emit.select_parts import Select, comparable, derived, numbered, within
+from sql.emit.select_parts import Select, comparable, derived, extended, within
 from sql.plan import Aggregate, ColumnId, ColumnRef, Expr, GroupBy, PlanColumn, output_columns
 from sql.renumbering import free_columns
 from sql.traverse import column_ids, has_subquery
@@ -176,7 +176,7 @@ def _with_empty_set(plan: GroupBy, select: Select, scope: Scope) -> Select:
     if plan.sets.count(()) > 1:
         raise scope.statement.dialect.unsupported("the same grouping set of no columns twice")
     columns = output_columns(plan)
-    found, alias = numbered(select, {"m": "1"}, columns, scope)
+    found, alias = extended(select, {"m": "1"}, columns, scope)
     one = scope.statement.alias()
     outputs: dict[ColumnId, str] = dict(found.names)
     for column, call in zip(plan.aggregate_columns, plan.aggregates, strict=True):

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from sql.emit.scope import Scope
-from sql.emit.select_parts import Select, numbered, ordering, within
+from sql.emit.select_parts import Select, extended, ordering, within
 from sql.errors import SqlError
 from sql.plan import DistinctOn, Expr, Limit, Plan, Sort, SortKey, output_columns
 
@@ -16,7 +16,7 @@ def distinct_on(plan: DistinctOn, select: Select, scope: Scope) -> Select:
     inside = within(select, scope)
     keys = ", ".join(inside.key(key, "DISTINCT ON") for key in plan.keys)
     number = f"row_number() over (partition by {keys} {ordering(plan.order, inside)})"
-    names, alias = numbered(select, {"n": number}, output_columns(plan.input), scope)
+    names, alias = extended(select, {"n": number}, output_columns(plan.input), scope)
     return replace(names, where=(f"{alias}.n = 1",))
 
 
@@ -34,7 +34,7 @@ def limit_by_number(plan: Limit, select: Select, scope: Scope) -> Select:
     below, keys = ranked_input(plan)
     order = ordering(keys, within(select, scope))
     numbers = {"n": f"row_number() over ({order})", "r": f"rank() over ({order})"}
-    found, alias = numbered(select, numbers, output_columns(below), scope)
+    found, alias = extended(select, numbers, output_columns(below), scope)
     skipped = _counted(plan.offset, scope, "2201X", "OFFSET") or "0"
     taken = _counted(plan.limit, scope, "2201W", "LIMIT")
     where = [f"({alias}.n > {skipped})"]

@@ -105,14 +105,14 @@ def ordering(keys: Sequence[SortKey], inside: Scope) -> str:
     return f"order by {order}"
 
 
-def numbered(
-    select: Select, numbers: Mapping[str, str], columns: Sequence[PlanColumn], scope: Scope
+def extended(
+    select: Select, made: Mapping[str, str], columns: Sequence[PlanColumn], scope: Scope
 ) -> tuple[Select, str]:
-    """The SELECT as a derived table that has these numbers too, and its alias."""
+    """The SELECT as a derived table that has `made` too, texts by names, and its alias."""
     alias = scope.statement.alias()
     texts = select.names if select.outputs is None else select.outputs
     items = [f"{texts[column.id]} as c{column.id}" for column in columns]
-    items += [f"{text} as {name}" for name, text in numbers.items()]
+    items += [f"{text} as {name}" for name, text in made.items()]
     where = f" where {' and '.join(select.where)}" if select.where else ""
     group = f" group by {select.group}" if select.group else ""
     text = f"(select {', '.join(items)} from {select.source}{where}{group}) {alias}"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from sql.emit.scope import Scope
-from sql.emit.select_parts import Select, numbered, within
+from sql.emit.select_parts import Select, extended, within
 from sql.emit.series import DAY, constants, decimal_series, monthly_series, series_zone
 from sql.emit.spark_types import array, error, spark_type, unsupported
 from sql.plan import PlanColumn, SetCall, SetScan
@@ -27,7 +27,7 @@ def sets_beside(
     """The rows of `left`, each with those of the sets for it. `padded`: with NULLs when there
     would be none.
     """
-    below, row = numbered(left, {"l": _zipped(plan, within(left, scope))}, columns, scope)
+    below, row = extended(left, {"l": _zipped(plan, within(left, scope))}, columns, scope)
     kept = [f"{below.names[column.id]} as c{column.id}" for column in columns]
     items = ", ".join([*kept, _exploded(plan, f"{row}.l", padded=padded)])
     return _made_of(f"select {items} from {below.source}", plan, columns, scope)
