@@ -30,7 +30,6 @@ from sql.types import OIDS, SqlType, display
 
 _FILE: Final = Path(__file__).parent / "data" / "pg_proc.txt"
 _MODES: Final = {"out": "o", "inout": "b", "variadic": "v", "table": "t"}
-_LANGUAGES: Final = frozenset({"sql"})
 _ANY: Final = "any"
 
 SUPPORT: Final = (
@@ -89,7 +88,7 @@ class Procedure:
     @property
     def language(self) -> str:
         """pg_language.lanname."""
-        return next(iter(self.words & _LANGUAGES), "internal")
+        return "sql" if "sql" in self.words else "internal"
 
     @property
     def has_modes(self) -> bool:

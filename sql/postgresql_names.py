@@ -6,7 +6,7 @@
     name ^:                 `^`: a setting
 
 INVARIANTS
-  R2  the file is read when the first unknown call comes, not at the start.
+  N1  the file is read when the first unknown call comes, not at the start.
 
 `tests/sql/postgresql_names.py` writes it, from a real server. Not here: what fits a call
 (`postgresql.py`).
