@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -51,26 +51,21 @@ class Fuzzer:
     def try_one(self, seed: int) -> bool:
         """Draw and compare one query; whether all answered alike. Prints what is wrong."""
         query = Queries(random.Random(seed)).draw()
-        fine = True
-        for engine in self._engines:
-            verdict = self._verdict(engine, query.sql, count=True)
-            self.counts[f"{engine} {verdict}"] += 1
-            if verdict == Verdict.WRONG.value:
-                fine = False
-                self._report(engine, seed, self._smallest(engine, query).sql)
-        return fine
+        return self._try(seed, query.sql, lambda engine: self._smallest(engine, query).sql)
 
     def try_shapes(self, seed: int) -> bool:
         """The same for a query of `shapes.py`, which may be ordered by some of its columns only."""
         text = f"select * from ({Shapes(random.Random(seed)).draw()}) q"
+        return self._try(seed, text, lambda engine: smallest(text, partial(self._is_wrong, engine)))
+
+    def _try(self, seed: int, text: str, smallest_of: Callable[[str], str]) -> bool:
         fine = True
         for engine in self._engines:
             verdict = self._verdict(engine, text, count=True)
             self.counts[f"{engine} {verdict}"] += 1
             if verdict == Verdict.WRONG.value:
                 fine = False
-                wrong = partial(self._is_wrong, engine)
-                self._report(engine, seed, smallest(text, wrong))
+                self._report(engine, seed, smallest_of(engine))
         return fine
 
     def _is_wrong(self, engine: str, text: str) -> bool:
