@@ -60,7 +60,7 @@ class Comparison:
     def try_one(self, text: str) -> bool:
         """Compare; whether all answered alike. Prints what is wrong."""
         found = self.twins.answers(self.tables.run(text))
-        self.counts[("not compared", "alike")[len(found)] if len(found) < 2 else "WRONG"] += 1
+        self.counts[{0: "not compared", 1: "alike"}.get(len(found), "WRONG")] += 1
         if len(found) < 2:
             return True
         less = smallest(text, self.is_wrong)

@@ -23,7 +23,7 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Comparison]
 def test_they_change_no_answer(comparison: Comparison) -> None:
     queries = [Shapes(random.Random(seed)).draw() for seed in range(COUNT)]
     assert [text for text in queries if not comparison.try_one(text)] == []
-    assert comparison.counts["alike"]
+    assert comparison.counts["alike"] > COUNT // 2
 
 
 def test_one_that_does_is_seen(tmp_path: Path) -> None:
