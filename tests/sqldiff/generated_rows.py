@@ -46,10 +46,17 @@ def _privileged(
 
 def _of_functions() -> Iterator[str]:
     name = "has_function_privilege"
-    for role in (f"'{ROLE}', ", f"'{ROLE}'::regrole::oid, ", ""):
-        yield f"select {name}({role}872::oid, 'execute'), {name}({role}872::oid, 'EXECUTE with grant option'), {name}({role}872::oid, null), {name}({role}null::oid, 'execute')"
-        yield f"select {name}({role}99999::oid, 'execute')"
-        yield f"select {name}({role}872::oid, 'select')"
+    calls = (
+        ("872::oid", "null::oid", "99999::oid"),
+        ("'initcap(text)'", "null::text", "'nosuch(int)'"),
+    )
+    for (one, null, missing), role in product(
+        calls, (f"'{ROLE}', ", f"'{ROLE}'::regrole::oid, ", "")
+    ):
+        yield f"select {name}({role}{one}, 'execute'), {name}({role}{one}, 'EXECUTE with grant option'), {name}({role}{one}, null), {name}({role}{null}, 'execute')"
+        yield f"select {name}({role}{missing}, 'execute')"
+        yield f"select {name}({role}{one}, 'select')"
+    yield f"select {name}('initcap', 'execute')"
     yield f"select {name}(null::name, 872::oid, 'execute'), {name}(null::oid, 872::oid, 'execute')"
     yield f"select {name}('nobody', 872::oid, 'execute')"
 
