@@ -91,6 +91,16 @@ class Procedure:
         return "sql" if "sql" in self.words else "internal"
 
     @property
+    def cost(self) -> float:
+        """pg_proc.procost."""
+        return self.numbers.get("cost", 1.0)
+
+    @property
+    def rows(self) -> float:
+        """pg_proc.prorows."""
+        return self.numbers.get("rows", 0.0)
+
+    @property
     def has_modes(self) -> bool:
         """Whether proargmodes and proallargtypes are not NULL."""
         return any(given.mode != "i" for given in self.arguments)

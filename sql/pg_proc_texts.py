@@ -60,26 +60,22 @@ def definition(procedure: Procedure) -> str:
     )
 
 
-_OPTIONS: Final = {
-    "window": "WINDOW", "i": "IMMUTABLE", "s": "STABLE", "parallel s": "PARALLEL SAFE",
-    "parallel r": "PARALLEL RESTRICTED",
-}  # fmt: skip
+_VOLATILITIES: Final = {"i": "IMMUTABLE", "s": "STABLE", "v": ""}
+_PARALLEL: Final = {"s": "PARALLEL SAFE", "r": "PARALLEL RESTRICTED", "u": ""}
+_ROWS: Final = 1000.0
 
 
 def _options(procedure: Procedure) -> str:
-    words, numbers = procedure.words, procedure.numbers
-    usual = {"cost": 1.0 if procedure.language == "internal" else 100.0, "rows": 1000.0}
+    """What is not as CREATE FUNCTION has it if nothing is said."""
+    usual_cost = 1.0 if procedure.language == "internal" else 100.0
     told = [
-        _OPTIONS["window"] if procedure.kind == "w" else None,
-        _OPTIONS.get(procedure.volatility),
-        _OPTIONS.get(f"parallel {procedure.parallel}"),
-        None if "nonstrict" in words else "STRICT",
-        "LEAKPROOF" if "leakproof" in words else None,
-        *(
-            f"{name.upper()} {numbers.get(name, 1.0):g}"
-            for name, number in usual.items()
-            if numbers.get(name, 1.0) != number and (name == "cost" or procedure.is_set)
-        ),
-        None if procedure.support == "-" else f"SUPPORT {procedure.support}",
+        "WINDOW" if procedure.kind == "w" else "",
+        _VOLATILITIES[procedure.volatility],
+        _PARALLEL[procedure.parallel],
+        "" if "nonstrict" in procedure.words else "STRICT",
+        "LEAKPROOF" if "leakproof" in procedure.words else "",
+        "" if procedure.cost == usual_cost else f"COST {procedure.cost:g}",
+        f"ROWS {procedure.rows:g}" if procedure.is_set and procedure.rows != _ROWS else "",
+        "" if procedure.support == "-" else f"SUPPORT {procedure.support}",
     ]
     return "".join(f" {word}" for word in told if word)
