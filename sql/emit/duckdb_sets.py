@@ -18,9 +18,8 @@ def set_scan(plan: SetScan, scope: Scope) -> Select:
     names = {column.id: f"{alias}.c{column.id}" for column in plan.columns}
     series = _plain_series(plan, scope)
     if series is not None:
-        return Select(
-            f"(select {series} as c{plan.columns[0].id} from {_range(plan, scope)}) {alias}", names
-        )
+        rows = _series(plan.calls[0], scope)
+        return Select(f"(select {series} as c{plan.columns[0].id} from {rows}) {alias}", names)
     items = _items(plan, [_list(call, scope) for call in plan.calls])
     if plan.ordinality is not None:
         names[plan.ordinality.id] = f"{alias}.c{plan.ordinality.id}"
@@ -70,10 +69,6 @@ def _plain_series(plan: SetScan, scope: Scope) -> str | None:
     if any(scope.statement.known(arg) is None for arg in call.args):
         return None
     return f"cast(generate_series as {duckdb_type(call.type)})"
-
-
-def _range(plan: SetScan, scope: Scope) -> str:
-    return _series(plan.calls[0], scope)
 
 
 def _list(call: SetCall, scope: Scope) -> str:
