@@ -28,6 +28,7 @@ from sql.coerce import (
     select_common_type,
     zone_arguments,
 )
+from sql.collations import merged, note
 from sql.errors import SqlError, mismatch, not_supported, undefined_function
 from sql.functions import function_by_id
 from sql.numeric import unify
@@ -65,8 +66,9 @@ def array_constructor(binding: Binding, scope: Scope, node: Node) -> Expr:
     assert chosen is not None, "with `what` a mismatch raises"
     if not is_type(f"_{chosen.name}"):
         raise _no_array_type(chosen, at(node.location))
+    collation = merged(binding, exprs)
     items, element = as_common_type(binding, exprs, nodes, chosen, "ARRAY")
-    return built(items, array_of(element))
+    return note(binding, built(items, array_of(element)), collation)
 
 
 def _no_array_type(element: SqlType, place: int | None) -> SqlError:

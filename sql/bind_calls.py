@@ -18,6 +18,7 @@ from sql.coerce import (
     reshaped,
     zone_arguments,
 )
+from sql.collations import Collation, ascii_rewrite, merged, note
 from sql.errors import (
     SqlError,
     ambiguous_function,
@@ -121,9 +122,23 @@ def _shown_argument(binding: Binding, scope: Scope, arg: Node) -> str:
 
 def applied(binding: Binding, choice: Choice, exprs: Sequence[Expr], nodes: Sequence[Node]) -> Expr:
     """A call of the chosen overload with its arguments converted."""
+    collation = merged(binding, exprs)
+    return note(binding, _applied(binding, choice, exprs, nodes, collation), collation)
+
+
+def _applied(
+    binding: Binding,
+    choice: Choice,
+    exprs: Sequence[Expr],
+    nodes: Sequence[Node],
+    collation: Collation | None,
+) -> Expr:
     row = choice.function
     args = trimmed_arguments(row, converted(binding, choice, exprs, nodes))
     check_styles(binding, row, args, choice.result)
+    rewrite = ascii_rewrite(row, collation)
+    if rewrite is not None:
+        return stand_in(binding, rewrite, args)
     if row.rewrite is not None:
         return resolved(binding, row, args) or stand_in(binding, row.rewrite, args)
     if row.numeric is None:

@@ -36,7 +36,7 @@ from sql.coerce import (
     to_boolean,
     to_common_type,
 )
-from sql.collations import check_collation
+from sql.collations import check_collation, note
 from sql.conditions import joined
 from sql.errors import SqlError, not_supported
 from sql.functions import cast
@@ -256,9 +256,10 @@ def _without_modifier(expr: Expr, target: SqlType) -> Expr:
 
 def _collate(binding: Binding, scope: Scope, node: Node) -> Expr:
     expr = expression(binding, scope, node.arg)
-    check_collation(binding, node, expr.type)
+    collation = check_collation(binding, node, expr.type)
     # Not the same expression to DISTINCT, GROUP BY and ORDER BY, though the same value.
-    return expr if isinstance(expr, Const | Param) else Coalesce((expr,), expr.type)
+    made = expr if isinstance(expr, Const | Param) else Coalesce((expr,), expr.type)
+    return note(binding, made, collation)
 
 
 # --- logic -------------------------------------------------------------------------------------

@@ -51,6 +51,7 @@ from sql.bind_windows import window_call
 from sql.binding import BindContext, Binding
 from sql.catalog_oids import schema_oid
 from sql.coerce import float_literal, implicit, to_boolean, zone_arguments
+from sql.collations import note_computed
 from sql.comparability import check_equality
 from sql.errors import SqlError, grouping_error, not_supported, undefined_function
 from sql.functions import FunctionKind, function_by_id, functions
@@ -310,6 +311,7 @@ def _registered(
     if column is None:
         name = aggregate.function.name
         column = level.aggregates[aggregate] = binding.new_column(name, aggregate.type)
+        note_computed(binding, column, aggregate.args)
         if not exact:
             binding.inexact.add(column.id)
     return binding.reference(column, node.location)

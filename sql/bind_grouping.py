@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from sql.bind_grouping_sets import grouping_columns
 from sql.binding import Binding
+from sql.collations import note_column
 from sql.comparability import check_equality
 from sql.errors import grouping_error, not_supported
 from sql.plan import ColumnId, ColumnRef, Expr, GroupBy, Plan, PlanColumn, Subquery
@@ -138,5 +139,6 @@ def key_columns(binding: Binding, keys: Sequence[Expr]) -> dict[Expr, PlanColumn
         column = binding.new_column("key", key.type)
         if isinstance(key, ColumnRef):
             binding.follow(column.id, key.id)
+        note_column(binding, column, key)
         columns[key] = column
     return columns

@@ -18,6 +18,7 @@ from sql.coerce import (
     select_common_type,
     to_common_type,
 )
+from sql.collations import merged
 from sql.conditions import joined
 from sql.errors import SqlError, mismatch, not_supported, undefined_function
 from sql.overloads import Ambiguous, choose_operator
@@ -200,6 +201,7 @@ def _list(
     place: int,
 ) -> Expr:
     left, left_node = subject
+    merged(binding, [left, *items])
     converted = [
         convert_common(binding, item, node, common.bare(), "IN")
         for item, node in zip(items, nodes, strict=True)

@@ -42,6 +42,7 @@ from sql.coerce import (
     stored,
     to_common_type,
 )
+from sql.collations import note_column, note_computed, note_united
 from sql.comparability import check_equality, check_ordering
 from sql.domain_of import note_domain
 from sql.errors import SqlError, not_supported
@@ -344,6 +345,7 @@ def _target_column(binding: Binding, target: Target) -> PlanColumn:
     expr = target.expr
     column = binding.new_column(target.name, expr.type)
     note_domain(binding, column, expr)
+    note_column(binding, column, expr)
     if expr.type.name == "numeric" and not is_exact(binding, expr):
         binding.inexact.add(column.id)
     return column
@@ -374,6 +376,7 @@ def _values(binding: Binding, scope: Scope, node: Node) -> SelectResult:
         exprs, type_ = to_common_type(binding, [row[index] for row in rows], nodes[index], "VALUES")
         done.append(exprs)
         columns.append(binding.new_column(f"column{index + 1}", type_))
+        note_computed(binding, columns[-1], exprs)
     assert not scope.aggregates, "they are refused in VALUES"
     check_targets(columns)
     plan = Values(tuple(columns), tuple(zip(*done, strict=True)))
@@ -448,6 +451,7 @@ def _combined(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     for made, one, other in zip(columns, left.columns, right.columns, strict=True):
         if one.id in binding.inexact or other.id in binding.inexact:
             binding.inexact.add(made.id)
+        note_united(binding, made, (one, other))
         domain = binding.domain(one.id)
         if domain is not None and domain == binding.domain(other.id):
             binding.domains[made.id] = domain

@@ -17,6 +17,7 @@ from pglast import ast
 from sql.bind_calls import TYPES, converted, find_function, numeric_call, polymorphic_shapes
 from sql.binding import Binding
 from sql.coerce import ASSIGNMENT, IMPLICIT, can_coerce, coerce, settled, to_boolean, zone_arguments
+from sql.collations import note_computed
 from sql.comparability import check_equality
 from sql.errors import SqlError, grouping_error, mismatch, not_supported
 from sql.frames import BoundKind, Exclusion, Frame, FrameBound, FrameMode
@@ -102,6 +103,7 @@ def window_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     column = scope.windows.get(call)
     if column is None:
         column = scope.windows[call] = binding.new_column(name, type_)
+        note_computed(binding, column, exprs)
         if not exact:
             binding.inexact.add(column.id)
     return binding.reference(column, node.location)

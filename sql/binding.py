@@ -23,6 +23,7 @@ from sql.types import UNKNOWN, SqlType, display
 
 if TYPE_CHECKING:
     from sql.bind_queries import SelectResult
+    from sql.collations import Collation
     from sql.scope import Scope
     from sql.statements import Part
     from sql.syntax import Node
@@ -118,6 +119,11 @@ class Binding:
         default_factory=dict[int, tuple[Expr, Domain | None]]
     )
     """The domain of what a cast has made, by its identity; the expression is kept alive."""
+    collated: "dict[int, tuple[Expr, Collation | None]]" = field(default_factory=dict[int, Any])
+    """The collation of what COLLATE, or a call of it, has made (`collations.py`), by its identity;
+    the expression is kept alive."""
+    collations: "dict[ColumnId, Collation]" = field(default_factory=dict[ColumnId, Any])
+    """Columns of another collation than the default one."""
     inexact: set[ColumnId] = field(default_factory=set[ColumnId])
     """Numeric columns that were rounded already (N2 of `numeric.py`)."""
     places: dict[int, tuple[Expr, int]] = field(default_factory=dict[int, tuple[Expr, int]])
@@ -215,6 +221,8 @@ class Binding:
             self.origins[made] = self.origins[column]
         if column in self.domains:
             self.domains[made] = self.domains[column]
+        if column in self.collations:
+            self.collations[made] = self.collations[column]
         if column in self.inexact:
             self.inexact.add(made)
 

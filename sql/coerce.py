@@ -27,6 +27,7 @@ from pglast import ast
 from sql import char_blanks, numeric
 from sql.arrays import converting_row
 from sql.binding import Binding
+from sql.collations import note_all
 from sql.enum_types import is_enum, kept_as
 from sql.errors import SqlError, mismatch, not_supported
 from sql.functions import CastContext, Function, cast, function_by_id
@@ -447,7 +448,8 @@ def to_common_type(
     """All expressions with one type, numerics with one shape, and that type."""
     chosen = select_common_type(exprs, nodes, what)
     assert chosen is not None, "with `what` a mismatch raises"
-    return as_common_type(binding, exprs, nodes, chosen, what)
+    done, type_ = as_common_type(binding, exprs, nodes, chosen, what)
+    return note_all(binding, done, exprs), type_
 
 
 def as_common_type(
@@ -493,7 +495,6 @@ def to_boolean(binding: Binding, expr: Expr, node: Node, what: str) -> Expr:
         return expr
     done = coerce(binding, expr, node, SqlType("bool"), ASSIGNMENT)
     if done is None:
-        shown = _bare(expr.type)
-        message = f"argument of {what} must be type boolean, not type {shown}"
+        message = f"argument of {what} must be type boolean, not type {_bare(expr.type)}"
         raise mismatch(message, position(node))
     return done
