@@ -15,6 +15,7 @@ from sql.binding import BindContext, Binding
 from sql.catalog import Check, Column, ForeignKey, Key, Table
 from sql.catalog_objects import CatalogObject, IndexDefinition, ViewDefinition
 from sql.catalog_oids import constraint_oid, index_oid
+from sql.collations import shown_collation
 from sql.column_expressions import column_names, expression_of
 from sql.constraint_names import not_null_name
 from sql.errors import SqlError
@@ -178,7 +179,12 @@ def views(context: BindContext) -> Iterator[Table]:
 def _shown_columns(binding: Binding, view: ViewDefinition) -> list[Column]:
     _, columns = view_rows(binding, view)
     return [
-        Column(name, column.type, domain=binding.domain(column.id))
+        Column(
+            name,
+            column.type,
+            domain=binding.domain(column.id),
+            collation=shown_collation(binding, column),
+        )
         for name, column in zip(view.columns, columns, strict=True)
     ]
 

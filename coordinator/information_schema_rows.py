@@ -109,6 +109,7 @@ def _columns(context: BindContext) -> Iterator[Named]:
                 "udt_catalog": context.database,
                 **_underlying(column.type),
                 **_domain_of(context, column),
+                **_collation_of(context, column),
                 "dtd_identifier": str(column_number(column, place)),
                 "is_self_referencing": "NO",
                 **_identity(context, column),
@@ -129,6 +130,17 @@ def _domain_of(context: BindContext, column: Column) -> dict[str, Value]:
         "domain_catalog": context.database,
         "domain_schema": column.domain.schema,
         "domain_name": column.domain.name,
+    }
+
+
+def _collation_of(context: BindContext, column: Column) -> dict[str, Value]:
+    name = column.collation or ("C" if column.type.name in ("name", "_name") else "")
+    if name in ("", "default"):
+        return {}
+    return {
+        "collation_catalog": context.database,
+        "collation_schema": "pg_catalog",
+        "collation_name": name,
     }
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from coordinator.information_schema_rows import Named
 from coordinator.rights_rows import Shown
+from coordinator.type_catalog_rows import COLLATIONS
 from sql import role_names
 from sql.binding import BindContext
 from sql.catalog_objects import TEXT_CLASSES
@@ -24,7 +25,6 @@ HEAP: Final = 2
 BTREE: Final = 403
 METHODS: Final = {"btree": 403, "hash": 405, "gist": 783, "gin": 2742, "spgist": 4000, "brin": 3580}
 _ANYENUM: Final = 3500
-_DEFAULT_COLLATION, _C_COLLATION = 100, 950
 DATABASE: Final = DATABASE_OID
 _TABLESPACE: Final = 1663
 
@@ -59,11 +59,7 @@ def _pg_am(_context: BindContext) -> Iterator[Named]:
 
 
 def _pg_collation(_context: BindContext) -> Iterator[Named]:
-    for oid, name, provider in (
-        (_DEFAULT_COLLATION, "default", "d"),
-        (_C_COLLATION, "C", "c"),
-        (951, "POSIX", "c"),
-    ):
+    for name, (oid, provider, encoding) in COLLATIONS.items():
         yield {
             "oid": oid,
             "collname": name,
@@ -71,7 +67,7 @@ def _pg_collation(_context: BindContext) -> Iterator[Named]:
             "collowner": OWNER,
             "collprovider": provider,
             "collisdeterministic": True,
-            "collencoding": -1,
+            "collencoding": encoding,
         }
 
 

@@ -179,6 +179,7 @@ def _pg_attribute(context: BindContext) -> Iterator[Named]:
                 "attidentity": {"always": "a", "by default": "d"}.get(column.identity, ""),
                 "attgenerated": "s" if column.generated is not None else "",
                 "attislocal": True,
+                "attcollation": collation_of(column.type, column.collation),
                 "attacl": shown.column(table.oid, column_number(column, place)),
             }
         for key in table.keys:

@@ -23,6 +23,15 @@ from sql.types import CATEGORIES, OIDS, PREFERRED, SqlType, Value, array_of, dis
 _CHAR: Final = 18
 _ARRAY: Final = "_int4"
 _DEFAULT_COLLATION, _C_COLLATION = 100, 950
+COLLATIONS: Final = {
+    "default": (_DEFAULT_COLLATION, "d", -1),
+    "C": (_C_COLLATION, "c", -1),
+    "POSIX": (951, "c", -1),
+    "ucs_basic": (962, "b", 6),
+    "pg_c_utf8": (811, "b", 6),
+    "C.utf8": (12_359, "c", 6),
+}
+"""Oid, provider and encoding of each."""
 _ALIGNED: Final = {1: "c", 2: "s", 4: "i", 8: "d"}
 
 
@@ -46,8 +55,10 @@ def _alignment(type_: SqlType) -> str:
     return _ALIGNED.get(min(type_.size, 8), "i")
 
 
-def collation_of(type_: SqlType) -> int:
-    """The oid of a type's collation; 0: it has none."""
+def collation_of(type_: SqlType, named: str = "") -> int:
+    """The oid of a type's collation, or of the one that a column names; 0: it has none."""
+    if named:
+        return COLLATIONS[named][0]
     name = (type_.element or type_).name
     if name == "name":
         return _C_COLLATION

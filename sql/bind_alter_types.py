@@ -74,6 +74,7 @@ def alter_type(work: Altering, command: Node) -> None:
     if column.default_of_domain:
         column = replace(column, has_default=False, default=None, expression=None)
     altered = replace(_with_default_of(work, column, type_), domain=domain, default_of_domain=False)
+    altered = replace(altered, collation="")
     altered = with_default(work.binding, altered)
     if domain is not None:
         work.domains.append(column.name)

@@ -8,7 +8,7 @@ from typing import Final
 from pglast import ast
 
 from sql import numeric, postgresql
-from sql.binding import Binding
+from sql.binding import Binding, Collation
 from sql.char_blanks import polymorphic, trimmed_arguments
 from sql.coerce import (
     EXPLICIT,
@@ -18,7 +18,7 @@ from sql.coerce import (
     reshaped,
     zone_arguments,
 )
-from sql.collations import Collation, ascii_rewrite, merged, note
+from sql.collations import ascii_rewrite, merged, note
 from sql.errors import (
     SqlError,
     ambiguous_function,

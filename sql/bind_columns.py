@@ -19,7 +19,7 @@ from sql.bind_types import declared, refuse_pseudo_type
 from sql.binding import Binding
 from sql.catalog import Column
 from sql.catalog_objects import INT_BOUNDS, SequenceDefinition
-from sql.collations import check_collation
+from sql.collations import column_collation
 from sql.column_expressions import defined_default, placeless
 from sql.constraint_names import joined_name
 from sql.domains import with_default
@@ -73,14 +73,13 @@ def column_of(binding: Binding, node: Node, found: Parts) -> Column:
     serial = _serial(node.typeName)
     type_, domain = declared(binding, node.typeName) if serial is None else (serial, None)
     refuse_type(node, type_)
-    if node.collClause is not None:
-        check_collation(binding, node.collClause, type_)
+    collation = column_collation(binding, node.collClause, type_)
     if node.fdwoptions:
         raise SqlError("42809", f'"{found.table}" is not a foreign table')
     for used, what in ((node.compression, "COMPRESSION"), (node.storage_name, "STORAGE")):
         if used:
             raise not_supported(what, at(node.location))
-    making = _Making(Column(node.colname, type_, domain=domain))
+    making = _Making(Column(node.colname, type_, domain=domain, collation=collation))
     if serial is not None:
         if node.typeName.arrayBounds:
             message = "array of serial is not implemented"

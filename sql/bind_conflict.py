@@ -171,7 +171,7 @@ def _scope(
 
 
 def _columns(binding: Binding, table: Table) -> tuple[PlanColumn, ...]:
-    return tuple([binding.new_column(column.name, column.type) for column in table.columns])
+    return tuple([binding.table_column(column) for column in table.columns])
 
 
 def _update(

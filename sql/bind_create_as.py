@@ -13,6 +13,7 @@ from sql.binding import Binding
 from sql.catalog import Column
 from sql.char_blanks import column_type
 from sql.coerce import stored
+from sql.collations import shown_collation
 from sql.errors import SqlError, not_supported
 from sql.plan import ColumnRef, Plan, Project
 from sql.statements import CreateTableAs
@@ -82,7 +83,12 @@ def _columns(binding: Binding, result: SelectResult, into: Node) -> list[Column]
     kept = [column.name for column in result.columns[len(names) :]]
     return [
         # A value that is selected as one of a domain stays one.
-        Column(name, _stored_type(name, column.type), domain=binding.domain(column.id))
+        Column(
+            name,
+            _stored_type(name, column.type),
+            domain=binding.domain(column.id),
+            collation=shown_collation(binding, column),
+        )
         for name, column in zip([*names, *kept], result.columns, strict=True)
     ]
 

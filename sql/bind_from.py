@@ -135,7 +135,7 @@ def scan(
     """All columns of a table; `relation` names the input if it is not the table's shard."""
     columns: list[PlanColumn] = []
     for ordinal, column in enumerate(table.columns):
-        made = binding.new_column(column.name, column.type)
+        made = binding.table_column(column)
         binding.origins[made.id] = (table.oid, table.number_of(ordinal))
         columns.append(made)
     who = None

@@ -125,5 +125,5 @@ def generated_plan(binding: Binding, table: Table) -> Plan:
         else:
             node = expression_of(column.generated)
             exprs.append(unplaced(binding, partial(_value, binding, scope, column, node)))
-    new = tuple([binding.new_column(column.name, column.type) for column in table.columns])
+    new = tuple([binding.table_column(column) for column in table.columns])
     return Project(scanned, new, tuple(exprs))

@@ -132,7 +132,7 @@ def _values(
 
 def one_row(binding: Binding, table: Table, given: dict[int, Expr]) -> Plan:
     """A row of these values and defaults."""
-    made = tuple([binding.new_column(column.name, column.type) for column in table.columns])
+    made = tuple([binding.table_column(column) for column in table.columns])
     row = [
         given.get(ordinal) or default_value(binding, column)
         for ordinal, column in enumerate(table.columns)
@@ -161,7 +161,7 @@ def _select(
         given.get(ordinal) or row_default(binding, written.defaults, ordinal)
         for ordinal in range(len(table.columns))
     ]
-    made = tuple([binding.new_column(column.name, column.type) for column in table.columns])
+    made = tuple([binding.table_column(column) for column in table.columns])
     return Project(result.plan, made, tuple(exprs))
 
 

@@ -27,6 +27,7 @@ from sql.bind_keys import relation_names
 from sql.binding import Binding
 from sql.catalog import Check, Column, Key, Table
 from sql.catalog_objects import Comment, IndexDefinition, Subject, ViewDefinition
+from sql.collations import shown_collation
 from sql.column_expressions import expression_of
 from sql.constraint_names import not_null_name
 from sql.domains import with_default
@@ -123,11 +124,19 @@ def _view_columns(binding: Binding, view: ViewDefinition) -> list[Column]:
 
     _, columns = view_rows(binding, view)
     named = zip(view.columns, columns, strict=True)
-    return [Column(name, column.type, domain=binding.domain(column.id)) for name, column in named]
+    return [
+        Column(
+            name,
+            column.type,
+            domain=binding.domain(column.id),
+            collation=shown_collation(binding, column),
+        )
+        for name, column in named
+    ]
 
 
 def _column(binding: Binding, source: Table, column: Column, options: int, parts: Parts) -> Column:
-    made = Column(column.name, column.type, domain=column.domain)
+    made = Column(column.name, column.type, domain=column.domain, collation=column.collation)
     if column.not_null:
         made = replace(made, not_null=True, not_null_name=not_null_name(source, column))
     if column.default_of_domain:

@@ -112,7 +112,7 @@ def tables_read(binding: Binding, *plans: Plan) -> tuple[Table, ...]:
 
 
 def _columns(binding: Binding, table: Table) -> tuple[PlanColumn, ...]:
-    made = [binding.new_column(column.name, column.type) for column in table.columns]
+    made = [binding.table_column(column) for column in table.columns]
     for ordinal, column in enumerate(made):
         binding.origins[column.id] = (table.oid, table.number_of(ordinal))
     return tuple(made)

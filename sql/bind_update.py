@@ -180,7 +180,7 @@ def _identified(
     who = [replace(column, id=binding.new_id()) for column in scanned.identity]
     made: list[PlanColumn] = []
     if exprs:
-        made = [binding.new_column(column.name, column.type) for column in table.columns]
+        made = [binding.table_column(column) for column in table.columns]
     before = [scanned.columns[ordinal] for ordinal in old]
     made += [binding.new_column(f"old {column.name}", column.type) for column in before]
     made += [binding.new_column(column.name, column.type) for column in extras]

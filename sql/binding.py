@@ -23,7 +23,6 @@ from sql.types import UNKNOWN, SqlType, display
 
 if TYPE_CHECKING:
     from sql.bind_queries import SelectResult
-    from sql.collations import Collation
     from sql.scope import Scope
     from sql.statements import Part
     from sql.syntax import Node
@@ -97,6 +96,17 @@ class Filled:
     text: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Collation:
+    """The collation of an expression. `place`: of the COLLATE that names it there. `of_names`: it
+    is "C" because something in it is a `name`.
+    """
+
+    name: str
+    place: int | None = None
+    of_names: bool = False
+
+
 @dataclass(slots=True)
 class Binding:
     """The mutable state of one call of `bind`."""
@@ -119,10 +129,12 @@ class Binding:
         default_factory=dict[int, tuple[Expr, Domain | None]]
     )
     """The domain of what a cast has made, by its identity; the expression is kept alive."""
-    collated: "dict[int, tuple[Expr, Collation | None]]" = field(default_factory=dict[int, Any])
+    collated: dict[int, tuple[Expr, Collation | None]] = field(
+        default_factory=dict[int, tuple[Expr, Collation | None]]
+    )
     """The collation of what COLLATE, or a call of it, has made (`collations.py`), by its identity;
     the expression is kept alive."""
-    collations: "dict[ColumnId, Collation]" = field(default_factory=dict[ColumnId, Any])
+    collations: dict[ColumnId, Collation] = field(default_factory=dict[ColumnId, Collation])
     """Columns of another collation than the default one."""
     inexact: set[ColumnId] = field(default_factory=set[ColumnId])
     """Numeric columns that were rounded already (N2 of `numeric.py`)."""
@@ -195,6 +207,13 @@ class Binding:
         """A fresh column."""
         self.next_id += 1
         return PlanColumn(ColumnId(self.next_id), name, type_)
+
+    def table_column(self, column: Column) -> PlanColumn:
+        """A fresh column for one of a table."""
+        made = self.new_column(column.name, column.type)
+        if column.collation:
+            self.collations[made.id] = Collation(column.collation)
+        return made
 
     def reference(self, column: PlanColumn, place: int) -> ColumnRef:
         """An expression for a column, remembered with its place."""

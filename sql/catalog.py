@@ -59,6 +59,8 @@ class Column:
     """The domain that it is of; `type` is that of its values."""
     default_of_domain: bool = False
     """Its default is its domain's: it has none of its own."""
+    collation: str = ""
+    """What COLLATE names, if that is not its type's own (`collations.py`)."""
 
     invariant: str = ""
     """What its table's checks say of it, as Delta has it (`delta_invariants.py`)."""

@@ -16,10 +16,10 @@ they order alike, and the first is as good as the other. The letters of names in
 
 import string
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
-from sql.binding import Binding
+from sql.binding import Binding, Collation
 from sql.errors import SqlError, not_supported
 from sql.functions import Function
 from sql.look_up import qualifying_schema
@@ -53,17 +53,6 @@ _ASKS_LETTERS: Final = frozenset(
 _COLLATABLE: Final = frozenset({"text", "varchar", "bpchar", "name", "unknown"})
 
 
-@dataclass(frozen=True, slots=True)
-class Collation:
-    """The collation of an expression. `place`: of the COLLATE that names it there. `of_names`: it
-    is "C" because something in it is a `name`.
-    """
-
-    name: str
-    place: int | None = None
-    of_names: bool = False
-
-
 _OF_NAMES: Final = Collation("C", of_names=True)
 
 
@@ -79,6 +68,24 @@ def check_collation(binding: Binding, node: Node, type_: SqlType) -> Collation:
         message = f"collations are not supported by type {display(type_.bare())}"
         raise SqlError("42804", message, at(node.location))
     return Collation(name, node.location or 0)
+
+
+def column_collation(binding: Binding, node: Node | None, type_: SqlType) -> str:
+    """What a column keeps of its COLLATE clause: nothing, if that names its type's own."""
+    if node is None:
+        return ""
+    return _unless_own(check_collation(binding, node, type_), type_)
+
+
+def shown_collation(binding: Binding, column: PlanColumn) -> str:
+    """What a column of a table or view keeps that is made of this one."""
+    collation = binding.collations.get(column.id)
+    return "" if collation is None else _unless_own(collation, column.type)
+
+
+def _unless_own(collation: Collation, type_: SqlType) -> str:
+    own = "C" if type_.name in ("name", "_name") else "default"
+    return "" if collation.name == own else collation.name
 
 
 def note(binding: Binding, expr: Expr, collation: Collation | None) -> Expr:

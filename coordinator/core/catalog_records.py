@@ -241,6 +241,7 @@ def _encode_column(column: Column) -> dict[str, Json]:
         "not_null_name": column.not_null_name,
         "domain": None if column.domain is None else asdict(column.domain),
         "default_of_domain": column.default_of_domain,
+        "collation": column.collation,
         "invariant": column.invariant,
     }
 
@@ -264,6 +265,7 @@ def _decode_column(record: Mapping[str, Json]) -> Column:
         not_null_name=_text(record.get("not_null_name", "")),
         domain=_decode_domain(record.get("domain")),
         default_of_domain=bool(record.get("default_of_domain", False)),
+        collation=_text(record.get("collation", "")),
         invariant=_text(record.get("invariant", "")),
     )
 
