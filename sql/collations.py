@@ -6,8 +6,8 @@
 INVARIANTS
   L1  an expression has the collation of its arguments, one that COLLATE names before others
       (assign_collations_walker): two different ones are 42P21. `name` is of the collation "C".
-  L2  what asks for letters is computed for ASCII's under "C" and its kin (`lower`, `upper`) or
-      refused; all else is the same under every collation.
+  L2  what asks for letters is computed for ASCII's under "C" and its kin (`lower`, `upper`, ILIKE)
+      or refused; all else is the same under every collation.
 
 Not here: conflicts between collations that nobody named where they meet (42P22 in PostgreSQL):
 they order alike, and the first is as good as the other. The letters of names in patterns
@@ -44,12 +44,13 @@ _LETTERS: Final = {
     "upper": (string.ascii_lowercase, string.ascii_uppercase),
     "lower": (string.ascii_uppercase, string.ascii_lowercase),
 }
+_SMALL: Final = "translate($%d, '{}', '{}')".format(*_LETTERS["lower"])
 _REWRITES: Final = {
-    name: f"translate($1, '{letters}', '{others}')" for name, (letters, others) in _LETTERS.items()
+    **{name: f"translate($1, '{some}', '{others}')" for name, (some, others) in _LETTERS.items()},
+    "~~*": f"{_SMALL % 1} like {_SMALL % 2}",
+    "!~~*": f"{_SMALL % 1} not like {_SMALL % 2}",
 }
-_ASKS_LETTERS: Final = frozenset(
-    {"initcap", "casefold", "~", "!~", "~*", "!~*", "~~*", "!~~*", "substring"}
-)
+_ASKS_LETTERS: Final = frozenset({"initcap", "casefold", "~", "!~", "~*", "!~*", "substring"})
 _COLLATABLE: Final = frozenset({"text", "varchar", "bpchar", "name", "unknown"})
 
 
@@ -126,7 +127,7 @@ def ascii_rewrite(row: Function, collation: Collation | None) -> str | None:
         return None
     if _asks_letters(row) and not collation.of_names:
         raise not_supported(f'{row.name} under the collation "{collation.name}"')
-    return _REWRITES.get(row.name) if row.args == ("text",) else None
+    return _REWRITES.get(row.name) if {*row.args} == {"text"} else None
 
 
 def _asks_letters(row: Function) -> bool:
