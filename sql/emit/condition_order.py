@@ -17,12 +17,16 @@ INVARIANTS
       well. It goes where PostgreSQL takes it: through projections, DISTINCT, set operations, keys
       of groups and of all windows, and to sides of joins.
   O5  nothing moves that is volatile or has a subquery.
+  O6  what a subquery in FROM computes is put into the conditions on it, which are asked before the
+      rest is computed: below ORDER BY and DISTINCT, and on both sides of UNION and INTERSECT. Not
+      what stands beside windows, which PostgreSQL computes with them.
+  O7  what HAVING says of keys alone is asked of the rows.
 
 Asked when a statement is planned (`coordinator/planning.py`). Not here: engines that compute a
 condition for rows that those before it rule out (`guarded_filters.py`, `guarded_joins.py`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -38,6 +42,7 @@ from sql.plan import (
     ColumnRef,
     Const,
     Distinct,
+    DistinctOn,
     DistinctRows,
     Expr,
     Extreme,
@@ -51,6 +56,7 @@ from sql.plan import (
     PlanColumn,
     Project,
     SetOp,
+    SetOpKind,
     Sort,
     Subquery,
     SubqueryKind,
@@ -90,11 +96,30 @@ def in_order(plan: Plan) -> Plan:
 
 
 def _fails_anywhere(plan: Plan) -> bool:
-    exprs = plan_expressions(plan)
-    if isinstance(plan, Filter | Join) and any(map(may_fail, exprs)):
+    if _fails_here(plan):
         return True
-    below = [inner.plan for expr in exprs for inner in subqueries(expr)]
+    below = [inner.plan for expr in plan_expressions(plan) for inner in subqueries(expr)]
     return any(map(_fails_anywhere, (*inputs(plan), *below)))
+
+
+def _fails_here(plan: Plan) -> bool:
+    """Whether a condition may fail, or what is computed right below it (O6)."""
+    if not isinstance(plan, Filter | Join):
+        return False
+    made = [expr for below in inputs(plan) for expr in _made(below)]
+    return any(map(may_fail, (*plan_expressions(plan), *made)))
+
+
+def _made(plan: Plan) -> Iterator[Expr]:
+    """What queries compute before conditions on them are asked as they are bound."""
+    while isinstance(plan, Project | Filter | Sort | DistinctRows | DistinctOn):
+        yield from plan_expressions(plan)
+        plan = plan.input
+    if isinstance(plan, GroupBy):
+        yield from plan_expressions(plan)
+    elif isinstance(plan, SetOp):
+        for side in inputs(plan):
+            yield from _made(side)
 
 
 def _ordered(plan: Plan) -> Plan:
@@ -116,21 +141,54 @@ def _filter(plan: Filter) -> Plan:
     parts = _by_cost(_flat(merged.predicate))
     if isinstance(merged.input, Join):
         return _over_join(merged.input, parts)
+    if any(map(may_fail, (*parts, *_made(merged.input)))):
+        return _below(merged.input, parts)
     return Filter(_behind(merged.input, [*filter(_goes_down, parts)]), all_of(parts))
 
 
 def _merged(plan: Filter) -> Filter | Project:
-    """With the conditions of a subquery in FROM, which PostgreSQL makes part of the query (O3)."""
+    """With the conditions of a subquery in FROM, which PostgreSQL makes part of the query (O6)."""
     below = plan.input
     if isinstance(below, Filter):
         return Filter(below.input, all_of([*_flat(below.predicate), *_flat(plan.predicate)]))
-    if not isinstance(below, Project) or not isinstance(below.input, Filter):
+    if not isinstance(below, Project) or isinstance(below.input, Window):
         return plan
     parts = _of(_flat(plan.predicate), below.columns, below.exprs)
-    fails = any(map(may_fail, (*parts, below.input.predicate)))
+    fails = any(map(may_fail, (*parts, *_made(below))))
     if not fails or len(parts) < len(_flat(plan.predicate)) or any(map(_is_long, parts)):
         return plan
     return replace(below, input=Filter(below.input, all_of(parts)))
+
+
+def _below(plan: Plan, parts: Sequence[Expr]) -> Plan:
+    """The plan with conditions on it below it, where PostgreSQL asks them there (O6, O7)."""
+    match plan:
+        case Sort() | DistinctRows():
+            down = [part for part in parts if _is_of_rows(part)]
+            below: Plan = replace(plan, input=_at_side(plan.input, down))
+        case GroupBy() if plan.sets is None:
+            down = [part for part in _over(parts, plan.key_columns) if _is_of_rows(part)]
+            asked = _of(down, plan.key_columns, plan.keys)
+            down = down if len(asked) == len(down) else []
+            below = replace(plan, input=_at_side(plan.input, asked if down else ()))
+        case DistinctOn():
+            keys = {key.id for key in plan.keys if isinstance(key, ColumnRef)}
+            down = [
+                part for part in parts if _is_of_rows(part) and keys.issuperset(column_ids(part))
+            ]
+            below = replace(plan, input=_at_side(plan.input, down))
+        case SetOp() if plan.kind is not SetOpKind.EXCEPT:
+            down = [part for part in parts if _is_of_rows(part)]
+            left, right = (
+                _at_side(side, _of(down, plan.columns, _references(side)))
+                for side in (plan.left, plan.right)
+            )
+            below = replace(plan, left=left, right=right)
+        case _:
+            down, below = [], plan
+    done = {*map(id, down)}
+    rest = [part for part in parts if id(part) not in done]
+    return rows_where(_behind(below, [*filter(_goes_down, rest)]), rest)
 
 
 def _over_join(join: Join, where: Sequence[Expr]) -> Plan:
@@ -251,9 +309,7 @@ def _join(plan: Join, parts: Sequence[Expr]) -> Join:
 
 def _asks(plan: Plan) -> bool:
     """Whether there are conditions in it that may fail."""
-    if isinstance(plan, Filter | Join) and any(map(may_fail, plan_expressions(plan))):
-        return True
-    return any(map(_asks, inputs(plan)))
+    return _fails_here(plan) or any(map(_asks, inputs(plan)))
 
 
 def _over(parts: Sequence[Expr], columns: Iterable[PlanColumn]) -> list[Expr]:
