@@ -27,13 +27,16 @@ def ranked_input(plan: Limit) -> tuple[Plan, tuple[SortKey, ...]]:
 
 
 def limit_by_number(plan: Limit, select: Select, scope: Scope) -> Select:
-    """By row numbers, where LIMIT cannot say it: computed counts, peers of the last row.
+    """By row numbers, where LIMIT cannot say it: computed counts, peers of the last row, the first
+    rows for each row outside.
 
     `select`: a plain SELECT of `ranked_input`.
     """
     below, keys = ranked_input(plan)
     order = ordering(keys, within(select, scope))
-    numbers = {"n": f"row_number() over ({order})", "r": f"rank() over ({order})"}
+    numbers = {"n": f"row_number() over ({order})"}
+    if plan.ties:
+        numbers["r"] = f"rank() over ({order})"
     found, alias = extended(select, numbers, output_columns(below), scope)
     skipped = _counted(plan.offset, scope, "2201X", "OFFSET") or "0"
     taken = _counted(plan.limit, scope, "2201W", "LIMIT")

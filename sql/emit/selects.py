@@ -423,10 +423,19 @@ def _sort(plan: Sort, scope: Scope) -> Select:
     return replace(select, order=order or None)
 
 
+def _is_of_outer_row(plan: Limit, scope: Scope) -> bool:
+    """Whether these are the first rows for a row outside: Spark numbers them for each, and forgets
+    the order where it finds a projection above the sorting.
+    """
+    if scope.statement.dialect.deep_correlation or not isinstance(plan.input, Sort):
+        return False
+    return bool(free_columns(plan.input))
+
+
 def _limit(plan: Limit, scope: Scope) -> Select:
     parts = (plan.limit, plan.offset)
     computed = any(part is not None and scope.statement.known(part) is None for part in parts)
-    if computed or (plan.ties and plan.limit is not None):
+    if computed or (plan.ties and plan.limit is not None) or _is_of_outer_row(plan, scope):
         return limit_by_number(plan, _plain(ranked_input(plan)[0], scope), scope)
     select = _select(plan.input, scope)
     if select.limit is not None:
