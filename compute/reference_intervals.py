@@ -24,6 +24,7 @@ from compute.reference_times import (
 from compute.time_formats import broken_interval, broken_timestamp, time_to_char
 from compute.time_reading import read_time, rounded_to
 from sql.dates import MICROS_PER_DAY, civil_from_days, days_in_month
+from sql.datetime_input import TIMESTAMP_MICROS_END
 from sql.errors import SqlError
 from sql.types import Interval
 
@@ -31,7 +32,6 @@ _SECOND: Final = 1_000_000
 _INT_MAX: Final = 2**31 - 1
 _MICROS_END: Final = 1 << 63
 _TIME_MIN: Final = -210_866_803_200 * _SECOND
-_TIME_END: Final = 9_224_318_016_000 * _SECOND
 
 
 def _out_of_range(what: str) -> SqlError:
@@ -39,7 +39,7 @@ def _out_of_range(what: str) -> SqlError:
 
 
 def _moment(micros: int) -> int:
-    if not _TIME_MIN <= micros < _TIME_END:
+    if not _TIME_MIN <= micros < TIMESTAMP_MICROS_END:
         raise _out_of_range("timestamp")
     return micros
 

@@ -2,7 +2,7 @@
 
 INVARIANTS
   G1  dates are days and timestamps microseconds since 1970 (sql/types.py); a result outside of
-      PostgreSQL's range is 22008.
+      PostgreSQL's range, or beyond what is stored, is 22008.
   G2  months are added first, then days, then time; in a time zone the first two on the local clock.
 """
 
@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 
 from compute.reference_numbers import EXACT, Function
 from sql.dates import MICROS_PER_DAY, civil_from_days, days_from_civil, days_in_month
+from sql.datetime_input import TIMESTAMP_MICROS_END
 from sql.errors import SqlError, not_supported
 from sql.fields import canonical_field
 from sql.plan import Call
@@ -31,13 +32,12 @@ _SECOND: Final = 1_000_000
 _DATE_MIN: Final = -2_440_588
 _DATE_END: Final = 2_145_042_541
 _TIME_MIN: Final = -210_866_803_200 * _SECOND
-_TIME_END: Final = 9_224_318_016_000 * _SECOND
 _INT4_MAX: Final = 2**31 - 1
 
 
 def in_range(micros: int) -> int:
-    """The timestamp, if PostgreSQL has it (G1)."""
-    if not _TIME_MIN <= micros < _TIME_END:
+    """The timestamp, if it is one (G1)."""
+    if not _TIME_MIN <= micros < TIMESTAMP_MICROS_END:
         raise SqlError("22008", "timestamp out of range")
     return micros
 
@@ -453,6 +453,6 @@ def to_timestamp(seconds: float) -> int:
         raise SqlError("22008", "timestamp cannot be NaN")
     if math.isinf(seconds):
         raise SqlError("22008", "timestamp out of range")
-    if not _TIME_MIN <= seconds * _SECOND < _TIME_END:
+    if not _TIME_MIN <= seconds * _SECOND < TIMESTAMP_MICROS_END:
         raise SqlError("22008", f'timestamp out of range: "{seconds:g}"')
     return in_range(round((seconds - 946_684_800) * 1_000_000) + 946_684_800 * _SECOND)

@@ -174,6 +174,8 @@ def _known(failure: Failure) -> SqlError | None:
         return _BY_CLASS[failure.class_name]()
     if "daysToMicros" in failure.methods:
         return SqlError("22008", "date out of range for timestamp")
+    if "instantToMicros" in failure.methods:
+        return _datetime(failure)
     # A subcondition is written behind a dot.
     make = _BY_CONDITION.get(failure.condition.partition(".")[0])
     if make is not None:
