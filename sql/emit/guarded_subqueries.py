@@ -78,6 +78,11 @@ def guarded(expr: Expr, *, by_key: bool = False) -> Expr:
     return with_children(expr, lambda _: _under(*next(rest), by_key=by_key))
 
 
+def is_made_outside(expr: Subquery) -> bool:
+    """Whether Spark computes its value outside, where it has a row (S4, S5)."""
+    return _of_one_column(expr) is not expr
+
+
 def may_fail_for_others(expr: Expr) -> bool:
     """Whether there is a subquery in it that may fail for rows that do not ask for it."""
     return any(
@@ -142,11 +147,19 @@ def _of_one_column(expr: Subquery) -> Expr:
 
 
 def _is_strict(expr: Expr, column: ColumnRef) -> bool:
-    """Whether it is NULL where the column is, which Spark's text of it names once."""
+    """Whether it is NULL where the column is, which Spark's text of it names once, and fails only
+    where it is not.
+    """
     if not isinstance(expr, Call):
         return expr == column
-    plain = expr.function.strict and mentions_once(expr.function.spark)
-    return plain and any(_is_strict(arg, column) for arg in expr.args)
+    if not expr.function.strict or not mentions_once(expr.function.spark):
+        return False
+    others = [arg for arg in expr.args if not _is_strict(arg, column)]
+    return len(others) < len(expr.args) and not any(map(_fails_alone, others))
+
+
+def _fails_alone(expr: Expr) -> bool:
+    return may_fail(expr, by_overflow=False)
 
 
 def _columns(expr: Expr) -> Iterator[ColumnRef]:

@@ -1,0 +1,168 @@
+"""What a subquery computes of the row outside, it computes where its conditions on that row hold.
+
+    (select sum(u.v/t.v) from u where u.id = t.id and t.v <> 0)
+      ─▶  (select sum(case when u.id = t.id and t.v <> 0 then u.v/t.v end) from u where ..)
+
+An engine takes the conditions that refer to the row outside to the join that it makes of the
+subquery, above everything else in it, and computes the rest for all rows outside.
+
+INVARIANTS
+  R1  a condition guards what is computed of the rows that it has left, while its columns are there:
+      through joins that make up no rows, and keys of groups.
+  R2  what refers to no row outside stays as it is: with a guard, it would become a join of all
+      pairs. So does what can only overflow, and a value that is computed outside of its subquery.
+
+Not here: what stands in a branch around the subquery (`guarded_subqueries.py`).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from sql.conditions import all_of
+from sql.emit.guarded_subqueries import is_made_outside
+from sql.emit.guards import guarded_value, may_fail
+from sql.plan import (
+    ColumnId,
+    ColumnRef,
+    DistinctOn,
+    DistinctRows,
+    Expr,
+    Filter,
+    GroupBy,
+    Join,
+    JoinKind,
+    Limit,
+    Plan,
+    PlanColumn,
+    Project,
+    SetScan,
+    Sort,
+    Subquery,
+    Window,
+    output_columns,
+)
+from sql.traverse import (
+    Rewrite,
+    column_ids,
+    conjuncts,
+    has_subquery,
+    inputs,
+    is_volatile_anywhere,
+    rewritten_node,
+    substituted,
+    with_children,
+    with_inputs,
+)
+
+_Conditions: TypeAlias = tuple[Expr, ...]
+_LEFT = (JoinKind.CROSS, JoinKind.INNER, JoinKind.LEFT)
+_RIGHT = (JoinKind.CROSS, JoinKind.INNER, JoinKind.RIGHT)
+
+
+def guarded_by_outer(plan: Plan) -> Plan:
+    """The plan with what its subqueries compute of rows outside guarded."""
+    return _plan(plan, ())[0]
+
+
+def _plan(plan: Plan, given: _Conditions) -> tuple[Plan, _Conditions]:
+    """The plan, and the conditions on rows outside that are true of its rows (R1). `given`: of the
+    rows that it is beside.
+    """
+    if isinstance(plan, Join):
+        return _join(plan, given)
+    known = given
+
+    def below(part: Plan) -> Plan:
+        nonlocal known
+        made, found = _plan(part, given)
+        known = found
+        return made
+
+    made = with_inputs(plan, below)
+    if isinstance(made, Filter):
+        return _filter(made, known)
+    own = [column for part in inputs(made) for column in output_columns(part)]
+    if isinstance(made, Project | GroupBy | Window | Sort | SetScan):
+        made = rewritten_node(made, _guards(known, own))
+    else:
+        made = rewritten_node(made, _queries)
+    return made, tuple(_kept(made, known))
+
+
+def _join(plan: Join, given: _Conditions) -> tuple[Join, _Conditions]:
+    left, of_left = _plan(plan.left, given)
+    right, of_right = _plan(plan.right, of_left if plan.lateral else given)
+    known = (of_left if plan.kind in _LEFT else ()) + (of_right if plan.kind in _RIGHT else ())
+    condition = None if plan.condition is None else _queries(plan.condition)
+    return replace(plan, left=left, right=right, condition=condition), known
+
+
+def _filter(plan: Filter, known: _Conditions) -> tuple[Filter, _Conditions]:
+    own = output_columns(plan.input)
+    made: list[Expr] = []
+    for part in conjuncts(plan.predicate):
+        made.append(_guards(known, own)(part))
+        if _refers_outside(part, own) and not (has_subquery(part) or is_volatile_anywhere(part)):
+            known = (*known, part)
+    return Filter(plan.input, all_of(made)), known
+
+
+def _kept(plan: Plan, known: _Conditions) -> Iterable[Expr]:
+    """The conditions that can be asked of the plan's rows, too (R1)."""
+    match plan:
+        case Sort() | Limit() | DistinctRows() | DistinctOn() | Window():
+            return known
+        case Project():
+            made = {
+                expr.id: ColumnRef(column.id, column.type)
+                for column, expr in zip(plan.columns, plan.exprs, strict=True)
+                if isinstance(expr, ColumnRef)
+            }
+            return _of(known, output_columns(plan.input), made)
+        case GroupBy() if plan.keys and plan.sets is None:
+            made = {
+                key.id: ColumnRef(column.id, column.type)
+                for column, key in zip(plan.key_columns, plan.keys, strict=True)
+                if isinstance(key, ColumnRef)
+            }
+            return _of(known, output_columns(plan.input), made)
+        case _:
+            return ()
+
+
+def _of(
+    known: _Conditions, columns: Sequence[PlanColumn], made: dict[ColumnId, ColumnRef]
+) -> Iterable[Expr]:
+    gone = {column.id for column in columns} - set(made)
+    return [substituted(part, made) for part in known if gone.isdisjoint(column_ids(part))]
+
+
+def _guards(known: _Conditions, own: Sequence[PlanColumn]) -> Rewrite:
+    """Guards what refers to rows outside (R2)."""
+
+    def guarded(expr: Expr) -> Expr:
+        expr = _queries(expr)
+        if not known or not may_fail(expr, by_overflow=False) or not _refers_outside(expr, own):
+            return expr
+        if has_subquery(expr) or is_volatile_anywhere(expr):
+            return expr
+        return guarded_value(expr, all_of(known))
+
+    return guarded
+
+
+def _queries(expr: Expr) -> Expr:
+    """The expression with its subqueries guarded within."""
+    if isinstance(expr, Subquery):
+        args, plan = tuple(map(_queries, expr.args)), expr.plan
+        if isinstance(plan, Project) and is_made_outside(expr):
+            plan = replace(plan, input=guarded_by_outer(plan.input))
+        else:
+            plan = guarded_by_outer(plan)
+        return replace(expr, args=args, plan=plan)
+    return with_children(expr, _queries) if has_subquery(expr) else expr
+
+
+def _refers_outside(expr: Expr, own: Sequence[PlanColumn]) -> bool:
+    return not {column.id for column in own}.issuperset(column_ids(expr))
