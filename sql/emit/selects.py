@@ -271,7 +271,7 @@ def _project(plan: Project, scope: Scope) -> Select:
 def _is_made_of_one_group(plan: Project, scope: Scope) -> bool:
     """Whether a subquery's aggregates stand in one SELECT with what is made of them: only there
     does Spark make a join by equality of what compares its rows with the outer query's; over a
-    derived table it would look at every pair of rows.
+    derived table it would look at every pair of rows. Without any of them it would be no group.
     """
     below = plan.input
     if scope.statement.dialect.deep_correlation or not scope.columns:
@@ -279,6 +279,8 @@ def _is_made_of_one_group(plan: Project, scope: Scope) -> bool:
     if not isinstance(below, GroupBy) or below.keys or below.sets is not None:
         return False
     own = {column.id for column in below.aggregate_columns}
+    if not any(own.intersection(column_ids(expr)) for expr in plan.exprs):
+        return False
     return all(own >= set(column_ids(expr)) and not has_subquery(expr) for expr in plan.exprs)
 
 

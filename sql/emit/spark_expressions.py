@@ -16,6 +16,7 @@ from sql.emit import enums, spark_arrays, spark_decimals, spark_floats, spark_te
 from sql.emit.array_subqueries import gathered
 from sql.emit.guarded_subqueries import guarded
 from sql.emit.in_subqueries import counted
+from sql.emit.one_row_subqueries import of_one_row
 from sql.emit.scope import DEPTH_MAX, TEXT_MAX, Scope
 from sql.emit.single_values import only_value
 from sql.emit.spark_outside import or_outside
@@ -174,6 +175,8 @@ def _subquery(expr: Subquery, scope: Scope) -> str:
         return inner.emit(gathered(expr))
     if not (scope.filtering and expr.kind in _CONDITIONS):
         _check_volatile(expr.plan)
+    if (of_row := of_one_row(expr)) is not None:
+        return inner.emit(of_row)
     query = scope.subplan(expr.plan, inner)
     match expr.kind:
         case SubqueryKind.SCALAR:
