@@ -302,7 +302,9 @@ def _join(plan: Join, parts: Sequence[Expr]) -> Join:
         right = [*filter(never_of_null, right)]
     condition = plan.condition
     if plan.kind is JoinKind.INNER and condition is not None and may_fail(condition):
-        condition = all_of(_by_cost([*_flat(condition), *parts]))
+        # Spark fails for a row outside in ON.
+        own = _over(parts, output_columns(plan))
+        condition = all_of(_by_cost([*_flat(condition), *own]))
     below = replace(plan, left=_behind(plan.left, left), right=_behind(plan.right, right))
     return replace(below, condition=condition)
 
