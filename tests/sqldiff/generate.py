@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 
 from tests.sqldiff import generated_rows as rows
+from tests.sqldiff.generated_correlated import correlated
 from tests.sqldiff.generated_dates import dates
 from tests.sqldiff.generated_queries import aggregates, joins, subqueries, windows
 from tests.sqldiff.statement_files import path_of, told_in
@@ -226,6 +227,7 @@ FILES: dict[str, Callable[[], Iterator[str]]] = {
     "generated_arithmetic": arithmetic,
     "generated_casts": casts,
     "generated_comparisons": comparisons,
+    "generated_correlated": correlated,
     "generated_dates": dates,
     "generated_joins": joins,
     "generated_ordering": ordering,

@@ -7,7 +7,7 @@ Tables are few rows with keys that repeat, that are NULL, that have no partner.
 from collections.abc import Iterator
 from itertools import product
 
-_TABLES = (
+TABLES = (
     "create table l (id int, k int, g text, x int, n numeric(10,2), f float8, d date, b boolean)",
     "insert into l values (1, 1, 'a', 10, 1.50, 0.5, '2024-01-01', true),"
     " (2, 1, 'a', 20, 2.25, 1.5, '2024-01-02', false), (3, 2, 'b', null, null, null, null, null),"
@@ -63,7 +63,7 @@ _INNER = (
 
 def joins() -> Iterator[str]:
     """Each kind of join with each condition and each filter above it."""
-    yield from _TABLES
+    yield from TABLES
     for kind, condition, where in product(_JOINS, _CONDITIONS, _WHERES):
         on = "" if kind == "cross join" else f" on {condition}"
         if kind == "cross join" and condition != "true":
@@ -84,7 +84,7 @@ def joins() -> Iterator[str]:
 
 def aggregates() -> Iterator[str]:
     """Each aggregate over each column in each form."""
-    yield from _TABLES
+    yield from TABLES
     for name, columns in _AGGREGATES.items():
         for column in columns:
             ordered = (
@@ -122,7 +122,7 @@ def aggregates() -> Iterator[str]:
 
 def subqueries() -> Iterator[str]:
     """Each predicate over each inner query, in WHERE, in the list and in HAVING."""
-    yield from _TABLES
+    yield from TABLES
     for predicate, where in product(_PREDICATES, _INNER):
         if "{w}" not in predicate and where:
             continue
@@ -142,7 +142,7 @@ def subqueries() -> Iterator[str]:
 
 def windows() -> Iterator[str]:
     """Window functions over partitions, orders and frames."""
-    yield from _TABLES
+    yield from TABLES
     overs = (
         "", "order by id", "partition by k order by id", "partition by k", "order by x, id",
         "partition by g order by n desc nulls last, id", "order by k",
