@@ -22,7 +22,7 @@ from sql.emit.duckdb_types import ENGINE, argument, array, error, literal
 from sql.emit.duckdb_windows import window
 from sql.emit.guarded_filters import guarded_parts
 from sql.emit.guarded_joins import guarded_conditions
-from sql.emit.made_rows import with_made_rows
+from sql.emit.made_rows import with_rows_in_case
 from sql.emit.scope import Dialect
 from sql.emit.selects import EmittedQuery, emit_plan
 from sql.plan import Plan, RelationId
@@ -38,7 +38,7 @@ def emit(
 
     A statement may be cached by its plan and relations: `emitted_again` tells for which parameters.
     """
-    plan = with_made_rows(with_condition_columns(run_if_asked(called_once(plan))))
+    plan = with_rows_in_case(with_condition_columns(run_if_asked(called_once(plan))))
     query = emit_plan(plan, relations, parameters, _DUCKDB)
     # A template may have left a string out that it had asked for; DuckDB refuses to be given it.
     # Looked for in one pass: a long VALUES has an argument for each of its strings.

@@ -8,11 +8,7 @@ a row inside, unless they are asked for as a value.
 
 INVARIANTS
   V1  only what has one row by its form is taken: with HAVING, Spark answers as PostgreSQL.
-  V2  where such a row is counted (an aggregate of aggregates), Spark makes it only if a count is
-      among what is in it. Without one it is refused.
 """
-
-from typing import Final
 
 from sql.conditions import all_of
 from sql.emit.spark_types import unsupported
@@ -22,7 +18,6 @@ from sql.plan import (
     DistinctOn,
     DistinctRows,
     Expr,
-    Filter,
     GroupBy,
     InList,
     Limit,
@@ -38,28 +33,7 @@ from sql.plan import (
 )
 from sql.plan import ColumnRef as Ref
 from sql.renumbering import free_columns
-from sql.traverse import inputs, plan_expressions, subqueries
 from sql.types import BOOL
-
-_COUNTS: Final = frozenset({"count", "regr_count"})
-
-
-def check_counted_rows(plan: Plan) -> None:
-    """Refuse what V2 says."""
-    if isinstance(plan, GroupBy) and (below := _aggregates_below(plan.input)) is not None:
-        counts = any(call.function.name in _COUNTS for call in below.aggregates)
-        if not counts and free_columns(below):
-            raise unsupported("an aggregate of aggregates for each row of another query")
-    for part in inputs(plan):
-        check_counted_rows(part)
-    for inner in (inner for expr in plan_expressions(plan) for inner in subqueries(expr)):
-        check_counted_rows(inner.plan)
-
-
-def _aggregates_below(plan: Plan) -> GroupBy | None:
-    while isinstance(plan, Project | Filter | Sort | DistinctRows | DistinctOn | Window | Limit):
-        plan = plan.input
-    return plan if isinstance(plan, GroupBy) and not plan.keys and plan.sets is None else None
 
 
 def of_one_row(expr: Subquery) -> Expr | None:

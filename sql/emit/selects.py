@@ -279,7 +279,7 @@ def _is_made_of_one_group(plan: Project, scope: Scope) -> bool:
     if not isinstance(below, GroupBy) or below.keys or below.sets is not None:
         return False
     own = {column.id for column in below.aggregate_columns}
-    if not any(own.intersection(column_ids(expr)) for expr in plan.exprs):
+    if own - {used for expr in plan.exprs for used in column_ids(expr)}:
         return False
     return all(own >= set(column_ids(expr)) and not has_subquery(expr) for expr in plan.exprs)
 

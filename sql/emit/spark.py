@@ -11,7 +11,7 @@ from typing import Final
 
 from sql.emit.asked_subqueries import run_if_asked
 from sql.emit.guarded_filters import guarded_parts
-from sql.emit.one_row_subqueries import check_counted_rows
+from sql.emit.made_rows import with_counted_rows
 from sql.emit.outer_guards import guarded_by_outer
 from sql.emit.scope import Dialect
 from sql.emit.selects import EmittedQuery, emit_plan
@@ -36,9 +36,8 @@ def emit(
     Parameters are part of the text, so a statement may be cached by (plan, relations, parameters)
     only.
     """
-    check_counted_rows(plan)
-    guarded = guarded_by_outer(run_if_asked(called_once(plan)))
-    return emit_plan(guarded, relations, parameters, _SPARK)
+    plan = with_counted_rows(guarded_by_outer(run_if_asked(called_once(plan))))
+    return emit_plan(plan, relations, parameters, _SPARK)
 
 
 def _values(rows: Sequence[str], alias: str, columns: Sequence[str]) -> str:
