@@ -92,7 +92,9 @@ class _When:
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """Target and source, and what they make visible. `present`: true for a row of the source."""
+    """Target and source, and what they make visible. `present`: true for a row of the source; None
+    if every row of the join has one.
+    """
 
     written: Written
     target: Scan
@@ -100,7 +102,7 @@ class _Sides:
     item: Item
     source: Plan
     items: Sequence[Item]
-    present: PlanColumn
+    present: PlanColumn | None
     scope: Scope
 
     @property
@@ -113,9 +115,11 @@ class _Sides:
         assert self.target.identity is not None, "the target is scanned with its identity"
         who = self.target.identity[0]
         has_target = IsTest(Test.IS_NOT_NULL, ColumnRef(who.id, who.type), BOOL)
-        here = ColumnRef(self.present.id, BOOL)
         if kind == _BY_TARGET:
             return IsTest(Test.IS_NULL, ColumnRef(who.id, who.type), BOOL)
+        if self.present is None:
+            return has_target
+        here = ColumnRef(self.present.id, BOOL)
         if kind == _BY_SOURCE:
             return IsTest(Test.IS_NULL, here, BOOL)
         return Logical(BoolOp.AND, (has_target, IsTest(Test.IS_NOT_NULL, here, BOOL)), BOOL)
@@ -189,11 +193,22 @@ def _sides(binding: Binding, node: Node, scope: Scope) -> _Sides:
     inner = Scope(ctes=dict(scope.ctes))
     source, items = from_item(binding, inner, node.sourceRelation)
     _check_names(item, items)
-    present = binding.new_column("present", BOOL)
-    one = Values((present,), ((Const(True, BOOL),),))
-    marked = Join(JoinKind.CROSS, source, one, None)
+    marked, present = _marked(binding, source, node.mergeWhenClauses)
     scope.ids.update([*inner.ids, *[column.id for column in target.columns]])
     return _Sides(written, target, seen, item, marked, items, present, scope)
+
+
+def _marked(
+    binding: Binding, source: Plan, clauses: Sequence[Node]
+) -> tuple[Plan, PlanColumn | None]:
+    """The source, and what tells its rows from those that it lacks. Where none lack one there is
+    nothing to tell: Spark fails over a subquery that refers to a constant.
+    """
+    if all(clause.matchKind != _BY_SOURCE for clause in clauses):
+        return source, None
+    present = binding.new_column("present", BOOL)
+    one = Values((present,), ((Const(True, BOOL),),))
+    return Join(JoinKind.CROSS, source, one, None), present
 
 
 def _events(node: Node) -> list[Event]:
