@@ -111,6 +111,9 @@ _FIXED: Final[Mapping[str, str]] = {
     "spark.sql.cteRecursionRowLimit": "-1",
     "spark.sql.parser.manageParserCaches": "true",
     "spark.sql.parser.parserDfaCacheFlushThreshold": str(_PARSER_STATES_MAX),
+    # Fails with "Can't zip RDDs" where inputs of a union have other numbers of partitions than
+    # planned, as those of the aggregates of a subquery do.
+    "spark.sql.unionOutputPartitioning": "false",
     # Fails with "key not found" when a correlated subquery is projected over a union, which a
     # relation of files and inline rows is. Columns are pruned below unions by another rule.
     "spark.sql.optimizer.excludedRules": (
