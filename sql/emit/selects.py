@@ -23,6 +23,7 @@ from sql.emit.ctes import CTES_BEGIN, cte_scan, recursive, with_query
 from sql.emit.groups import distinct_groups, group_by
 from sql.emit.lateral_sets import flattened, is_beside
 from sql.emit.limits import count, distinct_on, limit_by_number, ranked_input
+from sql.emit.mixed_conditions import is_mixed
 from sql.emit.pushed_filters import pushed
 from sql.emit.scope import (
     DEPTH_MAX,
@@ -227,7 +228,10 @@ def _values(plan: Values, scope: Scope) -> Select:
             for column in plan.columns
         )
         return Select(f"(select {nulls or '0 as z'} where false) {alias}", names)
-    texts = [[scope.emit(expr) for expr in row] for row in plan.rows]
+    # Rows stand in SELECTs of their own, which an engine without `deep_correlation` looks into for
+    # no subquery that refers to what is round them.
+    row_scope = replace(scope, nearest=frozenset())
+    texts = [[row_scope.emit(expr) for expr in row] for row in plan.rows]
     outside = any(
         name in text for name in scope.statement.functions for row in texts for text in row
     )
@@ -312,6 +316,14 @@ def _is_correlated(expr: Expr) -> bool:
     return any(map(_is_correlated, children(expr)))
 
 
+def _check_lateral(plan: Join, dialect: Dialect) -> None:
+    if plan.kind not in (JoinKind.CROSS, JoinKind.INNER, JoinKind.LEFT):
+        raise dialect.unsupported(f"LATERAL in a {plan.kind.value} join")
+    if not dialect.deep_correlation and is_mixed(plan.right):
+        what = "a condition over a row outside and a subquery, in LATERAL,"
+        raise dialect.unsupported(what)
+
+
 def _join(plan: Join, scope: Scope) -> Select:
     if plan.kind is JoinKind.CROSS and plan.left == _ONE_ROW:
         return _select(plan.right, scope)
@@ -333,8 +345,7 @@ def _join(plan: Join, scope: Scope) -> Select:
     right_scope = within(left, scope) if plan.lateral else scope
     right = _select(plan.right, right_scope)
     if plan.lateral:
-        if plan.kind not in (JoinKind.CROSS, JoinKind.INNER, JoinKind.LEFT):
-            raise scope.statement.dialect.unsupported(f"LATERAL in a {plan.kind.value} join")
+        _check_lateral(plan, scope.statement.dialect)
         if isinstance(plan.right, SetScan):
             right = replace(right, source=f"lateral {right.source}")
         else:

@@ -16,6 +16,7 @@ from sql.emit import enums, spark_arrays, spark_decimals, spark_floats, spark_te
 from sql.emit.array_subqueries import gathered
 from sql.emit.guarded_subqueries import guarded
 from sql.emit.in_subqueries import counted
+from sql.emit.mixed_conditions import is_mixed
 from sql.emit.one_row_subqueries import of_one_row
 from sql.emit.scope import DEPTH_MAX, TEXT_MAX, Scope
 from sql.emit.single_values import only_value
@@ -173,7 +174,8 @@ def _subquery(expr: Subquery, scope: Scope) -> str:
         return inner.emit(alone)
     if expr.kind is SubqueryKind.ARRAY:
         return inner.emit(gathered(expr))
-    if not (scope.filtering and expr.kind in _CONDITIONS):
+    as_condition = scope.filtering and expr.kind in _CONDITIONS and not is_mixed(expr.plan)
+    if not as_condition:
         _check_volatile(expr.plan)
     if (of_row := of_one_row(expr)) is not None:
         return inner.emit(of_row)
@@ -182,14 +184,14 @@ def _subquery(expr: Subquery, scope: Scope) -> str:
         case SubqueryKind.SCALAR:
             return f"({query})"
         case SubqueryKind.EXISTS:
-            if scope.filtering:
+            if as_condition:
                 return f"exists ({query})"
             return f"((select count(1) from ({query}) {scope.statement.alias()}) > 0L)"
         case SubqueryKind.IN | SubqueryKind.NOT_IN:
             for arg in expr.args:
                 if not is_enum(arg.type.name):
                     _comparable(arg.type)
-            if not scope.filtering:
+            if not as_condition:
                 # Spark knows IN as a condition only.
                 return counted(expr, inner, query)
             left = _list(expr.args, inner)
