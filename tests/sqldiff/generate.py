@@ -13,6 +13,7 @@ from pathlib import Path
 from tests.sqldiff import generated_rows as rows
 from tests.sqldiff.generated_correlated import correlated
 from tests.sqldiff.generated_dates import dates
+from tests.sqldiff.generated_levels import levels
 from tests.sqldiff.generated_queries import aggregates, joins, subqueries, windows
 from tests.sqldiff.statement_files import path_of, told_in
 
@@ -230,6 +231,7 @@ FILES: dict[str, Callable[[], Iterator[str]]] = {
     "generated_correlated": correlated,
     "generated_dates": dates,
     "generated_joins": joins,
+    "generated_levels": levels,
     "generated_ordering": ordering,
     "generated_subqueries": subqueries,
     "generated_texts": texts,
