@@ -14,6 +14,7 @@ from tests.sqldiff import generated_rows as rows
 from tests.sqldiff.generated_correlated import correlated
 from tests.sqldiff.generated_dates import dates
 from tests.sqldiff.generated_levels import levels
+from tests.sqldiff.generated_nesting import nesting
 from tests.sqldiff.generated_queries import aggregates, joins, subqueries, windows
 from tests.sqldiff.statement_files import path_of, told_in
 
@@ -232,6 +233,7 @@ FILES: dict[str, Callable[[], Iterator[str]]] = {
     "generated_dates": dates,
     "generated_joins": joins,
     "generated_levels": levels,
+    "generated_nesting": nesting,
     "generated_ordering": ordering,
     "generated_subqueries": subqueries,
     "generated_texts": texts,
