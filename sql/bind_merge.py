@@ -45,6 +45,7 @@ from sql.plan import (
     Const,
     Expr,
     Filter,
+    InList,
     IsTest,
     Join,
     JoinKind,
@@ -397,10 +398,9 @@ def _applies(sides: _Sides, when: _When) -> Expr:
 
 
 def _any_of(which: Expr, numbers: Sequence[int]) -> Expr:
-    parts = tuple([_is(which, number) for number in numbers])
-    if not parts:
-        return Const(False, BOOL)
-    return parts[0] if len(parts) == 1 else Logical(BoolOp.OR, parts, BOOL)
+    """One expression for all: an engine that looks into `which` looks once."""
+    items = tuple([Const(int(number), INT4) for number in numbers])
+    return InList(which, items, negated=False, type=BOOL) if items else Const(False, BOOL)
 
 
 def _is(expr: Expr, number: int) -> Expr:
