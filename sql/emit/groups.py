@@ -11,7 +11,7 @@ from typing import Final
 
 from sql.emit.guards import filtered
 from sql.emit.scope import Scope
-from sql.emit.select_parts import Select, comparable, derived, extended, within
+from sql.emit.select_parts import Select, derived, extended, shown_by_groups, within
 from sql.plan import Aggregate, ColumnId, ColumnRef, Expr, GroupBy, PlanColumn, output_columns
 from sql.renumbering import free_columns
 from sql.traverse import column_ids, has_subquery
@@ -32,7 +32,7 @@ def group_by(plan: GroupBy, select: Select, scope: Scope) -> Select:
     key_texts = [inside.key(key, "grouping by") for key in keys]
     outputs = {
         column.id: text
-        if comparable(key.type)
+        if shown_by_groups(key.type, scope.statement.dialect)
         else _any_one(inside.emit(key), text, sets=plan.sets is not None)
         for column, key, text in zip(plan.key_columns, keys, key_texts, strict=True)
     }
@@ -61,7 +61,9 @@ def distinct_groups(select: Select, columns: Sequence[PlanColumn], scope: Scope)
     refs = [ColumnRef(column.id, column.type) for column in columns]
     keys = [inside.key(ref, "DISTINCT of") for ref in refs]
     outputs = {
-        ref.id: key if comparable(ref.type) else f"first({inside.emit(ref)})"
+        ref.id: key
+        if shown_by_groups(ref.type, scope.statement.dialect)
+        else f"first({inside.emit(ref)})"
         for ref, key in zip(refs, keys, strict=True)
     }
     return replace(select, outputs=outputs, group=", ".join(keys))

@@ -88,7 +88,8 @@ class Dialect:
     `materialized`: the word that has a WITH query run once. `union_recursion`: whether WITH
     RECURSIVE takes UNION. `deep_correlation`: whether a subquery may refer to more than the query
     next to it. `hint`: what to do about what the engine cannot. `mixes_unions`: whether the rows of
-    UNION ALL may come in any order.
+    UNION ALL may come in any order. `changed_by_groups`: types of which a group does not show a
+    value as it was.
     """
 
     engine: str
@@ -114,6 +115,7 @@ class Dialect:
     deep_correlation: bool
     hint: str | None = None
     mixes_unions: bool = False
+    changed_by_groups: frozenset[str] = frozenset()
 
     def unsupported(self, what: str) -> SqlError:
         """0A000: what this engine cannot do as PostgreSQL does."""

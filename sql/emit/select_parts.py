@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from sql.emit.scope import Scope, Statement
+from sql.emit.scope import Dialect, Scope, Statement
 from sql.plan import ColumnId, PlanColumn, SortKey
 from sql.types import SqlType, display
 
@@ -97,6 +97,11 @@ def comparable(type_: SqlType) -> bool:
     return (type_.element or type_).name not in ("interval", "json", "jsonb") and (
         not type_.has_blanks
     )
+
+
+def shown_by_groups(type_: SqlType, dialect: Dialect) -> bool:
+    """Whether a value that is grouped by is one that is there."""
+    return comparable(type_) and (type_.element or type_).name not in dialect.changed_by_groups
 
 
 def ordering(keys: Sequence[SortKey], inside: Scope) -> str:

@@ -37,9 +37,9 @@ from sql.emit.scope import (
 from sql.emit.select_parts import (
     Names,
     Select,
-    comparable,
     derived,
     render,
+    shown_by_groups,
     within,
 )
 from sql.emit.set_operations import set_operation
@@ -412,7 +412,8 @@ def _window(plan: Window, scope: Scope) -> Select:
 def _distinct(plan: DistinctRows, scope: Scope) -> Select:
     select = _select(plan.input, scope)
     columns = output_columns(plan.input)
-    if not all(comparable(column.type) for column in columns):
+    dialect = scope.statement.dialect
+    if not all(shown_by_groups(column.type, dialect) for column in columns):
         return distinct_groups(derived(select, columns, scope.statement), columns, scope)
     if not columns:
         # Rows of no columns are all the same: the first one is left.

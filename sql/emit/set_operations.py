@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sql.emit.scope import Scope
-from sql.emit.select_parts import Select, comparable, within
+from sql.emit.select_parts import Select, shown_by_groups, within
 from sql.plan import ColumnId, ColumnRef, PlanColumn, SetOp, SetOpKind
 
 _KEPT: Final = {
@@ -28,7 +28,8 @@ def set_operation(plan: SetOp, left: str, right: str, scope: Scope) -> Select:
     if not plan.columns:
         raise scope.statement.dialect.unsupported("a set operation of no columns")
     kept = _KEPT.get((plan.kind, plan.all))
-    if kept is None or all(comparable(column.type) for column in plan.columns):
+    dialect = scope.statement.dialect
+    if kept is None or all(shown_by_groups(column.type, dialect) for column in plan.columns):
         alias = scope.statement.alias()
         operator = f"{plan.kind.value}{' all' if plan.all else ''}"
         return Select(f"(({left}) {operator} ({right})) {alias}", _names(plan.columns, alias))

@@ -66,5 +66,6 @@ _SPARK: Final = Dialect(
     materialized="",
     union_recursion=False,
     deep_correlation=False,
+    changed_by_groups=frozenset({"float4", "float8"}),  # to 0 from -0
     hint=HINT,
 )

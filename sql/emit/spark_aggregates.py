@@ -123,7 +123,9 @@ def _array_agg(call: Aggregate, scope: Scope, around: Around) -> str:
 
 def _distinct_values(call: Aggregate, x: str, around: Around) -> str:
     """The values and NULL, sorted: without ORDER BY, too, as DISTINCT sorts them in PostgreSQL."""
-    if not native(call.args[0].type):
+    type_ = call.args[0].type
+    if not native(type_) or type_.name in ("float4", "float8"):
+        # Of floats, sets make 0 of -0.
         raise unsupported("array_agg of distinct values like these")
     descending, nulls_first = (
         (call.order[0].descending, call.order[0].nulls_first) if call.order else (False, False)
