@@ -23,7 +23,7 @@ from sql.plan import Call, Case, Coalesce, Const, Expr, Extreme
 from sql.traverse import is_volatile_anywhere
 from sql.types import BLANKED, BOOL, INT4, TEXT, SqlType, Value, array_of
 
-_SEEN: Final = frozenset({"bytea", "json", "uuid", "enum"})
+_SEEN: Final = frozenset({"bytea", "json", "uuid", "enum", "char"})
 """Types whose input functions do not read over blanks."""
 _SEEING: Final = frozenset(
     {"octet_length", "min", "max", "~~", "!~~", "~~*", "!~~*", "~", "!~", "~*", "!~*"}
