@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from compute.constant_folding import folded
 from sql.definition_statements import CreateObject
-from sql.emit.condition_order import in_order
+from sql.emit.guarding.condition_order import in_order
 from sql.errors import SqlError
 from sql.plan import Plan
 from sql.statements import (

@@ -12,16 +12,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from sql.emit.asked_subqueries import run_if_asked
-from sql.emit.condition_columns import with_condition_columns
 from sql.emit.duckdb_aggregates import aggregate, order_by
 from sql.emit.duckdb_arrays import key
 from sql.emit.duckdb_expressions import expression
 from sql.emit.duckdb_sets import set_scan, sets_beside
 from sql.emit.duckdb_types import ENGINE, argument, array, error, literal
 from sql.emit.duckdb_windows import window
-from sql.emit.guarded_filters import guarded_parts
-from sql.emit.guarded_joins import guarded_conditions
+from sql.emit.guarding.asked_subqueries import run_if_asked
+from sql.emit.guarding.condition_columns import with_condition_columns
+from sql.emit.guarding.guarded_filters import guarded_parts
+from sql.emit.guarding.guarded_joins import guarded_conditions
 from sql.emit.made_rows import with_rows_in_case
 from sql.emit.scope import Dialect
 from sql.emit.selects import EmittedQuery, emit_plan

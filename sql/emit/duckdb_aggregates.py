@@ -15,7 +15,7 @@ from sql.emit.duckdb_calls import call_of, reference_over
 from sql.emit.duckdb_numbers import quotient
 from sql.emit.duckdb_types import duckdb_type, error, unsupported
 from sql.emit.enums import extreme_of, place
-from sql.emit.guards import filtered
+from sql.emit.guarding.guards import filtered
 from sql.emit.scope import Scope
 from sql.emit.templates import Around, described, filled, sorted_by
 from sql.enum_types import is_enum

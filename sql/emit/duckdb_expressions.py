@@ -15,8 +15,8 @@ from typing import Final
 from sql.emit import duckdb_arrays, duckdb_floats, duckdb_numbers, duckdb_text, duckdb_times, enums
 from sql.emit.duckdb_calls import reference
 from sql.emit.duckdb_types import duckdb_type, error, unsupported
-from sql.emit.guarded_subqueries import guarded
-from sql.emit.guards import logical
+from sql.emit.guarding.guarded_subqueries import guarded
+from sql.emit.guarding.guards import logical
 from sql.emit.in_subqueries import counted
 from sql.emit.scope import DEPTH_MAX, TEXT_MAX, Scope
 from sql.emit.templates import described, filled

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Final
 
-from sql.emit.guards import filtered
+from sql.emit.guarding.guards import filtered
 from sql.emit.scope import Scope
 from sql.emit.select_parts import Select, derived, extended, shown_by_groups, within
 from sql.plan import Aggregate, ColumnId, ColumnRef, Expr, GroupBy, PlanColumn, output_columns

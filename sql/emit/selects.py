@@ -21,10 +21,10 @@ from dataclasses import dataclass, field, replace
 
 from sql.emit.ctes import CTES_BEGIN, cte_scan, recursive, with_query
 from sql.emit.groups import distinct_groups, group_by
+from sql.emit.guarding.pushed_filters import pushed
 from sql.emit.lateral_sets import flattened, is_beside
 from sql.emit.limits import count, distinct_on, limit_by_number, ranked_input
 from sql.emit.mixed_conditions import is_mixed
-from sql.emit.pushed_filters import pushed
 from sql.emit.scope import (
     DEPTH_MAX,
     Dialect,

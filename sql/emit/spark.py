@@ -9,10 +9,10 @@ Not here: running it, and turning Spark's failures into ours (`compute/spark.py`
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from sql.emit.asked_subqueries import run_if_asked
-from sql.emit.guarded_filters import guarded_parts
+from sql.emit.guarding.asked_subqueries import run_if_asked
+from sql.emit.guarding.guarded_filters import guarded_parts
+from sql.emit.guarding.outer_guards import guarded_by_outer
 from sql.emit.made_rows import with_counted_rows
-from sql.emit.outer_guards import guarded_by_outer
 from sql.emit.scope import Dialect
 from sql.emit.selects import EmittedQuery, emit_plan
 from sql.emit.spark_aggregates import aggregate, order_by

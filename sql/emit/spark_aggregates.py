@@ -14,7 +14,7 @@ from typing import Final
 
 from sql.char_blanks import trimmed
 from sql.emit.enums import extreme_of, place
-from sql.emit.guards import filtered
+from sql.emit.guarding.guards import filtered
 from sql.emit.scope import Scope
 from sql.emit.spark_arrays import native, ordered
 from sql.emit.spark_outside import NOT_SUPPORTED, Refused, aggregated

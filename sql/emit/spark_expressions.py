@@ -14,7 +14,7 @@ from typing import Final
 
 from sql.emit import enums, spark_arrays, spark_decimals, spark_floats, spark_text, spark_times
 from sql.emit.array_subqueries import gathered
-from sql.emit.guarded_subqueries import guarded
+from sql.emit.guarding.guarded_subqueries import guarded
 from sql.emit.in_subqueries import counted
 from sql.emit.mixed_conditions import is_mixed
 from sql.emit.one_row_subqueries import of_one_row

@@ -4,7 +4,7 @@ import pytest
 
 from sql.bind import BindContext, bind
 from sql.catalog import SYSTEM_TIMELINE, Catalog, Column, Table
-from sql.emit.guards import may_fail
+from sql.emit.guarding.guards import may_fail
 from sql.parse import parse
 from sql.plan import Expr, Project
 from sql.statements import Query

@@ -17,7 +17,7 @@ from itertools import count
 from typing import Final
 
 from sql.conditions import all_of, asked_behind
-from sql.emit.guarded_subqueries import may_fail_for_others
+from sql.emit.guarding.guarded_subqueries import may_fail_for_others
 from sql.plan import (
     BoolOp,
     Case,

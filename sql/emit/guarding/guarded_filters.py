@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from sql.conditions import all_of
-from sql.emit.guards import guarded_value, may_fail
+from sql.emit.guarding.guards import guarded_value, may_fail
 from sql.functions import FunctionKind
 from sql.plan import Call, ColumnId, Expr, Join, Plan, SubqueryKind, output_columns
 from sql.renumbering import free_columns

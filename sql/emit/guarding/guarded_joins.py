@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sql.conditions import all_of
-from sql.emit.guards import guarded_value, may_fail
+from sql.emit.guarding.guards import guarded_value, may_fail
 from sql.functions import COMPARISONS
 from sql.plan import Call, ColumnId, Expr, Join, JoinKind, output_columns
 from sql.traverse import column_ids, conjuncts, has_subquery, is_volatile_anywhere

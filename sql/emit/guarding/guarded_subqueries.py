@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sql.conditions import all_of, asked_behind
-from sql.emit.guards import guarded_value, itself_may_fail, may_fail
+from sql.emit.guarding.guards import guarded_value, itself_may_fail, may_fail
 from sql.emit.templates import mentions_once
 from sql.plan import (
     Call,

@@ -27,7 +27,7 @@ from itertools import count
 from typing import Final
 
 from sql.conditions import asked_behind
-from sql.emit.guarded_subqueries import (
+from sql.emit.guarding.guarded_subqueries import (
     guarded_subquery,
     may_fail_anywhere,
 )

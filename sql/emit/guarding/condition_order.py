@@ -31,8 +31,8 @@ from dataclasses import replace
 from typing import Final
 
 from sql.conditions import all_of, rows_where
-from sql.emit.guards import may_fail
-from sql.emit.pushed_filters import KEEP_LEFT, KEEP_RIGHT, never_of_null
+from sql.emit.guarding.guards import may_fail
+from sql.emit.guarding.pushed_filters import KEEP_LEFT, KEEP_RIGHT, never_of_null
 from sql.functions import FunctionKind
 from sql.plan import (
     AnyAll,

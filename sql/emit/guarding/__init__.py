@@ -1,0 +1,21 @@
+"""What PostgreSQL does not compute for a row must not fail for it.
+
+PostgreSQL computes a row at a time, and only what is asked for. Engines compute whole columns, take
+conditions to other places and run subqueries for all rows at once: `v <> 0 and 10/v > 1` may fail
+there. So what may fail (`guards.may_fail`) is told when not to be computed. A plan passes, in this
+order:
+
+  when              what                                                   who
+  it is planned     conditions come where and when PostgreSQL asks them    condition_order
+  all of it, for    a subquery that refers to no row: run if one asks      asked_subqueries
+  an engine         what guards a subquery has one itself (DuckDB)         condition_columns
+                    what is computed of the row outside (Spark)            outer_guards
+  a SELECT is       conditions over lateral joins go below them            pushed_filters
+  written           WHERE: the conditions before one guard it              guarded_filters
+                    ON of outer joins: the same (DuckDB)                   guarded_joins
+  an expression is  CASE, AND, OR with a subquery in a branch              guarded_subqueries
+  written           AND, OR and FILTER without one                         guards
+
+A plan in which nothing may fail is not changed by any of them. Each module says by example what it
+makes of a statement, and what it leaves to which other one.
+"""
