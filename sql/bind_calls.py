@@ -136,7 +136,7 @@ def _applied(
     row = choice.function
     args = trimmed_arguments(row, converted(binding, choice, exprs, nodes))
     check_styles(binding, row, args, choice.result)
-    rewrite = ascii_rewrite(row, collation)
+    rewrite = ascii_rewrite(row, args, collation)
     if rewrite is not None:
         return stand_in(binding, rewrite, args)
     if row.rewrite is not None:

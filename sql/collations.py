@@ -28,6 +28,7 @@ from sql.plan import (
     Case,
     Coalesce,
     ColumnRef,
+    Const,
     Expr,
     Extreme,
     PlanColumn,
@@ -121,13 +122,20 @@ def note_united(binding: Binding, column: PlanColumn, sides: Sequence[PlanColumn
             binding.collations.setdefault(column.id, binding.collations[side.id])
 
 
-def ascii_rewrite(row: Function, collation: Collation | None) -> str | None:
-    """What stands for a call under a collation of ASCII's letters; 0A000 if nothing does (L2)."""
+def ascii_rewrite(row: Function, args: Sequence[Expr], collation: Collation | None) -> str | None:
+    """What stands for a call under a collation of ASCII's letters; 0A000 if nothing does (L2).
+
+    What is made of a `name` is asked as it is for ASCII, of which names are: tools do so.
+    """
     if collation is None or collation.name not in _ASCII_LETTERS:
         return None
-    if _asks_letters(row) and not collation.of_names:
+    if _asks_letters(row) and not (collation.of_names and all(map(_may_be_ascii, args))):
         raise not_supported(f'{row.name} under the collation "{collation.name}"')
     return _REWRITES.get(row.name) if {*row.args} == {"text"} else None
+
+
+def _may_be_ascii(expr: Expr) -> bool:
+    return not (isinstance(expr, Const) and isinstance(expr.value, str)) or expr.value.isascii()
 
 
 def _asks_letters(row: Function) -> bool:
