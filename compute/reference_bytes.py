@@ -8,11 +8,13 @@ import re
 import time
 import uuid
 import zlib
+from functools import partial
 from typing import Final
 
 from compute.reference_numbers import Function
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError, not_supported, out_of_range
 from sql.text_input import parse_text
+from sql.types import SqlType, display
 
 _CODECS: Final = {
     "utf8": "utf-8", "unicode": "utf-8", "latin1": "latin-1", "iso88591": "latin-1",
@@ -35,6 +37,7 @@ _KNOWN: Final = frozenset(_NAMES.split())
 _CRC32C: Final = 0x82F63B78
 _INT4_MAX: Final = 2**31 - 1
 _V7_STEP: Final = 4096
+_INTEGER_BYTES: Final = {"int2": 2, "int4": 4, "int8": 8}
 _EPOCH_V1: Final = 0x01B21DD213814000
 
 
@@ -261,6 +264,22 @@ def uuid_timestamp(text: str) -> int | None:
             return None
 
 
+# --- integers ------------------------------------------------------------------------------------
+
+
+def _to_bytes(size: int, value: int) -> bytes:
+    """An integer of so many bytes, the most significant one first."""
+    return value.to_bytes(size, signed=True)
+
+
+def _from_bytes(name: str, data: bytes) -> int:
+    """The integer of a type; of fewer bytes than it has, these are the last ones (bytea_int4)."""
+    size = _INTEGER_BYTES[name]
+    if len(data) > size:
+        raise out_of_range(display(SqlType(name)))
+    return int.from_bytes(data.rjust(size, b"\0"), signed=True)
+
+
 BYTE_NAMES: Final[dict[str, Function]] = {
     "encode": encode, "decode": decode, "convert_from": convert_from, "convert_to": convert_to,
     "convert": convert, "get_byte": get_byte, "set_byte": set_byte, "get_bit": get_bit,
@@ -284,4 +303,6 @@ BYTE_FUNCTIONS: Final[dict[str, Function]] = {
     "ltrim(bytea,bytea)": lambda data, ends: data.lstrip(ends) if ends else data,
     "rtrim(bytea,bytea)": lambda data, ends: data.rstrip(ends) if ends else data,
     "byteacat(bytea,bytea)": lambda a, b: a + b,
+    **{f"{name}::bytea": partial(_to_bytes, size) for name, size in _INTEGER_BYTES.items()},
+    **{f"bytea::{name}": partial(_from_bytes, name) for name in _INTEGER_BYTES},
 }

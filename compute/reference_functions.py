@@ -79,7 +79,7 @@ def _maker(row: table.Function) -> Maker | None:
     if row.name.endswith(ARRAY_FORM):
         return None if row.rewrite is not None else _spread
     if row.kind is FunctionKind.CAST:
-        return _cast(row)
+        return family_function(row) or _cast(row)
     by_id = _BY_ID.get(row.id)
     if by_id is not None:
         return by_id
