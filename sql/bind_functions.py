@@ -26,16 +26,10 @@ from sql.bind_calls import (
 from sql.bind_folding import folded
 from sql.bind_grouping_sets import innermost_level, refuse_groupings, shown_clause
 from sql.bind_hypothetical import HYPOTHETICAL, hypothetical_set
-from sql.bind_json_rows import (
-    ROWS_NAME,
-    TAKING_ROWS,
-    is_row,
-    json_of_row,
-    row_argument,
-)
+from sql.bind_json_rows import TAKING_ROWS, json_of_row, row_argument
 from sql.bind_ordered_sets import check_within, keys_within, sorted_nodes
 from sql.bind_rewrites import rewritten
-from sql.bind_rows import counted_row
+from sql.bind_row_aggregates import aggregated, chosen_name
 from sql.bind_sequences import CALLS as SEQUENCE_CALLS
 from sql.bind_sequences import sequence_call
 from sql.bind_session_calls import (
@@ -332,23 +326,13 @@ def _hypothetical(binding: Binding, scope: Scope, node: Node) -> Expr:
     return hypothetical_set(binding, node, directs, order, filter_, count)
 
 
-def _argument(binding: Binding, scope: Scope, arg: Node, node: Node) -> Expr:
-    row = None
-    name = node.funcname[-1].sval
-    if name in TAKING_ROWS and not node.agg_distinct:
-        row = row_argument(binding, scope, arg)
-    elif name == "count" and not node.agg_distinct:
-        row = counted_row(binding, scope, arg)
-    return binding.expression(scope, arg) if row is None else row
-
-
 def _aggregate_parts(
     binding: Binding, scope: Scope, node: Node, *, hypothetical: bool = False
 ) -> tuple[list[Expr], Expr | None, list[SortKey]]:
     outer = scope.in_aggregate
     scope.in_aggregate = True
     try:
-        exprs = [_argument(binding, scope, arg, node) for arg in node.args or ()]
+        exprs = [aggregated(binding, scope, node, arg) for arg in node.args or ()]
         # What an ordered-set aggregate sorts is an argument of it: a literal may be of any type.
         key = argument_key if node.agg_within_group and not hypothetical else sort_key
         order = [key(binding, scope, item) for item in node.agg_order or ()]
@@ -370,8 +354,7 @@ def _aggregate_choice(node: Node, name: str, exprs: Sequence[Expr]) -> Choice:
     if not exprs and not node.agg_star and name == "count":
         message = f"{name}(*) must be used to call a parameterless aggregate function"
         raise SqlError("42809", message, at(node.location))
-    wanted = ROWS_NAME if name == "json_agg" and exprs and is_row(exprs[0]) else name
-    return find_function(wanted, exprs, name, node.location)
+    return find_function(chosen_name(node, exprs), exprs, name, node.location)
 
 
 def _level(

@@ -26,8 +26,6 @@ TAKING_ROWS: Final = frozenset({
 })  # fmt: skip
 """An argument of theirs may be a row."""
 _ROW: Final = "json_row(_text,any)"
-ROWS_NAME: Final = "json_agg.rows"
-"""json_agg() of rows, which stand on lines of their own."""
 
 
 def json_of_row(binding: Binding, scope: Scope, node: Node, name: str) -> Expr | None:

@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 from pglast import ast
 
 from sql.bind_calls import TYPES, converted, find_function, numeric_call, polymorphic_shapes
+from sql.bind_row_aggregates import aggregated, chosen_name
 from sql.binding import Binding
 from sql.coerce import ASSIGNMENT, IMPLICIT, can_coerce, coerce, settled, to_boolean, zone_arguments
 from sql.collations import note_computed
@@ -163,7 +164,8 @@ def _choice(node: Node, name: str, exprs: Sequence[Expr]) -> Choice:
     if not exprs and not node.agg_star and name == "count":
         message = "count(*) must be used to call a parameterless aggregate function"
         raise SqlError("42809", message, at(place))
-    choice = find_function(name, exprs, ".".join(strings(node.funcname)), place)
+    shown = ".".join(strings(node.funcname))
+    choice = find_function(chosen_name(node, exprs), exprs, shown, place)
     wanted = choice.function.args
     elements = [expr for expr, want in zip(exprs, wanted, strict=True) if want == "anyelement"]
     if elements and all(expr.type.name == "unknown" for expr in elements):
@@ -188,7 +190,7 @@ def _inside(scope: Scope, part: str, clause: str | None = None) -> Generator[Non
 
 def _parts(binding: Binding, scope: Scope, node: Node) -> tuple[list[Expr], Expr | None]:
     with _inside(scope, "arguments"):
-        exprs = [binding.expression(scope, arg) for arg in node.args or ()]
+        exprs = [aggregated(binding, scope, node, arg) for arg in node.args or ()]
     condition = node.agg_filter
     if condition is None:
         return exprs, None
