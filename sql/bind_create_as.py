@@ -17,7 +17,7 @@ from sql.collations import shown_collation
 from sql.errors import SqlError, not_supported
 from sql.plan import ColumnRef, Plan, Project
 from sql.statements import CreateTableAs
-from sql.syntax import Node, at, is_a, strings
+from sql.syntax import Node, at, changed, is_a, strings
 from sql.traverse import pruned
 from sql.types import NUMERIC, NUMERIC_PRECISION_MAX, SqlType
 
@@ -41,15 +41,10 @@ def _without_into(node: Node) -> tuple[Node, Node]:
     """The INTO clause of the leftmost SELECT, and the query without it."""
     if node.op != SetOperation.SETOP_NONE:
         into, left = _without_into(node.larg)
-        return (None, node) if into is None else (into, _copied(node, larg=left))
+        return (None, node) if into is None else (into, changed(node, larg=left))
     if node.intoClause is None:
         return None, node
-    return node.intoClause, _copied(node, intoClause=None)
-
-
-def _copied(node: Node, **changed: Node) -> Node:
-    """A syntax tree is shared by all who run the statement: it is never changed."""
-    return type(node)(**({name: getattr(node, name) for name in node} | changed))
+    return node.intoClause, changed(node, intoClause=None)
 
 
 def _create(binding: Binding, into: Node, query: Node, *, exists_ok: bool) -> CreateTableAs:

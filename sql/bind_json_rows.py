@@ -14,11 +14,12 @@ from sql.coerce import EXPLICIT, coerce, settled, zone_arguments
 from sql.functions import function_by_id
 from sql.plan import Call, Case, Const, Expr
 from sql.scope import Scope
-from sql.syntax import Node, is_a
+from sql.syntax import Node, changed, is_a, strings
 from sql.types import JSON, JSONB, TEXT, array_of
 from sql.whole_rows import row_parts, whole_row
 
 _FUNCTIONS: Final = frozenset({"row_to_json", "to_json", "to_jsonb"})
+_OF_ARRAYS: Final = frozenset({"array_to_json", "to_json", "to_jsonb"})
 TAKING_ROWS: Final = frozenset({
     "json_agg", "jsonb_agg", "jsonb_agg_strict", "json_object_agg",
     "jsonb_object_agg", "json_build_array", "jsonb_build_array", "json_build_object",
@@ -31,12 +32,29 @@ _ROW: Final = "json_row(_text,any)"
 def json_of_row(binding: Binding, scope: Scope, node: Node, name: str) -> Expr | None:
     """A call that makes JSON of a row, None if it is none."""
     args: Sequence[Node] = node.args or ()
+    if name in _OF_ARRAYS and args and _collects_rows(binding, scope, args[0]):
+        rows = changed(args[0], args=(_row_to_json(args[0].args[0]),))
+        return binding.expression(scope, changed(node, args=(rows, *args[1:])))
     if name not in _FUNCTIONS or len(args) != 1:
         return None
     found = row_argument(binding, scope, args[0])
     if found is None or name != "to_jsonb":
         return found
     return coerce(binding, found, args[0], JSONB, EXPLICIT)
+
+
+def _collects_rows(binding: Binding, scope: Scope, node: Node) -> bool:
+    """array_agg(t): an array of rows is no value here, one of their json is."""
+    if not is_a(node, ast.FuncCall) or len(node.args or ()) != 1 or node.agg_distinct:
+        return False
+    return strings(node.funcname)[-1] == "array_agg" and (
+        whole_row(binding, scope, node.args[0]) is not None
+    )
+
+
+def _row_to_json(row: Node) -> Node:
+    name = (ast.String(sval="pg_catalog"), ast.String(sval="row_to_json"))
+    return ast.FuncCall(funcname=name, args=(row,), location=row.location)
 
 
 def row_argument(binding: Binding, scope: Scope, node: Node) -> Expr | None:

@@ -9,7 +9,7 @@ from typing import Final
 from pglast import ast
 
 from sql.errors import SqlError, not_supported
-from sql.syntax import Node
+from sql.syntax import Node, changed
 
 _NAMES: Final[dict[type, str]] = {
     ast.CreateSeqStmt: "sequence",
@@ -41,9 +41,4 @@ def _inside(schema: str, node: Node) -> Node:
             f"different from the one being created ({schema})"
         )
         raise SqlError("42P15", message)
-    return _copied(node, **{name: _copied(relation, schemaname=schema)})
-
-
-def _copied(node: Node, **changed: Node) -> Node:
-    """A syntax tree is shared by all who run the statement: it is never changed."""
-    return type(node)(**({name: getattr(node, name) for name in node} | changed))
+    return changed(node, **{name: changed(relation, schemaname=schema)})

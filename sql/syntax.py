@@ -43,6 +43,13 @@ def is_a(node: Node, *kinds: type) -> bool:
     return isinstance(node, kinds)
 
 
+def changed(node: Node, **attributes: Node) -> Node:
+    """A node with other attributes. A tree is shared by all who run the statement: it never changes
+    itself.
+    """
+    return type(node)(**({name: getattr(node, name) for name in node} | attributes))
+
+
 def value_function_name(node: Node) -> str:
     """The keyword behind a SQLValueFunction, lower case."""
     return _VALUE_FUNCTIONS[node.op]
