@@ -10,6 +10,7 @@ order:
   all of it, for    a subquery that refers to no row: run if one asks      asked_subqueries
   an engine         what guards a subquery has one itself (DuckDB)         condition_columns
                     what is computed of the row outside (Spark)            outer_guards
+                    what is computed for rows that are asked for (DuckDB)  outer_rows
   a SELECT is       conditions over lateral joins go below them            pushed_filters
   written           WHERE: the conditions before one guard it              guarded_filters
                     ON of outer joins: the same (DuckDB)                   guarded_joins

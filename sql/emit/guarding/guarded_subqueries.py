@@ -92,7 +92,16 @@ def may_fail_for_others(expr: Expr) -> bool:
 
 def may_fail_anywhere(expr: Subquery, *, by_overflow: bool = True) -> bool:
     """Whether running it may end in an error, as far as this can be told."""
-    return has_several(expr) or _plan_may_fail(expr.plan, by_overflow=by_overflow)
+    return has_several(expr) or plan_may_fail(expr.plan, by_overflow=by_overflow)
+
+
+def plan_may_fail(plan: Plan, *, by_overflow: bool = True) -> bool:
+    """Whether something that the plan computes may fail."""
+    exprs = plan_expressions(plan)
+    plans = [*inputs(plan), *(inner.plan for expr in exprs for inner in subqueries(expr))]
+    return any(may_fail(expr, by_overflow=by_overflow) for expr in exprs) or any(
+        plan_may_fail(part, by_overflow=by_overflow) for part in plans
+    )
 
 
 def guarded_subquery(expr: Subquery, condition: Expr) -> Subquery:
@@ -183,7 +192,7 @@ def _with_guard(expr: Expr, condition: Expr, *, by_key: bool) -> Expr:
     several = has_several(expr)
     if by_key and (several or not free_columns(expr.plan)):
         return replace(expr, args=args)
-    if by_key and not _plan_may_fail(expr.plan, by_overflow=False):
+    if by_key and not plan_may_fail(expr.plan, by_overflow=False):
         return replace(expr, args=args)
     if not may_fail_anywhere(expr) or not free_columns(expr.plan) or is_volatile_plan(expr.plan):
         return replace(expr, args=args)
@@ -204,14 +213,6 @@ def _is_one_row(plan: Plan) -> bool:
     if isinstance(plan, Values):
         return len(plan.rows) < 2
     return isinstance(plan, GroupBy) and not plan.keys and plan.sets is None
-
-
-def _plan_may_fail(plan: Plan, *, by_overflow: bool = True) -> bool:
-    exprs = plan_expressions(plan)
-    plans = [*inputs(plan), *(inner.plan for expr in exprs for inner in subqueries(expr))]
-    return any(may_fail(expr, by_overflow=by_overflow) for expr in exprs) or any(
-        _plan_may_fail(part, by_overflow=by_overflow) for part in plans
-    )
 
 
 def _guarded_plan(plan: Plan, condition: Expr) -> Plan:
