@@ -30,6 +30,6 @@ def aggregated(binding: Binding, scope: Scope, call: Node, arg: Node) -> Expr:
 def chosen_name(call: Node, exprs: Sequence[Expr]) -> str:
     """By which name the rows of the function table are looked for."""
     name: str = call.funcname[-1].sval
-    rows = exprs and is_row(exprs[0]) and is_a(call.args[0], ast.RowExpr | ast.ColumnRef)
+    rows = exprs and is_row(exprs[0]) and is_a(call.args[0], ast.RowExpr, ast.ColumnRef)
     # What row_to_json(t) has made is json like any other.
     return _OF_ROWS if name == "json_agg" and rows else name
