@@ -24,6 +24,7 @@ from compute.reference_times import (
 from compute.time_formats import broken_interval, broken_timestamp, time_to_char
 from compute.time_reading import read_time, rounded_to
 from sql.dates import MICROS_PER_DAY, civil_from_days, days_in_month
+from sql.datetime_fields import Fault, FieldError, decode_zone
 from sql.datetime_input import TIMESTAMP_MICROS_END
 from sql.errors import SqlError
 from sql.types import Interval
@@ -185,7 +186,23 @@ def zone_span(span: Interval) -> int:
 def _make_zoned(
     year: int, month: int, day: int, hour: int, minute: int, second: float, zone: str
 ) -> int:
-    return to_instant(make_timestamp(year, month, day, hour, minute, second), zone)
+    micros = make_timestamp(year, month, day, hour, minute, second)
+    east = _numeric_zone(zone)
+    return to_instant(micros, zone) if east is None else _moment(micros - east * 1_000_000)
+
+
+def _numeric_zone(zone: str) -> int | None:
+    """Seconds east of `+2` or `-03:30`, which are not west as in POSIX (parse_sane_timezone)."""
+    if zone[:1].isdecimal():
+        message = f'invalid input syntax for type numeric time zone: "{zone}"'
+        hint = 'Numeric time zones must have "-" or "+" as first character.'
+        raise SqlError("22023", message, hint=hint)
+    try:
+        return decode_zone(zone)
+    except FieldError as error:
+        if error.fault is Fault.ZONE_OVERFLOW:
+            raise SqlError("22023", f'numeric time zone "{zone}" out of range') from None
+        return None
 
 
 # --- intervals -----------------------------------------------------------------------------------

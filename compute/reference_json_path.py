@@ -40,6 +40,10 @@ class _Run:
         """Everything that the path finds (P1)."""
         return self._item(self._path.root, self._document, unwrap=not self._path.strict)
 
+    def exists(self) -> bool:
+        """Whether it finds anything. A failure comes as for `items`."""
+        return self._finds(self._path.root, self._document)
+
     # --- items ---------------------------------------------------------------------------------
 
     def _item(self, step: Step, value: Tree, *, unwrap: bool) -> Iterator[Tree]:
@@ -129,7 +133,7 @@ class _Run:
                 yield from self._next(step, value)
             finally:
                 self._ignores = before
-        if isinstance(value, Mapping) or is_list(value):
+        if last != 0 and (isinstance(value, Mapping) or is_list(value)):
             yield from self._below(step, value, 1, first, last, ignores=True)
 
     def _below(
@@ -255,13 +259,22 @@ class _Run:
                 return self._predicate(step, value)
 
     def _exists(self, step: Step, value: Tree) -> bool | None:
-        items = self._item(step, value, unwrap=not self._path.strict)
         try:
-            if self._path.strict:
-                return bool(list(items))
-            return next(items, items) is not items
+            return self._finds(step, value)
         except PathFailure:
             return None
+
+    def _finds(self, step: Step, value: Tree) -> bool:
+        """In lax mode the first item is enough, and one number of those that would get a sign
+        (executeUnaryArithmExpr without a list).
+        """
+        items = self._item(step, value, unwrap=not self._path.strict)
+        if self._path.strict:
+            return bool(list(items))
+        if step.next is None and step.kind in ("+x", "-x"):
+            found = list(self._unwrapped(_only(step), value))
+            return any(isinstance(item, Decimal) for item in found)
+        return next(items, items) is not items
 
     def _predicate(self, step: Step, value: Tree) -> bool | None:
         """Whether it holds for a pair of items, one of each side (executePredicate)."""
@@ -361,13 +374,17 @@ def _compared(sign: str, a: Tree, b: Tree) -> bool | None:
 # --- functions ---------------------------------------------------------------------------------
 
 
-def _items(text: str, path: str, variables: str, silent: bool) -> Iterator[Tree]:
-    known = tree(variables)
+def _variables(text: str) -> Mapping[str, Tree]:
+    known = tree(text)
     if not isinstance(known, Mapping):
         detail = 'Jsonpath parameters should be encoded as key-value pairs of "vars" object.'
         raise SqlError("22023", '"vars" argument is not an object', detail=detail)
+    return known
+
+
+def _items(text: str, path: str, variables: str, silent: bool) -> Iterator[Tree]:
     try:
-        yield from _Run(parse_path(path), tree(text), known).items()
+        yield from _Run(parse_path(path), tree(text), _variables(variables)).items()
     except PathFailure as failure:
         if not silent:
             raise failure.error from None
@@ -380,17 +397,16 @@ def found_items(text: str, path: str, variables: str) -> Iterator[Tree]:
 
 def path_exists(text: str, path: str, variables: str = "{}", silent: bool = False) -> Value:
     """jsonb_path_exists: NULL for an error that is swallowed."""
-    parsed = parse_path(path)
-    known = tree(variables)
-    items = _items(text, path, variables, False)
+    known = _variables(variables)
     try:
-        if parsed.strict:
-            return bool(list(items))
-        return next(items, items) is not items
-    except SqlError as error:
-        if silent and error.sqlstate in SWALLOWED and isinstance(known, Mapping):
-            return None
-        raise
+        return _Run(parse_path(path), tree(text), known).exists()
+    except PathFailure as failure:
+        error = failure.error
+    except SqlError as raised:
+        error = raised
+    if silent and error.sqlstate in SWALLOWED:
+        return None
+    raise error
 
 
 SWALLOWED: Final = frozenset(

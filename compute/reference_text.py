@@ -228,7 +228,7 @@ def cast_text(value: Value, type_: SqlType, zone: str = "UTC") -> str:
     """`value::text`: like the output function, but for booleans, and char(n) without its blanks."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str) and type_.name != "record":
+    if isinstance(value, str) and type_.name not in ("record", "jsonpath"):
         return value
     return format_text(value, type_, timezone=zone)
 

@@ -203,7 +203,7 @@ def _shown(binding: Binding, arg: Expr, node: Node, row: Function, declared: str
     """
     type_ = arg.type
     if type_.name in REGISTERED:
-        return coerce(binding, arg, node, TEXT, EXPLICIT) or arg
+        return as_shown(binding, arg, node)
     # A row with a zone sees to it itself, and documents have instants in a form of their own.
     if declared not in _PRINTED or row.zone or row.result != "text" or row.rewrite is not None:
         return arg
@@ -211,6 +211,13 @@ def _shown(binding: Binding, arg: Expr, node: Node, row: Function, declared: str
         return arg
     items = type_.element is not None and row.name.endswith(ARRAY_FORM)
     return coerce(binding, arg, node, array_of(TEXT) if items else TEXT, EXPLICIT) or arg
+
+
+def as_shown(binding: Binding, arg: Expr, node: Node) -> Expr:
+    """What documents show of a value of a reg type: a name."""
+    if arg.type.name not in REGISTERED:
+        return arg
+    return coerce(binding, arg, node, TEXT, EXPLICIT) or arg
 
 
 def polymorphic_shapes(

@@ -155,8 +155,14 @@ def table_item(scan_: Scan, table: Table, alias: Node | None) -> Item:
     columns = [(column.name, _ref(column)) for column in scan_.columns]
     if alias is None:
         return Item(table.name, columns, schema=table.schema)
-    columns = renamed(columns, alias, alias.aliasname)
-    return Item(alias.aliasname, columns, schema=table.schema, relation=table.name)
+    return _aliased(columns, alias, table.schema, table.name)
+
+
+def _aliased(columns: Sequence[tuple[str, Expr]], alias: Node, schema: str, relation: str) -> Item:
+    """A table or a view by another name."""
+    shown = renamed(columns, alias, alias.aliasname)
+    declared = tuple([name for name, _ in columns])
+    return Item(alias.aliasname, shown, schema=schema, relation=relation, declared=declared)
 
 
 def _ref(column: PlanColumn) -> Expr:
@@ -277,8 +283,7 @@ def as_pinned(binding: Binding, node: Node, found: Table | ViewDefinition, item:
         name, schema = node.relname, node.schemaname or schema
     if node.alias is None:
         return Item(name, columns, schema=schema)
-    columns = renamed(columns, node.alias, node.alias.aliasname)
-    return Item(node.alias.aliasname, columns, schema=schema, relation=name)
+    return _aliased(columns, node.alias, schema, name)
 
 
 def _cte(

@@ -8,7 +8,7 @@ from typing import Final
 
 from pglast import ast
 
-from sql.bind_calls import check_styles
+from sql.bind_calls import as_shown, check_styles
 from sql.binding import Binding
 from sql.coerce import EXPLICIT, coerce, settled, zone_arguments
 from sql.functions import function_by_id
@@ -61,11 +61,11 @@ def row_argument(binding: Binding, scope: Scope, node: Node) -> Expr | None:
     """A row as json; None for any other expression."""
     if is_a(node, ast.RowExpr):
         exprs = [settled(binding, scope, part) for part in row_parts(binding, scope, node)]
-        return _row(binding, [f"f{place}" for place in range(1, len(exprs) + 1)], exprs)
+        return _row(binding, node, [f"f{place}" for place in range(1, len(exprs) + 1)], exprs)
     whole = whole_row(binding, scope, node)
     if whole is None:
         return None
-    return whole.or_null(_row(binding, whole.names, whole.exprs))
+    return whole.or_null(_row(binding, node, whole.names, whole.exprs))
 
 
 def is_row(expr: Expr) -> bool:
@@ -74,8 +74,9 @@ def is_row(expr: Expr) -> bool:
     return isinstance(row, Call) and row.function.id == _ROW
 
 
-def _row(binding: Binding, names: list[str], exprs: list[Expr]) -> Expr:
+def _row(binding: Binding, node: Node, names: list[str], exprs: list[Expr]) -> Expr:
     row = function_by_id(_ROW)
+    exprs = [as_shown(binding, expr, node) for expr in exprs]
     check_styles(binding, row, exprs, "json")
     keys = Const(tuple(names), array_of(TEXT))
     return Call(row, (keys, *exprs, *zone_arguments(binding, row)), JSON)

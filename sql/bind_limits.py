@@ -12,7 +12,17 @@ from sql.binding import Binding
 from sql.coerce import ASSIGNMENT, coerce
 from sql.comparability import check_equality
 from sql.errors import SqlError, mismatch, not_supported
-from sql.plan import Const, Expr, Limit, Plan
+from sql.plan import (
+    ColumnRef,
+    Const,
+    DistinctOn,
+    Expr,
+    Limit,
+    Plan,
+    Project,
+    SortKey,
+    output_columns,
+)
 from sql.scope import Scope
 from sql.syntax import Node, is_a, position
 from sql.traverse import column_ids, is_volatile_expression
@@ -90,3 +100,35 @@ def distinct_on(
             break
         left = [pair for pair in left if pair[0] is not target]
     return [target for target, _ in keys]
+
+
+def distinct_before_sets(
+    binding: Binding,
+    scope: Scope,
+    plan: Plan,
+    distinct: Sequence[Target] | None,
+    order: Sequence[tuple[Target, bool, bool]],
+) -> tuple[Plan, Sequence[Target] | None]:
+    """DISTINCT ON with ORDER BY chooses among the rows before their sets are returned, unless one
+    of its keys is a set (make_sort_input_target). What is still to be made distinct comes back.
+    """
+    if not distinct or not order:
+        return plan, distinct
+    keys = [*distinct, *(target for target, _, _ in order)]
+    sets = {column.id for column in scope.set_calls.values()}
+    if not sets or any(not sets.isdisjoint(column_ids(key.expr)) for key in keys):
+        return plan, distinct
+    if any(is_volatile_expression(key.expr) for key in keys):
+        raise not_supported("DISTINCT ON of a volatile function beside a set", None)
+    passed = output_columns(plan)
+    made = {id(key): binding.new_column("key", key.expr.type) for key in keys}
+    exprs = {id(key): key.expr for key in keys}
+    shown = [ColumnRef(column.id, column.type) for column in passed]
+    plan = Project(plan, (*passed, *made.values()), (*shown, *exprs.values()))
+
+    def key(target: Target) -> ColumnRef:
+        column = made[id(target)]
+        return ColumnRef(column.id, column.type)
+
+    sort = tuple([SortKey(key(target), descending, first) for target, descending, first in order])
+    return DistinctOn(plan, tuple(map(key, distinct)), sort), None

@@ -20,7 +20,7 @@ from sql.bind_expressions import condition
 from sql.bind_from import from_clause
 from sql.bind_grouping import Grouping, key_columns
 from sql.bind_grouping_sets import GroupClause
-from sql.bind_limits import distinct_on, limit_parts, limited
+from sql.bind_limits import distinct_before_sets, distinct_on, limit_parts, limited
 from sql.bind_locking import check_locking, lock
 from sql.bind_search_cycle import check_not_recursive, search_cycle, with_clauses
 from sql.bind_sets import with_grouped_sets, with_sets
@@ -224,6 +224,7 @@ def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     if scope.windows:
         plan = Window(plan, tuple(scope.windows.values()), tuple(scope.windows))
     lock(binding, scope, node)
+    plan, distinct = distinct_before_sets(binding, scope, plan, distinct, order)
     plan = with_sets(binding, scope, plan)
     if scope.set_ordinality is not None and order and distinct is None:
         # Rows of one set stay in its order, as in PostgreSQL, which sorts them last.

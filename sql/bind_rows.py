@@ -101,7 +101,11 @@ def field_of_row(binding: Binding, scope: Scope, node: Node) -> Expr:
         return _field(binding, scope, node.arg, name)
     whole = whole_row(binding, scope, node.arg)
     if whole is not None:
-        found = [expr for column, expr in whole.columns if column == name]
+        found = [
+            expr
+            for (own, _), expr in zip(whole.item.columns, whole.exprs, strict=True)
+            if own == name
+        ]
         if not found:
             raise undefined_column(f"{whole.item.name}.{name}", whole.place)
         if len(found) == 1:

@@ -323,6 +323,7 @@ def _item(
     name = column_name(calls[0])
     names = [column.name for column in columns]
     plain = len(calls) == 1 and names.count(name) == 1 and not defined
+    is_value = len(calls) == 1 and not defined and names in ([name], ["value"])
     if node.alias is not None:
         name = node.alias.aliasname
         if plain:
@@ -336,6 +337,5 @@ def _item(
             raise SqlError("42P10", message)
         names = [*given, *names[len(given) :]]
     refs = [ColumnRef(column.id, column.type) for column in columns]
-    # A row of one value is that value.
-    whole = refs[0] if len(calls) == 1 and names == ["value"] and not defined else None
-    return Item(name, list(zip(names, refs, strict=True)), whole=whole)
+    # What a function makes of one value is that value, whatever its column is called.
+    return Item(name, list(zip(names, refs, strict=True)), whole=refs[0] if is_value else None)

@@ -72,14 +72,17 @@ _TOKEN: Final = re.compile(
     r"""\s*(?:/\*.*?\*/\s*)*(?:
     (?P<string>"(?:[^"\\]|\\.)*")
     | (?P<variable>\$(?:"(?:[^"\\]|\\.)*"|[^\s?%$.\[\]{}()|&!=<>@\#,*:\-+/\\"]+))
-    | (?P<number>(?:0[xX][\da-fA-F](?:_?[\da-fA-F])*|0[oO][0-7](?:_?[0-7])*|0[bB][01](?:_?[01])*
+    | (?P<number>(?>0[xX][\da-fA-F](?:_?[\da-fA-F])*|0[oO][0-7](?:_?[0-7])*|0[bB][01](?:_?[01])*
         |(?:(?:0|[1-9](?:_?\d)*)(?:\.(?:\d(?:_?\d)*)?)?|\.\d(?:_?\d)*)(?:[eE][+-]?\d(?:_?\d)*)?
-        )(?![\w$]))
+        ))
     | (?P<sign>&&|\|\||==|!=|<>|<=|>=|\*\*|[-+*/%<>!?@$.,()\[\]{}])
     | (?P<word>[^\s?%$.\[\]{}()|&!=<>@\#,*:\-+/\\"]+)
     )""",
     re.VERBOSE | re.DOTALL,
 )
+
+_OTHER: Final = re.compile(r"""[^\s?%$.\[\]{}()|&!=<>@\#,*:\-+/\\"]""")
+"""What may not stand right behind a number."""
 
 
 @lru_cache(maxsize=512)
@@ -98,6 +101,8 @@ class _Parser:
             match = _TOKEN.match(text, at)
             if match is None or match.lastgroup is None:
                 raise _wrong(text[at:].strip()[:1])
+            if match.lastgroup == "number" and (junk := _OTHER.match(text, match.end())):
+                raise _wrong(match["number"] + junk[0], "trailing junk after numeric literal")
             self._tokens.append((match.lastgroup, match[match.lastgroup]))
             at = match.end()
         self._at = 0
@@ -375,9 +380,9 @@ def _appended(step: Step, following: Step | None) -> Step:
     return replace(step, next=_appended(step.next, following))
 
 
-def _wrong(near: str) -> SqlError:
+def _wrong(near: str, what: str = "syntax error") -> SqlError:
     where = f'at or near "{near}"' if near else "at end"
-    return SqlError("42601", f"syntax error {where} of jsonpath input")
+    return SqlError("42601", f"{what} {where} of jsonpath input")
 
 
 def _number(text: str) -> Decimal:

@@ -37,6 +37,9 @@ class Item:
     schema: str | None = None
     relation: str | None = None
     """The table's own name, when an alias hides it."""
+    declared: Sequence[str] = ()
+    """What the columns are called in the type of its rows, where an alias may call them otherwise.
+    """
     names_visible: bool = True
     columns_visible: bool = True
     lateral_only: bool = False

@@ -18,6 +18,7 @@ from sql.array_text import format_array
 from sql.dates import MICROS_PER_SECOND, civil_from_days
 from sql.enum_types import kept_as
 from sql.errors import SqlError
+from sql.json_path_text import shown as shown_path
 from sql.timetz import clock_of, offset_of
 from sql.timezones import find_zone, offset_at_utc
 from sql.types import REGISTERED, VECTORS, Interval, SqlType, Value
@@ -281,7 +282,7 @@ _FORMATTERS: Final[Mapping[str, Callable[[Value], str]]] = {
     "uuid": str,
     "json": str,
     "jsonb": str,
-    "jsonpath": str,
+    "jsonpath": shown_path,
     "record": format_record,
     "void": lambda _: "",
     **dict.fromkeys(REGISTERED, str),

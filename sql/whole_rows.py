@@ -87,7 +87,11 @@ def whole_row(binding: Binding, scope: Scope, node: Node) -> WholeRow | None:
     if item is None or item.whole is not None:
         return None
     _check_kept(binding, scope, item, at(place))
-    columns = [(name, referred(binding, expr, place)) for name, expr in item.columns]
+    names = item.declared or [name for name, _ in item.columns]
+    columns = [
+        (name, referred(binding, expr, place))
+        for name, (_, expr) in zip(names, item.columns, strict=True)
+    ]
     return WholeRow(columns, place + 1, item, _presence(binding, item))
 
 

@@ -145,7 +145,6 @@ _PLAIN: Final[Mapping[str, TextColumn]] = {
     "uuid": lambda column: column,
     "json": lambda column: column,
     "jsonb": lambda column: column,
-    "jsonpath": lambda column: column,
     "void": lambda column: column,
     "bytea": _bytea_text,
     **dict.fromkeys(REGISTERED, lambda column: column),

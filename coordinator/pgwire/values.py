@@ -26,6 +26,7 @@ from sql.dates import MICROS_PER_DAY, days_from_civil
 from sql.datetime_input import DATE_DAYS_MAX, TIMESTAMP_MICROS_END
 from sql.enum_types import enum_of, is_enum, kept_as
 from sql.errors import SqlError, not_held, not_supported
+from sql.json_path_text import shown as shown_path
 from sql.styles import PLAIN, Styles
 from sql.text_input import NAME_BYTES_MAX, apply_typmod, label_of, parse_text
 from sql.text_output import format_text
@@ -342,7 +343,7 @@ _BINARY_ENCODERS: Final[Mapping[str, Callable[[Value], bytes]]] = {
     "bytea": _encode_bytea,
     "uuid": _encode_uuid,
     "json": _encode_json,
-    "jsonpath": lambda value: _JSONB_VERSION + _encode_json(value),
+    "jsonpath": lambda value: _JSONB_VERSION + _encode_json(shown_path(value)),
     "jsonb": lambda value: _JSONB_VERSION + _encode_json(value),
     "date": _encode_date,
     "time": _packing("!q"),
