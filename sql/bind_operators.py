@@ -304,7 +304,10 @@ def _nullif(binding: Binding, scope: Scope, node: Node) -> Expr:
     # The result is the left side as the operator takes it, so that nullif('a', 1) is an integer.
     first = exprs[0]
     if isinstance(equal, Call) and first.type.name != equal.args[0].type.name:
-        first = equal.args[0]
+        taken = equal.args[0]
+        # What is compared has lost its blanks.
+        blanked = taken.type.name == "bpchar"
+        first = implicit(binding, first, node.lexpr, SqlType("bpchar")) if blanked else taken
     return Case(((equal, Const(None, first.type)),), first, first.type)
 
 

@@ -14,6 +14,7 @@ INVARIANTS
 """
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import StrEnum
 from typing import NewType, TypeAlias
 
@@ -31,12 +32,31 @@ RelationId = NewType("RelationId", str)
 # --- expressions -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Const:
-    """A value; Python types as in `sql/types.py`."""
+    """A value; Python types as in `sql/types.py`.
+
+    Two are equal if they are the same to the bit, as in PostgreSQL: 0 and -0 are not, nor are 1.0
+    and 1.00, NaN and NaN are.
+    """
 
     value: Value
     type: SqlType
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Const):
+            return NotImplemented
+        return self.type == other.type and _exactly(self.value) == _exactly(other.value)
+
+    def __hash__(self) -> int:
+        return hash((_exactly(self.value), self.type))
+
+
+def _exactly(value: Value) -> object:
+    """Something that is equal for the same value only."""
+    if isinstance(value, float | Decimal):
+        return str(value)
+    return tuple(map(_exactly, value)) if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,7 +152,19 @@ def _extreme(expr: Extreme, scope: Scope) -> str:
     _comparable(expr.type)
     if len(expr.args) == 1:
         return scope.emit(expr.args[0])
+    if expr.type.element is not None:
+        return _extreme_of_arrays(expr, scope)
     return f"{'greatest' if expr.greatest else 'least'}({_list(expr.args, scope)})"
+
+
+def _extreme_of_arrays(expr: Extreme, scope: Scope) -> str:
+    """Spark orders NULL elements first."""
+    rows = [
+        f"struct({spark_arrays.ordered(text, arg.type)} as k, {text} as v)"
+        for arg, text in ((arg, scope.emit(arg)) for arg in expr.args)
+    ]
+    chosen = "array_max" if expr.greatest else "array_min"
+    return f"{chosen}(filter(array({', '.join(rows)}), r -> r.v is not null)).v"
 
 
 def _call(call: Call, scope: Scope) -> str:
