@@ -311,35 +311,43 @@ def _nullif(binding: Binding, scope: Scope, node: Node) -> Expr:
     return Case(((equal, Const(None, first.type)),), first, first.type)
 
 
+_NOT_BETWEEN: Final = (A_Expr_Kind.AEXPR_NOT_BETWEEN, A_Expr_Kind.AEXPR_NOT_BETWEEN_SYM)
+
+
 def _between(binding: Binding, scope: Scope, node: Node) -> Expr:
     low, high = node.rexpr
     kind = node.kind
-    negated = kind in (A_Expr_Kind.AEXPR_NOT_BETWEEN, A_Expr_Kind.AEXPR_NOT_BETWEEN_SYM)
+    negated = kind in _NOT_BETWEEN
     symmetric = kind in (A_Expr_Kind.AEXPR_BETWEEN_SYM, A_Expr_Kind.AEXPR_NOT_BETWEEN_SYM)
     subject = binding.expression(scope, node.lexpr)
     bounds = [(_beside(binding, scope, subject, bound), bound) for bound in (low, high)]
     sides = [bounds, bounds[::-1]] if symmetric else [bounds]
 
-    def again() -> Expr:
-        # PostgreSQL evaluates it for each of the comparisons.
-        return binding.expression(scope, node.lexpr) if is_volatile_expression(subject) else subject
+    def again(expr: Expr, written: Node) -> Expr:
+        # PostgreSQL binds and evaluates it for each of the comparisons: a parameter has got its
+        # type in the one before.
+        if expr.type.name == "unknown" or (written is node.lexpr and is_volatile_expression(expr)):
+            return binding.expression(scope, written)
+        return expr
 
-    parts = [_one_between(binding, again, side, negated, node) for side in sides]
+    parts = [_one_between(binding, again, [(subject, node.lexpr), *side], node) for side in sides]
     return joined(BoolOp.AND if negated else BoolOp.OR, parts)
 
 
 def _one_between(
     binding: Binding,
-    subject: Callable[[], Expr],
-    bounds: Sequence[tuple[Expr, Node]],
-    negated: bool,
+    again: Callable[[Expr, Node], Expr],
+    parts: Sequence[tuple[Expr, Node]],
     node: Node,
 ) -> Expr:
-    parts: list[Expr] = []
-    for name, (bound, bound_node) in zip("<>" if negated else (">=", "<="), bounds, strict=True):
-        exprs = [subject(), bound]
-        parts.append(compared(binding, name, exprs, [node.lexpr, bound_node], node.location))
-    return joined(BoolOp.OR if negated else BoolOp.AND, parts)
+    """The subject between two bounds."""
+    subject, *bounds = parts
+    negated = node.kind in _NOT_BETWEEN
+    made: list[Expr] = []
+    for name, bound in zip("<>" if negated else (">=", "<="), bounds, strict=True):
+        exprs = [again(*subject), again(*bound)]
+        made.append(compared(binding, name, exprs, [node.lexpr, bound[1]], node.location))
+    return joined(BoolOp.OR if negated else BoolOp.AND, made)
 
 
 def case_condition(

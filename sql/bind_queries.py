@@ -20,14 +20,14 @@ from sql.bind_expressions import condition
 from sql.bind_from import from_clause
 from sql.bind_grouping import Grouping, key_columns
 from sql.bind_grouping_sets import GroupClause
-from sql.bind_limits import distinct_before_sets, distinct_on, limit_parts, limited
+from sql.bind_limits import distinct_before_sets, distinct_on, limit_parts
 from sql.bind_locking import check_locking, lock
+from sql.bind_results import finished, reference
 from sql.bind_search_cycle import check_not_recursive, search_cycle, with_clauses
 from sql.bind_sets import with_grouped_sets, with_sets
 from sql.bind_targets import (
     Target,
     bound_groups,
-    is_unsettled,
     settled,
     sort_target,
     target_list,
@@ -37,20 +37,16 @@ from sql.binding import Binding
 from sql.char_blanks import united
 from sql.coerce import (
     convert_common,
-    is_exact,
     select_common_type,
     stored,
     to_common_type,
 )
-from sql.collations import note_column, note_computed, note_united
+from sql.collations import note_computed, note_united
 from sql.comparability import check_equality, check_ordering
-from sql.domain_of import note_domain
 from sql.errors import SqlError, not_supported
 from sql.plan import (
     ColumnRef,
     CteId,
-    DistinctOn,
-    DistinctRows,
     Expr,
     Filter,
     Plan,
@@ -59,8 +55,6 @@ from sql.plan import (
     Recursive,
     SetOp,
     SetOpKind,
-    Sort,
-    SortKey,
     Values,
     Window,
 )
@@ -226,12 +220,12 @@ def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     lock(binding, scope, node)
     plan, distinct = distinct_before_sets(binding, scope, plan, distinct, order)
     plan = with_sets(binding, scope, plan)
+    number: Target | None = None
     if scope.set_ordinality is not None and order and distinct is None:
         # Rows of one set stay in its order, as in PostgreSQL, which sorts them last.
-        number = Target("sort", _ref(scope.set_ordinality), node.targetList[0], junk=True)
+        number = Target("sort", reference(scope.set_ordinality), node.targetList[0], junk=True)
         targets.append(number)
-        order = [*order, (number, False, False)]
-    return _finished(binding, plan, targets, order, limit, distinct)
+    return finished(binding, plan, targets, order, limit, distinct, number)
 
 
 def _refuse_aggregates(binding: Binding, scope: Scope) -> None:
@@ -305,59 +299,6 @@ def _grouped(
     return grouped if above is None else Filter(grouped, above)
 
 
-def _finished(
-    binding: Binding,
-    plan: Plan,
-    targets: list[Target],
-    order: Sequence[tuple[Target, bool, bool]],
-    limit: tuple[Expr | None, Expr | None, bool],
-    distinct: Sequence[Target] | None,
-) -> SelectResult:
-    """Projection, DISTINCT, ORDER BY, LIMIT on top of the rows."""
-    columns = tuple([_target_column(binding, target) for target in targets])
-    made = {id(target): column for target, column in zip(targets, columns, strict=True)}
-    plan = Project(plan, columns, tuple([target.expr for target in targets]))
-    sort = tuple(
-        [SortKey(_ref(made[id(target)]), descending, first) for target, descending, first in order]
-    )
-    if distinct:
-        plan = DistinctOn(plan, tuple([_ref(made[id(target)]) for target in distinct]), sort)
-    elif distinct is not None:
-        plan = DistinctRows(plan)
-    if sort:
-        plan = Sort(plan, sort)
-    plan = limited(plan, limit)
-    shown = [target for target in targets if not target.junk]
-    if len(shown) < len(targets):
-        kept = tuple([made[id(target)] for target in shown])
-        columns = tuple([_renewed(binding, column) for column in kept])
-        plan = Project(plan, columns, tuple([_ref(column) for column in kept]))
-    unknown = {
-        index: target.expr for index, target in enumerate(shown) if is_unsettled(target.expr)
-    }
-    return SelectResult(plan, columns, [target.node for target in shown], unknown)
-
-
-def _ref(column: PlanColumn) -> ColumnRef:
-    return ColumnRef(column.id, column.type)
-
-
-def _target_column(binding: Binding, target: Target) -> PlanColumn:
-    expr = target.expr
-    column = binding.new_column(target.name, expr.type)
-    note_domain(binding, column, expr)
-    note_column(binding, column, expr)
-    if expr.type.name == "numeric" and not is_exact(binding, expr):
-        binding.inexact.add(column.id)
-    return column
-
-
-def _renewed(binding: Binding, column: PlanColumn) -> PlanColumn:
-    made = binding.new_column(column.name, column.type)
-    binding.follow(made.id, column.id)
-    return made
-
-
 # --- VALUES ------------------------------------------------------------------------------------
 
 
@@ -391,17 +332,17 @@ def _ordered(
     """ORDER BY and LIMIT over the columns of VALUES or of a set operation."""
     if not node.sortClause and node.limitCount is None and node.limitOffset is None:
         return result
-    named = [(column.name, _ref(column)) for column in result.columns]
+    named = [(column.name, reference(column)) for column in result.columns]
     inner = Scope(scope.parent, [Item(None, named, names_visible=False)], dict(scope.ctes))
     inner.ids.update([column.id for column in result.columns])
     targets = [
-        Target(column.name, _ref(column), part)
+        Target(column.name, reference(column), part)
         for column, part in zip(result.columns, result.nodes, strict=True)
     ]
     inner.clause = "ORDER BY"
     order = _sort_keys(binding, inner, targets, node, computed=computed)
     limit = limit_parts(binding, inner, node)
-    return _finished(binding, result.plan, targets, order, limit, None)
+    return finished(binding, result.plan, targets, order, limit, None)
 
 
 # --- set operations ----------------------------------------------------------------------------
@@ -466,7 +407,7 @@ def _common(
     binding: Binding, left: SelectResult, right: SelectResult, index: int, word: str
 ) -> SqlType:
     sides = (left, right)
-    exprs: list[Expr] = [side.unknown.get(index, _ref(side.columns[index])) for side in sides]
+    exprs: list[Expr] = [side.unknown.get(index, reference(side.columns[index])) for side in sides]
     nodes = [side.nodes[index] for side in sides]
     chosen = select_common_type(exprs, nodes, word)
     assert chosen is not None, "with a clause named a mismatch raises"
@@ -492,7 +433,7 @@ def _as_types(binding: Binding, side: SelectResult, types: Sequence[SqlType], wo
         return side.plan
     exprs: list[Expr] = []
     for column, type_, node in zip(side.columns, types, side.nodes, strict=True):
-        expr = convert_common(binding, _ref(column), node, type_.bare(), word)
+        expr = convert_common(binding, reference(column), node, type_.bare(), word)
         exprs.append(stored(binding, expr, type_))
     columns = [
         binding.new_column(column.name, type_)
