@@ -18,7 +18,16 @@ from compute.reference_json_sets import JSON_SETS
 from compute.reference_numbers import Function, Maker, fit, in_range, plain, to_float4
 from sql.errors import SqlError
 from sql.json_order import sort_key
-from sql.json_text import Tree, canonical, elements, fields, scalar_text, tree, unquoted
+from sql.json_text import (
+    Tree,
+    canonical,
+    check_escapes,
+    elements,
+    fields,
+    scalar_text,
+    tree,
+    unquoted,
+)
 from sql.json_values import as_text, is_list, raw_as_text
 from sql.plan import Call
 from sql.types import SqlType, Value, display
@@ -359,7 +368,7 @@ _LOOKING: Final[dict[str, Maker]] = {
     "subscript(jsonb,_text)": plain(_path_get(text=False)),
     "sort_key(jsonb)": plain(sort_key),
 }
-JSON_FUNCTIONS: Final[dict[str, Maker]] = {
+_ALL: Final[dict[str, Maker]] = {
     **_LOOKING,
     "jsonb @> jsonb": plain(lambda a, b: contains(tree(a), tree(b))),
     "jsonb <@ jsonb": plain(lambda a, b: contains(tree(b), tree(a))),
@@ -402,4 +411,33 @@ JSON_FUNCTIONS: Final[dict[str, Maker]] = {
     **MAKING,
     **JSON_SETS,
     **JSON_RECORDS,
+}
+
+# --- escapes -----------------------------------------------------------------------------------
+
+_READING: Final = frozenset({
+    "json -> text", "json -> int4", "json ->> text", "json ->> int4", "json #> _text",
+    "json #>> _text", "json_extract_path(json,text)", "json_extract_path_text(json,text)",
+    "json_array_elements_text(json)", "json_object_keys(json)", "json_each(json)",
+    "json_each_text(json)", "json_strip_nulls(json)", "json_strip_nulls(json,bool)",
+})  # fmt: skip
+"""What reads the whole document with its escapes, if it needs them or not (makeJsonLexContext)."""
+
+
+def _with_escapes(make: Maker) -> Maker:
+    def made(call: Call) -> Function:
+        function = make(call)
+
+        def run(text: str, *args: Value) -> Value:
+            if "\\u" in text:
+                check_escapes(text)
+            return function(text, *args)
+
+        return run
+
+    return made
+
+
+JSON_FUNCTIONS: Final[dict[str, Maker]] = {
+    id_: _with_escapes(maker) if id_ in _READING else maker for id_, maker in _ALL.items()
 }

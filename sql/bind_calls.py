@@ -19,6 +19,7 @@ from sql.coerce import (
     zone_arguments,
 )
 from sql.collations import ascii_rewrite, merged, note
+from sql.comparability import check_elements
 from sql.errors import (
     SqlError,
     ambiguous_function,
@@ -227,14 +228,19 @@ def polymorphic_shapes(
     element or an array keeps the modifier that all arguments have; a bpchar its width.
     """
     row, type_ = choice.function, type_called(choice.result)
+    if not any(isinstance(arg, Const) and arg.value is None for arg in args):
+        check_elements(row.name, [arg.type for arg in args])
     declared = [*row.args, *[row.args[-1]] * (len(args) - len(row.args))] if row.args else []
     alike = [
         index
         for index, name in enumerate(declared)
         if name.startswith("any") and name != "any" and "numeric" in args[index].type.name
     ]
+    # What a call gives has no modifier in PostgreSQL; a cast has.
+    computed = row.kind is not FunctionKind.CAST and not row.internal
     if not alike:
-        return polymorphic(row, declared, args, type_)
+        args, type_ = polymorphic(row, declared, args, type_)
+        return args, type_.bare() if computed else type_
     common = numeric.unify([args[index].type.element or args[index].type for index in alike])
     shaped = list(args)
     for index in alike:
@@ -242,8 +248,7 @@ def polymorphic_shapes(
         shaped[index] = reshaped(binding, args[index], array_of(common) if array else common)
     if row.result.startswith("any"):
         type_ = array_of(common) if choice.result.startswith("_") else common
-    # What an aggregate gives has no modifier in PostgreSQL.
-    return tuple(shaped), type_.bare() if row.kind is FunctionKind.AGGREGATE else type_
+    return tuple(shaped), type_.bare() if computed else type_
 
 
 def numeric_call(

@@ -37,6 +37,7 @@ from sql.coerce import (
     to_common_type,
 )
 from sql.collations import check_collation, note
+from sql.comparability import check_extreme
 from sql.conditions import joined
 from sql.errors import SqlError, not_supported
 from sql.functions import cast
@@ -369,6 +370,7 @@ def _extreme(binding: Binding, scope: Scope, node: Node) -> Expr:
     greatest = node.op == MinMaxOp.IS_GREATEST
     args = [expression(binding, scope, arg) for arg in node.args]
     exprs, type_ = to_common_type(binding, args, node.args, "GREATEST" if greatest else "LEAST")
+    check_extreme(type_)
     return extreme(greatest, exprs, type_)
 
 

@@ -14,10 +14,11 @@ from pglast.enums import GroupingSetKind
 
 from sql.binding import Binding
 from sql.errors import SqlError, grouping_error
-from sql.plan import ColumnId, ColumnRef, Expr, PlanColumn
+from sql.plan import ColumnId, Expr, PlanColumn
+from sql.renumbering import references
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a, position
-from sql.traverse import children, column_ids
+from sql.traverse import column_ids
 from sql.types import INT4
 
 SETS_MAX: Final = 4096
@@ -146,16 +147,21 @@ def innermost_level(scope: Scope, parts: Iterable[Expr]) -> Scope:
 
 
 def refuse_groupings(binding: Binding, level: Scope, parts: Iterable[Expr]) -> None:
-    """42803 for arguments of an aggregate that ask for the groups of its own level."""
+    """42803 for arguments of an aggregate that ask for the groups of its own level, or for another
+    aggregate of it.
+    """
+    made = _columns(level)
     for part in parts:
-        if isinstance(part, ColumnRef) and part.id in _columns(level):
-            message = "aggregate function calls cannot be nested"
-            raise grouping_error(message, binding.place(part))
-        refuse_groupings(binding, level, children(part))
+        for column in references(part):
+            if column.id in made:
+                message = "aggregate function calls cannot be nested"
+                raise grouping_error(message, binding.place(column))
 
 
 def _columns(level: Scope) -> set[ColumnId]:
-    return {column.id for column, _ in level.groupings.values()}
+    """What the level makes of its groups."""
+    groupings = {column.id for column, _ in level.groupings.values()}
+    return groupings | {column.id for column in level.aggregates.values()}
 
 
 def grouping_columns(

@@ -167,7 +167,7 @@ def collation_of(binding: Binding, expr: Expr) -> Collation | None:
         return made[1]
     if not _is_collatable(expr.type):
         return None
-    if expr.type.name == "name":
+    if expr.type.name in ("name", "_name"):
         return _OF_NAMES
     match expr:
         case ColumnRef(id=id_):

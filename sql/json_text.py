@@ -58,7 +58,7 @@ def parse_jsonb(text: str) -> str:
     """A jsonb value: the canonical text (S1)."""
     found = _decoded(text)
     if "\\u" in text or "\\U" in text:
-        _check_escapes(text)
+        check_escapes(text)
     return canonical(found)
 
 
@@ -187,7 +187,7 @@ def fields(text: str) -> list[tuple[str, str]] | None:
 def unquoted(text: str) -> str:
     """The string that a JSON string stands for; 22P05, 22P02 for what no text can hold."""
     if "\\u" in text:
-        _check_escapes(text)
+        check_escapes(text)
     found = json.loads(text, strict=False)
     assert isinstance(found, str), "a JSON string"
     return found
@@ -377,7 +377,7 @@ class _Tokens:
         self._next()
 
 
-def _check_escapes(text: str) -> None:
+def check_escapes(text: str) -> None:
     """22P05 and 22P02 for escapes that stand for no character; only text is looked at."""
     high = False
     last = -1

@@ -6,6 +6,7 @@ INVARIANTS
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from sql.arrays import compared_element, converted_element, element_type
@@ -102,6 +103,7 @@ def _function(call: Call, scope: Scope) -> str:
         raise unsupported(described(call.function))
     if "->" in template:
         _check_subqueries(call.args)
+        scope = replace(scope, in_lambda=True)
     text = template.replace("{E}", f"cast(array() as {spark_type(call.type)})")
     return filled(text, [scope.emit(arg) for arg in call.args], error)
 

@@ -54,7 +54,9 @@ def _narrow(call: Call, scope: Scope) -> str:
     if (call.type.scale or 0) >= (call.args[0].type.scale or 0):
         return narrow
     failure = error("22003", "numeric value has too many digits after the decimal point")
-    return f"case when {narrow} <> {x} then {failure} else {narrow} end"
+    # Spark compares two decimals in a type that holds the digits of both before the point.
+    again = f"cast({narrow} as {spark_type(call.args[0].type)})"
+    return f"case when {again} <> {x} then {failure} else {narrow} end"
 
 
 def _places(call: Call, scope: Scope) -> int:

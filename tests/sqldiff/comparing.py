@@ -119,6 +119,9 @@ def _rough(column: Column, value: str | None) -> str:
     return value
 
 
+_STDDEV_DIGITS = 16
+
+
 def same_value(column: Column, found: str | None, expected: str | None) -> bool:
     """Whether two texts of a value count as the same (E2)."""
     if found == expected:
@@ -129,15 +132,24 @@ def same_value(column: Column, found: str | None, expected: str | None) -> bool:
     if a is None or b is None:
         return False
     if column.type == "numeric" and column.modifier == -1:
-        exponent = b.as_tuple().exponent
-        assert isinstance(exponent, int), "finite numbers have an exponent"
-        # PostgreSQL's own stddev is off by less than one in its last digit.
-        return abs(a - b) <= max(Decimal(1).scaleb(exponent), Decimal(1).scaleb(-18))
+        return abs(a - b) <= _off(b)
+    if not a and not b:
+        return False
     if column.type == "float8":
         return abs(a - b) <= Decimal("1e-14") * abs(b)
     if column.type == "float4":
         return abs(a - b) <= Decimal("1e-6") * abs(b)
     return False
+
+
+def _off(expected: Decimal) -> Decimal:
+    """How much a numeric may be off: less than 18 digits behind the point show. PostgreSQL's own
+    stddev is off by less than one in its last digit, of which it has 16 and more.
+    """
+    _, digits, exponent = expected.as_tuple()
+    assert isinstance(exponent, int), "finite numbers have an exponent"
+    last = Decimal(1).scaleb(exponent) if len(digits) >= _STDDEV_DIGITS else Decimal(0)
+    return max(last, Decimal(1).scaleb(-18))
 
 
 def _decimal(text: str) -> Decimal | None:
