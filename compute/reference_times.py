@@ -22,6 +22,7 @@ from sql.plan import Call
 from sql.timezones import (
     abbreviation_at_utc,
     find_abbreviation,
+    find_changing,
     find_zone,
     offset_at_local,
     offset_at_utc,
@@ -51,7 +52,7 @@ def zone_of(name: str) -> tzinfo | int:
     abbreviation = find_abbreviation(name.lower())
     if abbreviation is not None:
         return abbreviation[0]
-    zone = find_zone(name)
+    zone = find_changing(name.lower()) or find_zone(name)
     if zone is None:
         raise SqlError("22023", f'time zone "{name}" not recognized')
     return zone

@@ -34,7 +34,7 @@ from sql.datetime_fields import (
 )
 from sql.errors import SqlError, not_supported
 from sql.timetz import packed
-from sql.timezones import find_zone, fixed_offset
+from sql.timezones import ChangingZone, find_zone, fixed_offset
 
 _USUAL: Final = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])(?:\.([0-9]{1,6}))?")
 _WORDS: Final = frozenset({"am", "pm", "ad", "bc", "dst", "at", "on", "allballs"})
@@ -108,8 +108,9 @@ class _TimeDecoder(Decoder):
         """A zone whose offset changes needs a date, a whole one."""
         if not self._needs_date or Part.DATE in self._seen:
             return
+        named = self._zone is not None and not isinstance(self._zone, ChangingZone)
         fixed = self._zone is not None and fixed_offset(self._zone) is not None
-        if (self._zone is not None and not fixed) or self._seen & Part.DATE:
+        if (named and not fixed) or self._seen & Part.DATE:
             raise FieldError(Fault.FORMAT)
 
     def offset(self, timezone: str) -> int:

@@ -45,6 +45,7 @@ from sql.timezones import (
     AbbreviationUse,
     abbreviation_uses,
     find_abbreviation,
+    find_changing,
     find_zone,
     offset_at_local,
     offset_at_utc,
@@ -314,6 +315,10 @@ class Decoder:
         uses = abbreviation_uses(self._session_zone, text)
         if len({(use.offset, use.is_daylight) for use in uses}) > 1:
             self._uses = uses
+            return Part.ZONE
+        changing = None if uses else find_changing(text)
+        if changing is not None:
+            self._zone = changing
             return Part.ZONE
         abbreviation = uses[0].meaning if uses else find_abbreviation(text)
         if abbreviation is not None:

@@ -7,8 +7,8 @@ INVARIANTS
 
 Years outside Python's range borrow the rules of a year in range: the first known offset before it,
 the same year of another 400-year cycle behind it. Abbreviations mean what they mean in the
-session's zone, at the time if that changed; those it does not know have one offset each, of
-PostgreSQL's list: its few that changed their meaning over time (its DYNTZ) have the present one.
+session's zone, at the time if that changed; those it does not know are in PostgreSQL's list, with
+one offset each, or with the zone that uses it (DYNTZ).
 """
 
 import re
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Final
+from typing import Final, TypeAlias
 from zoneinfo import ZoneInfo, available_timezones
 
 from sql.dates import DAYS_PER_CYCLE
@@ -46,6 +46,9 @@ _DAYLIGHT: Final = re.compile(
 )
 _POSIX_HOURS_MAX: Final = 167
 
+_Meaning: TypeAlias = tuple[str, int, bool]
+"""A name, its offset, and whether that is daylight saving time."""
+
 
 @lru_cache(maxsize=_ZONES_CACHED_MAX)
 def find_zone(name: str) -> tzinfo | None:
@@ -58,8 +61,24 @@ def find_zone(name: str) -> tzinfo | None:
 
 
 def find_abbreviation(name: str) -> tuple[int, bool] | None:
-    """Offset (Z1) of a lower-case abbreviation, and whether it is daylight saving time."""
+    """Offset (Z1) of a lower-case abbreviation, and whether it is daylight saving time. None also
+    for what `find_changing` knows.
+    """
     return _abbreviations().get(name)
+
+
+@lru_cache(maxsize=_ZONES_CACHED_MAX)
+def find_changing(name: str) -> "ChangingZone | None":
+    """A lower-case abbreviation that meant several offsets, or None."""
+    zone = _changing().get(name)
+    return None if zone is None else ChangingZone(ZoneInfo(zone), name)
+
+
+def is_known_zone(name: str) -> bool:
+    """Whether AT TIME ZONE takes it: a name or an abbreviation."""
+    lowered = name.lower()
+    known = find_abbreviation(lowered) or find_changing(lowered)
+    return known is not None or find_zone(name) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,25 +101,84 @@ def abbreviation_uses(zone: tzinfo, name: str) -> tuple[AbbreviationUse, ...]:
 
 
 def use_at_local(uses: Sequence[AbbreviationUse], zone: tzinfo, seconds: int) -> AbbreviationUse:
-    """The use at a local time: the last one that has begun, or the first."""
-    instant = seconds - offset_at_local(zone, seconds)
+    """The use at a local time."""
+    return _use_at(uses, seconds - offset_at_local(zone, seconds))
+
+
+def _use_at(uses: Sequence[AbbreviationUse], instant: int) -> AbbreviationUse:
+    """The last one that has begun, or the first (pg_interpret_timezone_abbrev)."""
     begun = [use for use in uses if use.since <= instant]
     return begun[-1] if begun else uses[0]
+
+
+class ChangingZone(tzinfo):
+    """A zone in which an abbreviation is in force, with the offset that it has at the time, or if
+    the zone never used it, the zone's own (DetermineTimeZoneAbbrevOffsetTS).
+    """
+
+    def __init__(self, zone: tzinfo, name: str) -> None:
+        self._zone = zone
+        self._name = name
+        self._uses = abbreviation_uses(zone, name)
+
+    def utcoffset(self, moment: datetime | None, /) -> timedelta | None:
+        """Of a local time; None for none, as of all zones whose offset changes."""
+        if moment is None:
+            return None
+        since = moment.replace(tzinfo=None) - _EPOCH
+        return timedelta(seconds=self.at_local(since.days * 86_400 + since.seconds))
+
+    def tzname(self, _moment: datetime | None, /) -> str:
+        """The abbreviation."""
+        return self._name.upper()
+
+    def dst(self, _moment: datetime | None, /) -> None:
+        """Nobody asks."""
+
+    def at_utc(self, seconds: int) -> int:
+        """The offset at an instant."""
+        if self._uses:
+            return _use_at(self._uses, seconds).offset
+        return offset_at_utc(self._zone, seconds)
+
+    def at_local(self, seconds: int) -> int:
+        """The offset at a local time."""
+        if self._uses:
+            return use_at_local(self._uses, self._zone, seconds).offset
+        return offset_at_local(self._zone, seconds)
 
 
 @lru_cache(maxsize=_ZONES_CACHED_MAX)
 def _uses(zone: tzinfo) -> dict[str, tuple[AbbreviationUse, ...]]:
     """Found by looking at one day a fortnight: none was in use for less."""
     found: dict[str, list[AbbreviationUse]] = {}
-    last: tuple[str, AbbreviationUse] | None = None
+    last: _Meaning | None = None
     for day in range(_FIRST_USE, _LAST_USE, 14):
-        moment = zone.fromutc((_EPOCH + timedelta(days=day)).replace(tzinfo=zone))
-        name = (moment.tzname() or "").lower()
-        use = AbbreviationUse(day * 86_400, _seconds(moment.utcoffset()), bool(moment.dst()))
-        if last is None or last[0] != name or last[1].meaning != use.meaning:
-            found.setdefault(name, []).append(use)
-            last = name, use
+        now = _meaning(zone, day * 86_400)
+        if now != last:
+            since = day * 86_400 if last is None else _begin(zone, (day - 14) * 86_400, last)
+            name, offset, is_daylight = now
+            found.setdefault(name, []).append(AbbreviationUse(since, offset, is_daylight))
+            last = now
     return {name: tuple(uses) for name, uses in found.items()}
+
+
+def _meaning(zone: tzinfo, seconds: int) -> _Meaning:
+    moment = zone.fromutc((_EPOCH + timedelta(seconds=seconds)).replace(tzinfo=zone))
+    name = (moment.tzname() or "").lower()
+    return name, _seconds(moment.utcoffset()), bool(moment.dst())
+
+
+def _begin(zone: tzinfo, old: int, meaning: _Meaning) -> int:
+    """The instant within the fortnight behind `old` at which a meaning ends."""
+    new = old + 14 * 86_400
+    while new - old > 1:
+        middle = (old + new) // 2
+        if _meaning(zone, middle) == meaning:
+            old = middle
+        else:
+            new = middle
+    return new
 
 
 def fixed_offset(zone: tzinfo) -> int | None:
@@ -113,6 +191,8 @@ def offset_at_utc(zone: tzinfo, seconds: int) -> int:
     """The offset in force at an instant, given in seconds since 1970 UTC."""
     if zone is UTC:
         return 0
+    if isinstance(zone, ChangingZone):
+        return zone.at_utc(seconds)
     moment = _naive(seconds).replace(tzinfo=zone)
     return _seconds(zone.fromutc(moment).utcoffset())
 
@@ -126,6 +206,8 @@ def offset_at_local(zone: tzinfo, seconds: int) -> int:
     """The offset of a local time, given in seconds since 1970 as its clock shows them (Z2)."""
     if zone is UTC:
         return 0
+    if isinstance(zone, ChangingZone):
+        return zone.at_local(seconds)
     moment = _naive(seconds)
     before = _seconds(zone.utcoffset(moment.replace(fold=0)))
     after = _seconds(zone.utcoffset(moment.replace(fold=1)))
@@ -168,6 +250,15 @@ def _posix_zone(name: str) -> tzinfo | None:
 
 @cache
 def _abbreviations() -> dict[str, tuple[int, bool]]:
-    text = files("sql").joinpath("data/timezone_abbreviations.txt").read_text("ascii")
-    rows = (line.split() for line in text.splitlines() if not line.startswith("#"))
+    rows = [row for row in _rows() if "/" not in row[1]]
     return {row[0]: (int(row[1]), len(row) > 2) for row in rows}
+
+
+@cache
+def _changing() -> dict[str, str]:
+    return {row[0]: row[1] for row in _rows() if "/" in row[1]}
+
+
+def _rows() -> list[list[str]]:
+    text = files("sql").joinpath("data/timezone_abbreviations.txt").read_text("ascii")
+    return [line.split() for line in text.splitlines() if not line.startswith("#")]

@@ -19,7 +19,7 @@ from sql.errors import SqlError
 from sql.fields import canonical_field
 from sql.plan import Call, Expr
 from sql.time_modifiers import MOMENTS_ZERO, UNIT_MICROS, digits_of, smallest_field
-from sql.timezones import find_abbreviation, find_zone
+from sql.timezones import is_known_zone
 from sql.types import SECONDS_DIGITS_MAX, TIMESTAMP, SqlType
 
 UTC_NAMES: Final = frozenset({"utc", "gmt", "etc/utc", "etc/gmt", "z", "zulu", "uct", "universal"})
@@ -42,7 +42,7 @@ def _local(x: str, zone: str | None, scope: Scope) -> str:
     """The reading of an instant on a clock in the zone."""
     if zone is None:
         return f"cast(null as {_NTZ})"
-    if find_zone(zone) is None and find_abbreviation(zone.lower()) is None:
+    if not is_known_zone(zone):
         raise SqlError("22023", f'time zone "{zone}" not recognized')
     reading = f"cast({x} as {_NTZ})"
     if zone.lower() in UTC_NAMES:
@@ -57,7 +57,7 @@ def _instant(x: str, zone: str | None) -> str:
     """The instant when a clock in the zone reads x; in a repeated hour Java takes the other one."""
     if zone is None:
         return "cast(null as timestamp_ltz)"
-    if find_zone(zone) is None and find_abbreviation(zone.lower()) is None:
+    if not is_known_zone(zone):
         raise SqlError("22023", f'time zone "{zone}" not recognized')
     if zone.lower() not in UTC_NAMES:
         raise unsupported("local time to instants in other time zones than UTC")
