@@ -48,7 +48,7 @@ def _plain(binding: Binding, scope: Scope, node: Node) -> Expr:
     name = _name(binding, node)
     left, right = node.lexpr, node.rexpr
     if name in ("=", "<>"):
-        compared_whole = compared_rows(binding, scope, node, equal=name == "=")
+        compared_whole = compared_rows(binding, scope, node, equal=name == "=", strict=True)
         if compared_whole is not None:
             return compared_whole
     if is_a(left, ast.RowExpr):

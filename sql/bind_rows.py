@@ -72,9 +72,11 @@ def row_record(binding: Binding, whole: WholeRow) -> Expr:
     return whole.or_null(record(binding, whole.exprs))
 
 
-def compared_rows(binding: Binding, scope: Scope, node: Node, *, equal: bool) -> Expr | None:
+def compared_rows(
+    binding: Binding, scope: Scope, node: Node, *, equal: bool, strict: bool = False
+) -> Expr | None:
     """Whether two whole rows are equal, or are distinct, NULLs being equal (record_eq); None for
-    other operands.
+    other operands. `strict`: NULL where one of them is not there.
     """
     left, right = (whole_row(binding, scope, side) for side in (node.lexpr, node.rexpr))
     if left is None or right is None:
@@ -85,7 +87,8 @@ def compared_rows(binding: Binding, scope: Scope, node: Node, *, equal: bool) ->
         call = operator(binding, "=", [one, other], [node.lexpr, node.rexpr], node.location)
         assert isinstance(call, Call), "an operator yields a call"
         parts.append(Distinct(call.args[0], call.args[1], equal, BOOL))
-    return joined(BoolOp.AND if equal else BoolOp.OR, parts)
+    found = joined(BoolOp.AND if equal else BoolOp.OR, parts)
+    return left.or_null(right.or_null(found)) if strict else found
 
 
 def _type_of(whole: WholeRow) -> SqlType:

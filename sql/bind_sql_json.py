@@ -358,7 +358,12 @@ def variables_of(binding: Binding, scope: Scope, passing: Sequence[Node]) -> Exp
         return Const("{}", JSONB)
     parts: list[Expr] = []
     for argument in passing:
-        parts += [Const(argument.name, TEXT), _value(binding, scope, argument.val)]
+        value = _value(binding, scope, argument.val)
+        if value.type.category in ("D", "T"):
+            # A path tells them from texts.
+            what = f"PASSING a value of type {display(value.type.bare())}"
+            raise not_supported(what, position(argument.val))
+        parts += [Const(argument.name, TEXT), value]
     row = function_by_id("jsonb_build_object(any)")
     return Call(row, (*parts, *zone_arguments(binding, row)), JSONB)
 
