@@ -14,8 +14,9 @@ order:
   a SELECT is       conditions over lateral joins go below them            pushed_filters
   written           WHERE: the conditions before one guard it              guarded_filters
                     ON of outer joins: the same (DuckDB)                   guarded_joins
-  an expression is  CASE, AND, OR with a subquery in a branch              guarded_subqueries
-  written           AND, OR and FILTER without one                         guards
+  an expression is  what a subquery makes of the row it finds (Spark)      outside_values
+  written           CASE, AND, OR with a subquery in a branch              guarded_subqueries
+                    AND, OR and FILTER without one                         guards
 
 A plan in which nothing may fail is not changed by any of them. Each module says by example what it
 makes of a statement, and what it leaves to which other one.

@@ -10,32 +10,27 @@ INVARIANTS
       (`asked_subqueries.py`). One that is volatile has one answer for all rows.
   S3  a condition that is volatile, or has subqueries itself, guards nothing; most that have become
       columns first (`condition_columns.py`).
-  S4  what a subquery says of the row outside alone is computed for that row only.
-  S5  Spark computes what a subquery selects for all rows that it might find, so what is made of one
-      column of them is computed outside, of that column. It joins by what a subquery compares with
-      the row, and looks at all pairs of rows if one that does not aggregate is guarded: there, only
-      those that do are, for more than overflows.
+  S4  Spark joins by what a subquery compares with the row, and looks at all pairs of rows if one
+      that does not aggregate is guarded: there, only those that do are, for more than overflows.
 
-Not here: FILTER, and operands without subqueries (`guards.py`).
+Not here: FILTER, and operands without subqueries (`guards.py`); values that are not computed in
+their subquery at all (`outside_values.py`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sql.conditions import all_of, asked_behind
 from sql.emit.guarding.guards import guarded_value, itself_may_fail, may_fail
-from sql.emit.templates import mentions_once
+from sql.emit.guarding.outside_values import made_outside, of_outer_row
 from sql.plan import (
     Call,
-    Case,
-    ColumnRef,
     Const,
     Expr,
     Filter,
     GroupBy,
     Limit,
     Plan,
-    PlanColumn,
     Project,
     Recursive,
     Sort,
@@ -43,44 +38,32 @@ from sql.plan import (
     SubqueryKind,
     Values,
     With,
-    output_columns,
 )
 from sql.renumbering import free_columns
 from sql.traverse import (
-    children,
-    column_ids,
     has_subquery,
     inputs,
-    is_volatile_anywhere,
     is_volatile_expression,
     is_volatile_plan,
     plan_expressions,
     rewritten_node,
-    scans,
     subqueries,
-    substituted,
     with_children,
     with_inputs,
 )
-from sql.types import BOOL
 
 
 def guarded(expr: Expr, *, by_key: bool = False) -> Expr:
     """CASE, COALESCE, AND and OR with subqueries that fail only where they are asked (S1).
-    `by_key`: S5.
+    `by_key`: S4.
     """
     if isinstance(expr, Subquery):
-        return _of_one_column(expr) if by_key else _of_outer_row(expr)
+        return made_outside(expr) if by_key else of_outer_row(expr)
     found = asked_behind(expr)
     if not found or not any(has_subquery(part) for part, _ in found):
         return expr
     rest = iter(found)
     return with_children(expr, lambda _: _under(*next(rest), by_key=by_key))
-
-
-def is_made_outside(expr: Subquery) -> bool:
-    """Whether Spark computes its value outside, where it has a row (S4, S5)."""
-    return _of_one_column(expr) is not expr
 
 
 def may_fail_for_others(expr: Expr) -> bool:
@@ -117,69 +100,6 @@ def _under(expr: Expr, conditions: Sequence[Expr], *, by_key: bool) -> Expr:
     if any(is_volatile_expression(part) or has_subquery(part) for part in conditions):
         return expr
     return _with_guard(expr, all_of(conditions), by_key=by_key)
-
-
-def _of_outer_row(expr: Subquery) -> Expr:
-    """A value that a subquery makes of the row outside alone is computed outside, where it has a
-    row: engines compute it for what they find equal to that row, too (S4).
-    """
-    plan = expr.plan
-    if expr.kind is not SubqueryKind.SCALAR or not isinstance(plan, Project):
-        return expr
-    (value,) = plan.exprs
-    used = set(column_ids(value))
-    if not used or not used.isdisjoint(column.id for column in output_columns(plan.input)):
-        return expr
-    if not may_fail(value) or is_volatile_anywhere(value) or not any(scans(plan.input)):
-        return expr
-    found = replace(plan, exprs=(Const(True, BOOL),), columns=(_named(plan.columns[0]),))
-    asked = Subquery(SubqueryKind.SCALAR, found, (), BOOL)
-    return Case(((asked, value),), Const(None, expr.type), expr.type)
-
-
-def _of_one_column(expr: Subquery) -> Expr:
-    """A value that a subquery makes of one of its columns is computed outside, of that (S5)."""
-    plan = expr.plan
-    if expr.kind is not SubqueryKind.SCALAR or not isinstance(plan, Project):
-        return expr
-    (value,) = plan.exprs
-    own = {column.id: column for column in output_columns(plan.input)}
-    used = [column for column in _columns(value) if column.id in own]
-    if len(used) != 1 or not _is_strict(value, used[0]) or not free_columns(plan.input):
-        return _of_outer_row(expr)
-    if not may_fail(value, by_overflow=False) or is_volatile_anywhere(value) or has_subquery(value):
-        return expr
-    column = replace(plan.columns[0], type=used[0].type)
-    found = replace(plan, exprs=(used[0],), columns=(column,))
-    asked = Subquery(SubqueryKind.SCALAR, found, (), used[0].type)
-    return substituted(value, {used[0].id: asked})
-
-
-def _is_strict(expr: Expr, column: ColumnRef) -> bool:
-    """Whether it is NULL where the column is, which Spark's text of it names once, and fails only
-    where it is not.
-    """
-    if not isinstance(expr, Call):
-        return expr == column
-    if not expr.function.strict or not mentions_once(expr.function.spark):
-        return False
-    others = [arg for arg in expr.args if not _is_strict(arg, column)]
-    return len(others) < len(expr.args) and not any(map(_fails_alone, others))
-
-
-def _fails_alone(expr: Expr) -> bool:
-    return may_fail(expr, by_overflow=False)
-
-
-def _columns(expr: Expr) -> Iterator[ColumnRef]:
-    if isinstance(expr, ColumnRef):
-        yield expr
-    for child in children(expr):
-        yield from _columns(child)
-
-
-def _named(column: PlanColumn) -> PlanColumn:
-    return replace(column, name="found", type=BOOL)
 
 
 def _with_guard(expr: Expr, condition: Expr, *, by_key: bool) -> Expr:

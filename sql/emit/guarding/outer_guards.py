@@ -20,8 +20,8 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from sql.conditions import all_of
-from sql.emit.guarding.guarded_subqueries import is_made_outside
 from sql.emit.guarding.guards import guarded_value, may_fail
+from sql.emit.guarding.outside_values import is_made_outside
 from sql.plan import (
     ColumnId,
     ColumnRef,
