@@ -21,7 +21,7 @@ from compute.reference_expressions import Frame, Source, compile_expression
 from compute.tagged_errors import tagged
 from sql.emit.duckdb_types import duckdb_type
 from sql.emit.scope import OutsideCall
-from sql.errors import SqlError
+from sql.errors import SqlError, stack_depth
 from sql.plan import Aggregate, Call, ColumnId, Const, Expr, Plan
 from sql.sizes import VALUE_MAX
 from sql.types import SqlType, Value
@@ -141,6 +141,8 @@ def _passing() -> Generator[None]:
         yield
     except SqlError as error:
         raise _Failed(tagged(error)) from error
+    except RecursionError as error:
+        raise _Failed(tagged(stack_depth())) from error
 
 
 def _described(function: Callable[..., _Array], arity: int) -> Callable[..., _Array]:

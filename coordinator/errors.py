@@ -15,7 +15,7 @@ import logging
 from typing import Final
 
 from compute.executor import EngineUnavailable
-from sql.errors import SqlError
+from sql.errors import SqlError, stack_depth
 from storage.errors import Fenced, ForeignWriter, Indeterminate, StorageError
 
 log = logging.getLogger("meridian.errors")
@@ -88,6 +88,10 @@ def statement_failure(error: Exception) -> SqlError:
             return engine_failure(error)
         case OSError() if _is_disk_full(error):
             return SqlError("53100", "could not write: no space left on device")
+        case RecursionError():
+            # Values nest as deep as their texts do. Logged, since it may be a loop of ours, too.
+            log.warning("recursion without an end in sight", exc_info=error)
+            return stack_depth("What the statement computes with is nested too deeply.")
         case OSError():
             log.warning("input or output failed: %s", error)
             return SqlError("58030", "could not read or write storage")

@@ -73,7 +73,8 @@ def _with_plans(bound: _Planned, plan_of: _PlanOf) -> _Planned:
         case Modify():
             return _modify(bound, plan_of)
         case CreateTableAs():
-            return replace(bound, source=plan_of(bound.source))
+            runs = bound.with_data and not bound.table.exists
+            return replace(bound, source=plan_of(bound.source)) if runs else bound
         case Compound(parts=parts, main=main):
             parts = tuple([replace(part, modify=_modify(part.modify, plan_of)) for part in parts])
             if isinstance(main, Query):

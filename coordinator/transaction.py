@@ -195,9 +195,7 @@ class SessionTransaction:
         return self._as_of is not None and not self._past_settled
 
     async def settle_past(self, timeline: str) -> None:
-        """BEGIN .. AS OF counts in this timeline (X6); others than `system` have no catalogs of
-        the past.
-        """
+        """BEGIN .. AS OF counts in this timeline (X6); only `system` has catalogs of the past."""
         self._past_settled = True
         if timeline != SYSTEM_TIMELINE.name:
             self._snapshot = await self._coordination.snapshot(self.id)
@@ -330,7 +328,7 @@ class SessionTransaction:
             self._undo_to(self._savepoints[-1])
         else:
             self._drop()
-            self._variables.rolled_back()
+            self._variables.failed()
 
     # --- savepoints -----------------------------------------------------------------------------
 
@@ -355,11 +353,12 @@ class SessionTransaction:
         )
 
     def release(self, name: str) -> None:
-        """RELEASE: the savepoint and those after it are forgotten, what was done stays."""
+        """RELEASE: savepoints from it on are forgotten; what was done stays, but not READ ONLY."""
         self._require_block("RELEASE SAVEPOINT")
         place = place_of(self._savepoints, name)
         if self._id is not None:
             self._coordination.release(self._id, self._savepoints[place].number)
+        self._variables.modes = self._savepoints[place].variables.modes
         del self._savepoints[place:]
         self.fresh.released()
 
@@ -448,7 +447,7 @@ class SessionTransaction:
         """AND CHAIN: a block with the modes of the one before."""
         self._in_block = True
         self.now()
-        self._variables.modes = modes
+        self._variables.begin(modes)
 
     def restart(self) -> None:
         """Forget an attempt of an implicit transaction; the next one starts from scratch."""

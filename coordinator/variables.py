@@ -102,6 +102,7 @@ class Variables:
         self._custom: set[str] = set()
         self._modes: Modes = {}
         self._present_modes: Modes = {}
+        self._first_modes: Modes = {}
         self._reported: dict[str, str] = {}
         self._dirty = False
         self._unreported = True
@@ -238,6 +239,15 @@ class Variables:
             self._values = mark.values
             self._local = mark.local
             self._changed()
+
+    def begin(self, modes: Modes) -> None:
+        """A block begins, with these modes."""
+        self.modes = self._first_modes = modes
+
+    def failed(self) -> None:
+        """The block failed: AND CHAIN hands on the modes it began with, not those set in it."""
+        self.rolled_back()
+        self.modes = self._first_modes
 
     def committed(self) -> None:
         """The transaction ended well (V3)."""

@@ -58,10 +58,21 @@ def set_identity(work: Altering, command: Node) -> None:
     for option in options_by_name(said, placed=False).values():
         work.define(column.name, _identified(chr(option.arg.ival)))
     rest = [option for option in options if option.defname != "generated"]
-    if rest:
+    if rest and column.name in work.sequences:
+        work.sequences[column.name] = _altered_early(work, work.sequences[column.name], rest)
+    elif rest:
         made, fresh = altered_sequence(work.binding, latest(work, _sequence(work, column)), rest)
         change(work, made)
         work.fresh |= fresh
+
+
+def _altered_early(
+    work: Altering, found: SequenceDefinition, options: Sequence[Node]
+) -> SequenceDefinition:
+    """A sequence of the same statement, which is yet to be made: it begins where RESTART says."""
+    made, fresh = altered_sequence(work.binding, found, options)
+    first = int(made.state.removeprefix("@")) if fresh else made.first
+    return replace(made, state=found.state, version=found.version, first=first)
 
 
 def retype_identity(work: Altering, column: Column, type_: Node) -> None:

@@ -65,14 +65,17 @@ def array_constructor(binding: Binding, scope: Scope, node: Node) -> Expr:
     chosen = select_common_type(exprs, nodes, "ARRAY")
     assert chosen is not None, "with `what` a mismatch raises"
     if not is_type(f"_{chosen.name}"):
-        raise _no_array_type(chosen, at(node.location))
+        raise no_array_type(chosen, at(node.location))
     collation = merged(binding, exprs)
     items, element = as_common_type(binding, exprs, nodes, chosen, "ARRAY")
     return note(binding, built(items, array_of(element)), collation)
 
 
-def _no_array_type(element: SqlType, place: int | None) -> SqlError:
+def no_array_type(element: SqlType, place: int | None) -> SqlError:
+    """The error for arrays of a type: 42704 if PostgreSQL has none either."""
     shown = display(element.bare())
+    if element.name not in ("void", "unknown"):
+        return not_supported(f"arrays of {shown}", place)
     return SqlError("42704", f"could not find array type for data type {shown}", place)
 
 
@@ -201,7 +204,7 @@ def any_all(binding: Binding, name: str, left: Expr, array: Expr, node: Node) ->
         message = "op ANY/ALL (array) requires operator to yield boolean"
         raise SqlError("42809", message, place)
     if not is_type(f"_{choice.args[1]}"):
-        raise _no_array_type(SqlType(choice.args[1]), place)
+        raise no_array_type(SqlType(choice.args[1]), place)
     left = implicit(binding, left, node.lexpr, plain_type(choice.args[0]))
     array = implicit(binding, array, node.rexpr, array_of(plain_type(choice.args[1])))
     if choice.function.numeric is not None:

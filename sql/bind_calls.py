@@ -12,6 +12,8 @@ from sql.binding import Binding, Collation
 from sql.char_blanks import polymorphic, trimmed_arguments
 from sql.coerce import (
     EXPLICIT,
+    IMPLICIT,
+    can_coerce,
     coerce,
     implicit,
     is_exact,
@@ -103,6 +105,22 @@ def function_signature(name: str, exprs: Sequence[Expr]) -> str:
     """`foo(integer, unknown)`."""
     shown = ", ".join(display(SqlType(expr.type.name)) for expr in exprs)
     return f"{name}({shown})"
+
+
+def arguments_of(
+    binding: Binding,
+    name: str,
+    exprs: Sequence[Expr],
+    nodes: Sequence[Node],
+    types: Sequence[SqlType],
+    place: int | None,
+) -> list[Expr]:
+    """The arguments of a function that the binder alone knows, as of these types, or 42883."""
+    found = zip(exprs, types, strict=True)
+    if not all(can_coerce(expr.type.name, type_.name, IMPLICIT) for expr, type_ in found):
+        raise undefined_function(function_signature(name, exprs), place)
+    each = zip(exprs, nodes, types, strict=True)
+    return [implicit(binding, expr, node, type_) for expr, node, type_ in each]
 
 
 def refuse_names(binding: Binding, scope: Scope, node: Node) -> None:

@@ -12,6 +12,7 @@ from sql import postgresql
 from sql.bind_calls import (
     TYPES,
     applied,
+    arguments_of,
     cast_by_name,
     check_array,
     check_styles,
@@ -120,9 +121,9 @@ def _plain_call(binding: Binding, scope: Scope, node: Node, names: Sequence[str]
         return row
     nodes = node.args or ()
     exprs = [_plain_argument(binding, scope, name, nodes, index) for index in range(len(nodes))]
-    constant = _setting(binding, name, exprs, nodes)
+    constant = _setting(binding, name, exprs, nodes, at(place))
     if constant is None:
-        constant = system_call(binding, name, exprs, nodes)
+        constant = system_call(binding, name, exprs, nodes, at(place))
     if constant is not None:
         return constant
     # What is written with the table's own names stands in its rewritings only.
@@ -240,13 +241,13 @@ _SESSION: Final[dict[str, Callable[[BindContext], Expr]]] = {
 
 
 def _setting(
-    binding: Binding, name: str, exprs: Sequence[Expr], nodes: Sequence[Node]
+    binding: Binding, name: str, exprs: Sequence[Expr], nodes: Sequence[Node], place: int | None
 ) -> Expr | None:
     """`current_setting('name' [, missing_ok])` of a constant name."""
     if name != "current_setting" or not 1 <= len(exprs) <= 2:
         return None
     types = (TEXT, BOOL)[: len(exprs)]
-    args = [implicit(binding, *each) for each in zip(exprs, nodes, types, strict=True)]
+    args = arguments_of(binding, name, exprs, nodes, types, place)
     first = args[0]
     if sets_something(binding) or not all(isinstance(arg, Const) for arg in args):
         return session_value(binding, name, args, TEXT, position(nodes[0]))

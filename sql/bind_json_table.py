@@ -121,6 +121,7 @@ def _columns(
     binding: Binding, scope: Scope, columns: Sequence[Node], rows: _Rows
 ) -> tuple[_Rows, list[Expr]]:
     """The columns over the rows, and the rows with those of nested paths."""
+    _check_counted_once(columns)
     found = [_value(binding, scope, column, rows) for column in columns if not _is_nested(column)]
     nested = list(filter(_is_nested, columns))
     if not nested:
@@ -196,6 +197,12 @@ def _raises(node: Node) -> bool:
     if behavior.btype not in kinds:
         raise SqlError("42601", "invalid ON ERROR behavior", at(behavior.location))
     return False
+
+
+def _check_counted_once(columns: Sequence[Node]) -> None:
+    ordinality = JsonTableColumnType.JTC_FOR_ORDINALITY
+    for column in [column for column in columns if column.coltype == ordinality][1:]:
+        raise SqlError("42601", "only one FOR ORDINALITY column is allowed", at(column.location))
 
 
 def _value(binding: Binding, scope: Scope, column: Node, rows: _Rows) -> Expr:

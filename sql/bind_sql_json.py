@@ -47,6 +47,7 @@ from sql.types import (
 
 _EXPR_SUBLINK: Final = SubLinkType.EXPR_SUBLINK
 _JSONPATH: Final = SqlType("jsonpath")
+_SERIALIZED: Final = frozenset({"text", "varchar", "bpchar", "name", "bytea"})
 _TEXTS: Final = frozenset({"text", "varchar", "bpchar", "name", "unknown"})
 _JSONS: Final = frozenset({"json", "jsonb"})
 
@@ -95,8 +96,7 @@ def _constructed(
 
 def json_array_of_query(binding: Binding, scope: Scope, node: Node) -> Expr:
     """`JSON_ARRAY(SELECT ..)`: the aggregate over the rows of the query."""
-    targets = node.query.targetList or ()
-    if len(targets) > 1:
+    if _width(node.query) > 1:
         raise SqlError("42601", "subquery must return only one column", at(node.location))
     rows = ast.RangeSubselect(
         subquery=node.query,
@@ -116,6 +116,13 @@ def json_array_of_query(binding: Binding, scope: Scope, node: Node) -> Expr:
     )
     link = ast.SubLink(subLinkType=_EXPR_SUBLINK, subselect=select, location=node.location)
     return binding.expression(scope, link)
+
+
+def _width(query: Node) -> int:
+    """How many columns are written; what `*` stands for is not looked at."""
+    while query.op != SetOperation.SETOP_NONE:
+        query = query.larg
+    return len(query.valuesLists[0] if query.valuesLists else query.targetList or ())
 
 
 def json_parsed(binding: Binding, scope: Scope, node: Node) -> Expr:
@@ -146,6 +153,10 @@ def json_serialized(binding: Binding, scope: Scope, node: Node) -> Expr:
         raise not_supported("JSON_SERIALIZE of a jsonb", at(node.location))
     found = _cast(binding, expr, node.expr.raw_expr, JSON)
     target = TEXT if node.output is None else _type(binding, node.output)
+    if target.name not in _SERIALIZED:
+        message = f"cannot use type {display(target.bare())} in RETURNING clause of "
+        hint = "Try returning a string type or bytea."
+        raise mismatch(f"{message}JSON_SERIALIZE()", hint=hint)
     return _returned(binding, found, target, node)
 
 
@@ -173,6 +184,8 @@ def _aggregate(
         values = [binding.expression(scope, argument)]
     finally:
         scope.in_aggregate = inside
+    if values[0].type.name == "unknown":
+        argument = _cast_node(argument, "text")
     target = _target(binding, made.output, values)
     base = "jsonb" if target.name == "jsonb" else "json"
     call = ast.FuncCall(
@@ -191,8 +204,12 @@ def _argument(value: Node) -> Node:
     """The value as an argument of a function: FORMAT JSON is a cast."""
     if not _is_json(value):
         return value.raw_expr
-    name = ast.TypeName(names=(ast.String(sval="json"),), typemod=-1, location=-1)
-    return ast.TypeCast(arg=value.raw_expr, typeName=name, location=-1)
+    return _cast_node(value.raw_expr, "json")
+
+
+def _cast_node(node: Node, type_: str) -> Node:
+    name = ast.TypeName(names=(ast.String(sval=type_),), typemod=-1, location=-1)
+    return ast.TypeCast(arg=node, typeName=name, location=-1)
 
 
 def _is_json(value: Node) -> bool:
@@ -375,6 +392,10 @@ def _exists_type(binding: Binding, node: Node) -> SqlType:
 
 
 def _value_type(binding: Binding, node: Node) -> SqlType:
+    said = None if node.output is None else node.output.returning.format
+    if said is not None and said.format_type != JsonFormatType.JS_FORMAT_DEFAULT:
+        message = "cannot specify FORMAT JSON in RETURNING clause of JSON_VALUE()"
+        raise SqlError("42601", message, at(said.location))
     target = TEXT if node.output is None else _type(binding, node.output)
     refused = target.element is not None or target.name in ("record", "void", *REGISTERED)
     if refused:

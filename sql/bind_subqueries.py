@@ -9,6 +9,7 @@ from pglast import ast
 from pglast.enums import SubLinkType
 
 from sql.array_text import several_dimensions
+from sql.bind_arrays import no_array_type
 from sql.bind_calls import operator, operator_name
 from sql.bind_quantified import check_width, quantified
 from sql.binding import Binding
@@ -18,7 +19,7 @@ from sql.errors import SqlError, not_supported
 from sql.plan import Call, ColumnRef, Expr, Plan, Project, Subquery, SubqueryKind
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a
-from sql.types import BOOL, array_of, display, is_type
+from sql.types import BOOL, array_of, is_type
 from sql.whole_rows import row_parts
 
 if TYPE_CHECKING:
@@ -84,9 +85,7 @@ def _array(binding: Binding, scope: Scope, node: Node) -> Expr:
     if found.type.element is not None:
         raise several_dimensions().at(at(node.location))
     if not is_type(f"_{found.type.name}"):
-        shown = display(found.type.bare())
-        message = f"could not find array type for data type {shown}"
-        raise SqlError("42704", message, at(node.location))
+        raise no_array_type(found.type, at(node.location))
     return Subquery(SubqueryKind.ARRAY, found.plan, (), array_of(found.type))
 
 

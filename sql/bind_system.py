@@ -5,9 +5,10 @@ from typing import Final
 
 from pglast import ast, parser
 
+from sql.bind_calls import arguments_of
 from sql.bind_types import type_named
 from sql.binding import Binding
-from sql.coerce import implicit, zone_arguments
+from sql.coerce import zone_arguments
 from sql.domain_of import domain_of
 from sql.errors import SqlError, not_supported
 from sql.functions import function_by_id
@@ -23,10 +24,13 @@ _NAMES: Final = SqlType("_name")
 
 
 def system_call(
-    binding: Binding, name: str, exprs: Sequence[Expr], nodes: Sequence[Node]
+    binding: Binding, name: str, exprs: Sequence[Expr], nodes: Sequence[Node], place: int | None
 ) -> Expr | None:
     """What the call is, or None if it is none of these."""
-    found = _CALLS.get((name, len(exprs)))
+    key = (name, len(exprs))
+    if key in _TYPES:
+        exprs = arguments_of(binding, name, exprs, nodes, _TYPES[key], place)
+    found = _CALLS.get(key)
     return None if found is None else found(binding, exprs, nodes)
 
 
@@ -36,9 +40,9 @@ def _typeof(binding: Binding, exprs: Sequence[Expr], _nodes: Sequence[Node]) -> 
     return Const(oid, SqlType("regtype"))
 
 
-def _schemas(binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node]) -> Expr:
+def _schemas(binding: Binding, exprs: Sequence[Expr], _nodes: Sequence[Node]) -> Expr:
     """The schemas of the search path that exist; `true`: with pg_catalog, which is always there."""
-    implicit_too = implicit(binding, exprs[0], nodes[0], BOOL)
+    (implicit_too,) = exprs
     assert "_name" in OIDS, "there are arrays of names"
     binding.uses_session = True
     context = binding.context
@@ -57,9 +61,7 @@ def _schemas(binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node]) -> 
 
 def _valid_input(binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node]) -> Expr:
     """Whether a text is one of a value of a type, which the second argument names."""
-    text, named = (
-        implicit(binding, expr, node, TEXT) for expr, node in zip(exprs, nodes, strict=True)
-    )
+    text, named = exprs
     if not isinstance(named, Const):
         raise not_supported("pg_input_is_valid() of a computed type", position(nodes[1]))
     if binding.context.styles != PLAIN:
@@ -108,3 +110,8 @@ _CALLS: Final[
     ("current_schemas", 1): _schemas,
     ("pg_input_is_valid", 2): _valid_input,
 }
+_TYPES: Final[dict[tuple[str, int], Sequence[SqlType]]] = {
+    ("current_schemas", 1): (BOOL,),
+    ("pg_input_is_valid", 2): (TEXT, TEXT),
+}
+"""What they take; the others look for themselves."""

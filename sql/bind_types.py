@@ -19,7 +19,13 @@ from sql.errors import SqlError, not_supported, undefined_schema
 from sql.look_up import check_qualified, look_up_type, row_type_exists
 from sql.names import is_builtin, type_of
 from sql.syntax import Node, at, strings
+from sql.system_catalogs import INFORMATION_SCHEMA, system_catalog
 from sql.types import SqlType, array_of, display, plain_type
+
+_DOMAINS: Final = frozenset(
+    {"cardinal_number", "character_data", "sql_identifier", "time_stamp", "yes_or_no"}
+)
+"""Those of information_schema."""
 
 
 def declared(binding: Binding, node: Node) -> tuple[SqlType, Domain | None]:
@@ -62,7 +68,11 @@ def user_type(binding: Binding, node: Node) -> UserType | None:
         for candidate in binding.context.search_path if schema is None else (schema,):
             if row_type_exists(binding, candidate, name):
                 raise not_supported(f'the type of rows of "{name}"', at(node.location))
-    if found is None and schema is not None and schema in binding.context.catalog.schemas:
+    theirs = name in _DOMAINS or system_catalog(INFORMATION_SCHEMA, name) is not None
+    if found is None and schema == INFORMATION_SCHEMA and theirs:
+        raise not_supported(f"type {schema}.{name}", at(node.location))
+    known = (INFORMATION_SCHEMA, *binding.context.catalog.schemas)
+    if found is None and schema is not None and schema in known:
         raise SqlError("42704", f'type "{schema}.{name}" does not exist', at(node.location))
     if found is None and schema is not None:
         raise undefined_schema(schema, at(node.location))

@@ -16,6 +16,7 @@ from pglast import ast
 
 from sql.bind_calls import TYPES, converted, find_function, numeric_call, polymorphic_shapes
 from sql.bind_row_aggregates import aggregated, chosen_name
+from sql.bind_sets import returns_set
 from sql.binding import Binding
 from sql.coerce import ASSIGNMENT, IMPLICIT, can_coerce, coerce, settled, to_boolean, zone_arguments
 from sql.collations import note_computed
@@ -144,7 +145,7 @@ def _check_forms(node: Node, name: str) -> None:
     rows = functions(name)
     kind = rows[0].kind if rows else None
     place = at(node.location)
-    if kind in (FunctionKind.FUNCTION, FunctionKind.OPERATOR):
+    if kind in (FunctionKind.FUNCTION, FunctionKind.OPERATOR) or returns_set(name):
         message = f"OVER specified, but {name} is not a window function nor an aggregate function"
         raise SqlError("42809", message, place)
     if node.agg_within_group:

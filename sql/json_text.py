@@ -241,17 +241,16 @@ def _context(text: str, end: int, *, at_end: bool) -> str:
 def _error(text: str) -> SqlError:
     """Why a text is no JSON, by a parser that looks at it token by token."""
     try:
-        tokens = _Tokens(text)
-        tokens.value(0)
-        if tokens.token:
-            return tokens.unexpected("end of input")
+        _Tokens(text).check()
     except SqlError as error:
         return error
     return stack_depth(_TOO_DEEP)
 
 
 class _Tokens:
-    """PostgreSQL's recursive descent, which is only there to fail at the same place."""
+    """PostgreSQL's parser, which is only there to fail at the same place; the containers that are
+    open stand in a list, for a text may be nested deeper than our stack.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -326,54 +325,50 @@ class _Tokens:
             raise _invalid(self._text, end, f'Token "{word}" is invalid.')
         return end
 
-    def unexpected(self, wanted: str) -> SqlError:
+    def _unexpected(self, wanted: str) -> SqlError:
         if not self.token:
             detail = "The input string ended unexpectedly."
             return _invalid(self._text, len(self._text), detail, at_end=True)
         return _invalid(self._text, self._end, f'Expected {wanted}, but found "{self.token}".')
 
-    def value(self, depth: int) -> None:
-        if depth > _DEPTH_MAX:
-            raise stack_depth(_TOO_DEEP)
-        if self.token == "{":
-            self._object(depth)
-        elif self.token == "[":
-            self._array(depth)
-        elif not self.token or self.token in _PUNCTUATION:
-            raise self.unexpected("JSON value")
-        else:
+    def check(self) -> None:
+        """Raise for the first token that does not belong where it is."""
+        opened: list[str] = []
+        self._value(opened)
+        while opened:
+            if self.token == ",":
+                self._next()
+                if opened[-1] == "}":
+                    self._key("string")
+                self._value(opened)
+            else:
+                self._expect(opened[-1], f'"," or "{opened[-1]}"')
+                opened.pop()
+        if self.token:
+            raise self._unexpected("end of input")
+
+    def _value(self, opened: list[str]) -> None:
+        """Over a value; of a container only up to the end of what comes first in it."""
+        while self.token in ("[", "{"):
+            opened.append("]" if self.token == "[" else "}")
             self._next()
-
-    def _array(self, depth: int) -> None:
+            if self.token == opened[-1]:
+                return
+            if opened[-1] == "}":
+                self._key('string or "}"')
+        if not self.token or self.token in _PUNCTUATION:
+            raise self._unexpected("JSON value")
         self._next()
-        if self.token != "]":
-            self.value(depth + 1)
-            while self.token == ",":
-                self._next()
-                self.value(depth + 1)
-        self._expect("]", '"," or "]"')
 
-    def _object(self, depth: int) -> None:
-        self._next()
-        if self.token.startswith('"'):
-            self._field(depth)
-            while self.token == ",":
-                self._next()
-                self._field(depth)
-        elif self.token != "}":
-            raise self.unexpected('string or "}"')
-        self._expect("}", '"," or "}"')
-
-    def _field(self, depth: int) -> None:
+    def _key(self, wanted: str) -> None:
         if not self.token.startswith('"'):
-            raise self.unexpected("string")
+            raise self._unexpected(wanted)
         self._next()
         self._expect(":", '":"')
-        self.value(depth + 1)
 
     def _expect(self, token: str, wanted: str) -> None:
         if self.token != token:
-            raise self.unexpected(wanted)
+            raise self._unexpected(wanted)
         self._next()
 
 

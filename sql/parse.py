@@ -42,6 +42,7 @@ _FOREIGN_STATES: Final = (
     ("invalid unicode surrogate", "42601"),
 )
 
+_JUNK: Final = re.compile(r"\$\d+[A-Za-z_\x80-\U0010ffff][\w$]*")
 _IN_ESCAPE_STRING: Final = re.compile(r"(?i)(?<!\w)e'(?:[^'\\]|\\.|'')*$")
 """Of U&'' the same words are a syntax error."""
 
@@ -91,7 +92,19 @@ def parse(text: str) -> Sequence[Statement]:
         raise stack_depth() from None
     if not trees:
         return (Statement(text, None, 0),)
+    _check_parameters(text)
     return [Statement(text, tree.stmt, _offset(text, tree.stmt_location)) for tree in trees]
+
+
+def _check_parameters(text: str) -> None:
+    """42601 for a name that begins in a parameter, which the parser reads as two words."""
+    if _JUNK.search(text) is None:
+        return
+    for token in parser.scan(text):
+        found = _JUNK.match(text, token.start) if token.name == "PARAM" else None
+        if found is not None:
+            message = f'trailing junk after parameter at or near "{found[0]}"'
+            raise syntax_error(message, found.start() + 1)
 
 
 def _offset(text: str, place: int | None) -> int:

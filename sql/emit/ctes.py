@@ -1,7 +1,8 @@
 """WITH queries: made once in front of the statement; recursion where it stands, or in front too.
 
 INVARIANTS
-  E1  a query in front of the statement refers to no outer query, and to those before it only.
+  E1  a query in front of the statement refers to no outer query, to no row of a recursion's last
+      round, and to those before it only.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ from typing import Final
 from sql.emit.scope import Scope
 from sql.emit.select_parts import Select, check_comparable, render
 from sql.plan import CteScan, GroupBy, Plan, Recursive, With, output_columns
-from sql.renumbering import free_columns
+from sql.renumbering import free_columns, scans
 from sql.traverse import inputs, is_volatile_plan
 
 CTES_BEGIN: Final = "with recursive "
@@ -57,6 +58,12 @@ def _is_grouped(plan: Plan) -> bool:
     return isinstance(plan, GroupBy) or any(map(_is_grouped, inputs(plan)))
 
 
+def _stands_inside(plan: Recursive, scope: Scope) -> bool:
+    """Whether it refers to what is around it, and so cannot go in front (E1)."""
+    rounds = scope.statement.rounds
+    return bool(free_columns(plan)) or any(scan.cte in rounds for scan in scans(plan))
+
+
 def recursive(plan: Recursive, scope: Scope, select: Callable[[Plan, Scope], Select]) -> Select:
     """A WITH query of its own; in front of the statement if it refers to nothing around it."""
     statement = scope.statement
@@ -66,19 +73,22 @@ def recursive(plan: Recursive, scope: Scope, select: Callable[[Plan, Scope], Sel
         check_comparable(plan.columns, statement, "WITH RECURSIVE with UNION of")
     if not plan.columns:
         raise statement.dialect.unsupported("WITH RECURSIVE of no columns")
-    if not statement.dialect.union_recursion and (free_columns(plan) or _is_grouped(plan.step)):
+    inside = _stands_inside(plan, scope)
+    if not statement.dialect.union_recursion and (inside or _is_grouped(plan.step)):
         raise statement.dialect.unsupported("this form of WITH RECURSIVE")
     name, alias = statement.alias(), statement.alias()
     called = [f"c{column.id}" for column in plan.columns]
     base = render(select(plan.base, scope), output_columns(plan.base), plan.columns)
     statement.cte_columns[plan.cte] = (name, called)
+    statement.rounds.add(plan.cte)
     step = render(select(plan.step, scope), output_columns(plan.step), plan.columns)
+    statement.rounds.discard(plan.cte)
     union = f"union{' all' if plan.all else ''}"
     text = f"{name}({', '.join(called)}) as (({base}) {union} ({step}))"
     names = {
         column.id: f"{alias}.{text}" for column, text in zip(plan.columns, called, strict=True)
     }
-    if free_columns(plan):
+    if inside:
         return Select(f"(with recursive {text} select * from {name}) {alias}", names)
     statement.ctes.append(text)
     return Select(f"{name} {alias}", names)

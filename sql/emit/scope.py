@@ -174,6 +174,8 @@ class Statement:
         default_factory=dict[CteId, tuple[str, Sequence[str]]]
     )
     """The name of each and what its columns are called."""
+    rounds: set[CteId] = field(default_factory=set[CteId])
+    """The recursions whose steps are being written: their rows are known there only."""
     bound: dict[str, str] = field(default_factory=dict[str, str])
     """Values of parameters that are arguments, `q<n>` for the parameter n."""
     types: dict[int, SqlType] = field(default_factory=dict[int, SqlType])
