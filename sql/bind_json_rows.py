@@ -65,7 +65,7 @@ def row_argument(binding: Binding, scope: Scope, node: Node) -> Expr | None:
     whole = whole_row(binding, scope, node)
     if whole is None:
         return None
-    return whole.or_null(_row(binding, node, whole.names, whole.exprs))
+    return whole.or_null(binding, _row(binding, node, whole.names, whole.exprs))
 
 
 def is_row(expr: Expr) -> bool:

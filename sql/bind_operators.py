@@ -48,7 +48,7 @@ def _plain(binding: Binding, scope: Scope, node: Node) -> Expr:
     name = _name(binding, node)
     left, right = node.lexpr, node.rexpr
     if name in ("=", "<>"):
-        compared_whole = compared_rows(binding, scope, node, equal=name == "=")
+        compared_whole = compared_rows(binding, scope, node, equal=name == "=", null_safe=False)
         if compared_whole is not None:
             return compared_whole
     if is_a(left, ast.RowExpr):
@@ -255,7 +255,7 @@ def _distinct(binding: Binding, scope: Scope, node: Node) -> Expr:
     left_node, right_node = node.lexpr, node.rexpr
     if is_a(left_node, ast.RowExpr) and is_a(right_node, ast.RowExpr):
         return _distinct_rows(binding, scope, node)
-    whole = compared_rows(binding, scope, node, equal=negated)
+    whole = compared_rows(binding, scope, node, equal=negated, null_safe=True)
     if whole is not None:
         return whole
     for one, other in ((right_node, left_node), (left_node, right_node)):

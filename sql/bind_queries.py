@@ -64,6 +64,7 @@ from sql.plan import (
     Values,
     Window,
 )
+from sql.presence import with_presence
 from sql.records import mixed
 from sql.scope import Item, Scope
 from sql.select_result import SelectResult
@@ -215,6 +216,7 @@ def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     distinct = _distinct(binding, scope, node.distinctClause, targets, order)
     limit = limit_parts(binding, scope, node)
     check_targets([target.expr for target in targets], groups.keys)
+    plan = with_presence(plan, scope.sides)
     grouped = groups.keys or groups.sets is not None or scope.aggregates or scope.groupings
     if grouped or having is not None:
         plan = with_grouped_sets(binding, scope, plan, groups.keys)
