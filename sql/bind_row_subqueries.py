@@ -13,7 +13,7 @@ from pglast.enums import SetOperation, SubLinkType
 from sql.binding import Binding
 from sql.plan import Expr, Plan, Project, Subquery, SubqueryKind, Values
 from sql.scope import Scope
-from sql.syntax import Node, is_a
+from sql.syntax import Node, column_name, is_a
 from sql.traverse import column_ids, has_subquery, is_volatile_expression, substituted
 from sql.types import JSON
 
@@ -42,9 +42,11 @@ def _row_named(node: Node) -> Node | None:
         return None
     query = node.subselect
     targets: Sequence[Node] = query.targetList or ()
-    if query.op != SetOperation.SETOP_NONE or query.distinctClause or len(targets) != 1:
+    if query.op != SetOperation.SETOP_NONE or len(targets) != 1:
         return None
     value = targets[0].val
+    if _compares(query, value):
+        return None
     if is_a(value, ast.RowExpr):
         return value
     if not is_a(value, ast.ColumnRef):
@@ -53,6 +55,15 @@ def _row_named(node: Node) -> Node | None:
     if qualifier or is_a(last, ast.A_Star) or last.sval not in _names(query.fromClause or ()):
         return None
     return value
+
+
+def _compares(query: Node, value: Node) -> bool:
+    """Whether the rows themselves are compared, which their json is not."""
+    if query.distinctClause or query.groupClause:
+        return True
+    name = column_name(value)
+    keys = [key.node for key in query.sortClause or ()]
+    return any(is_a(key, ast.A_Const) or column_name(key) == name for key in keys)
 
 
 def _names(nodes: Sequence[Node]) -> Iterator[str]:

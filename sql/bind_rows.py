@@ -151,4 +151,10 @@ def counted_row(binding: Binding, scope: Scope, node: Node) -> Expr | None:
     whole = whole_row(binding, scope, node)
     if whole is None or whole.item not in scope.items:
         return None
-    return whole.or_null(binding, Const(True, BOOL))
+    return there(binding, scope, node)
+
+
+def there(binding: Binding, scope: Scope, node: Node) -> Expr | None:
+    """True, or NULL where a whole row is not there; None for any other expression."""
+    whole = whole_row(binding, scope, node)
+    return None if whole is None else whole.or_null(binding, Const(True, BOOL))
