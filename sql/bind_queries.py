@@ -15,7 +15,7 @@ from pglast import ast
 from pglast.enums import SetOperation
 
 from sql import numeric
-from sql.bind_ctes import Shared, check_overall, entries, in_all_rounds, with_shared
+from sql.bind_ctes import Shared, check_overall, check_step, entries, in_all_rounds, with_shared
 from sql.bind_expressions import condition
 from sql.bind_from import from_clause
 from sql.bind_grouping import Grouping, key_columns
@@ -221,8 +221,7 @@ def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     if grouped or having is not None:
         plan = with_grouped_sets(binding, scope, plan, groups.keys)
         plan = _grouped(binding, scope, plan, groups, targets, having)
-    if scope.reads_itself and scope.aggregates:
-        _refuse_aggregates(binding, scope)
+    check_step(binding, scope)
     if scope.windows:
         plan = Window(plan, tuple(scope.windows.values()), tuple(scope.windows))
     lock(binding, scope, node)
@@ -234,17 +233,6 @@ def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
         targets.append(number)
         order = [*order, (number, False, False)]
     return _finished(binding, plan, targets, order, limit, distinct)
-
-
-def _refuse_aggregates(binding: Binding, scope: Scope) -> None:
-    ids = {column.id for column in scope.aggregates.values()}
-    places = [
-        place
-        for expr, place in binding.places.values()
-        if isinstance(expr, ColumnRef) and expr.id in ids
-    ]
-    message = "aggregate functions are not allowed in a recursive query's recursive term"
-    raise SqlError("42P19", message, at(min(places, default=None)))
 
 
 def _refuse_clauses(node: Node) -> None:
