@@ -21,6 +21,7 @@ from sql.char_blanks import column_type
 from sql.errors import SqlError, mismatch, not_supported
 from sql.plan import ColumnRef, CteId, CteScan, Plan, Project, With, output_columns
 from sql.renumbering import free_columns, renumbered, scans, with_scans
+from sql.scope import Scope
 from sql.syntax import Node, at, is_a, position
 from sql.traverse import is_volatile_plan
 from sql.types import NUMERIC, SqlType, display
@@ -247,3 +248,17 @@ def check_overall(name: str, index: int, base: SqlType, overall: SqlType, node: 
     )
     hint = "Cast the output of the non-recursive term to the correct type."
     raise mismatch(message, position(node), hint=hint)
+
+
+def check_step(binding: Binding, scope: Scope) -> None:
+    """42P19 for aggregates over the rows of the last round."""
+    if not scope.reads_itself or not scope.aggregates:
+        return
+    ids = {column.id for column in scope.aggregates.values()}
+    places = [
+        place
+        for expr, place in binding.places.values()
+        if isinstance(expr, ColumnRef) and expr.id in ids
+    ]
+    message = "aggregate functions are not allowed in a recursive query's recursive term"
+    raise SqlError("42P19", message, at(min(places, default=None)))

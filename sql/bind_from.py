@@ -34,6 +34,7 @@ from sql.plan import (
     RelationId,
     Scan,
 )
+from sql.presence import Side
 from sql.scope import Item, Scope, check_conflicts
 from sql.sequence_relation import is_sequence, sequence_relation
 from sql.syntax import Node, at, strings, unsupported
@@ -358,14 +359,21 @@ def _join(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Item]]
     elif node.quals is not None:
         condition = _on(binding, scope, node, [*left_items, *right_items])
     if kind in (JoinKind.RIGHT, JoinKind.FULL):
-        left_items = [replace(item, nullable=True) for item in left_items]
+        left_items = _made_up(scope, left, left_items)
     if kind in (JoinKind.LEFT, JoinKind.FULL):
-        right_items = [replace(item, nullable=True) for item in right_items]
+        right_items = _made_up(scope, right, right_items)
     if condition is None and kind is JoinKind.INNER:
         kind = JoinKind.CROSS
     plan = Join(kind, left, right, condition, lateral=lateral)
     rest = [pair for pair in (*left_columns, *right_columns) if pair[0] not in using]
     return plan, _joined_items(node, [*left_items, *right_items], merged, [*merged, *rest])
+
+
+def _made_up(scope: Scope, plan: Plan, items: Sequence[Item]) -> list[Item]:
+    """The items of a side whose rows the join may make up; a join inside has done so before."""
+    side = Side(plan, scope.ids)
+    scope.sides.append(side)
+    return [item if item.nullable else replace(item, nullable=True, side=side) for item in items]
 
 
 def _right_side(

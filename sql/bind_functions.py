@@ -276,7 +276,7 @@ def _aggregate(binding: Binding, scope: Scope, node: Node, name: str) -> Expr:
     exprs, filter_, order = _aggregate_parts(binding, scope, node)
     if node.agg_within_group:
         exprs = [*(key.expr for key in order), *exprs]
-    choice = _aggregate_choice(node, name, exprs)
+    choice = _aggregate_choice(binding, node, name, exprs)
     level = _level(binding, scope, exprs, order, filter_)
     _check_level(level, scope, node)
     args = converted(binding, choice, exprs, nodes)
@@ -349,13 +349,13 @@ def _aggregate_parts(
     return exprs, filter_, order
 
 
-def _aggregate_choice(node: Node, name: str, exprs: Sequence[Expr]) -> Choice:
+def _aggregate_choice(binding: Binding, node: Node, name: str, exprs: Sequence[Expr]) -> Choice:
     if node.agg_star and name != "count":
         raise undefined_function(f"{name}()", at(node.location))
     if not exprs and not node.agg_star and name == "count":
         message = f"{name}(*) must be used to call a parameterless aggregate function"
         raise SqlError("42809", message, at(node.location))
-    return find_function(chosen_name(node, exprs), exprs, name, node.location)
+    return find_function(chosen_name(binding, node, exprs), exprs, name, node.location)
 
 
 def _level(

@@ -126,7 +126,9 @@ def _shown(scope: Scope, column: ColumnId) -> str:
         for name, expr in item.columns:
             if isinstance(expr, ColumnRef) and expr.id == column:
                 return name
-    return "?"
+    # Whether a row is there (`presence.py`).
+    there = [item.name for item in scope.items if item.side and item.side.is_of(column)]
+    return f"{there[0]}.*" if there else "?"
 
 
 def key_columns(binding: Binding, keys: Sequence[Expr]) -> dict[Expr, PlanColumn]:

@@ -1,4 +1,5 @@
-"""Whole rows as JSON: row_to_json(t), to_jsonb(t), json_agg(t), and ROW(..) in their place.
+"""Whole rows as JSON: row_to_json(t), to_jsonb(t), json_agg(t), and in their place ROW(..) or
+a subquery that yields a row (`bind_row_subqueries.py`).
 
 Such a call is bound as what it makes of the columns (`whole_rows.py`).
 """
@@ -9,10 +10,11 @@ from typing import Final
 from pglast import ast
 
 from sql.bind_calls import as_shown, check_styles
+from sql.bind_row_subqueries import row_of_subquery
 from sql.binding import Binding
 from sql.coerce import EXPLICIT, coerce, settled, zone_arguments
 from sql.functions import function_by_id
-from sql.plan import Call, Case, Const, Expr
+from sql.plan import Call, Const, Expr
 from sql.scope import Scope
 from sql.syntax import Node, changed, is_a, strings
 from sql.types import JSON, JSONB, TEXT, array_of
@@ -64,14 +66,8 @@ def row_argument(binding: Binding, scope: Scope, node: Node) -> Expr | None:
         return _row(binding, node, [f"f{place}" for place in range(1, len(exprs) + 1)], exprs)
     whole = whole_row(binding, scope, node)
     if whole is None:
-        return None
-    return whole.or_null(_row(binding, node, whole.names, whole.exprs))
-
-
-def is_row(expr: Expr) -> bool:
-    """Whether an expression is the json of a row."""
-    row = expr.whens[0][1] if isinstance(expr, Case) else expr
-    return isinstance(row, Call) and row.function.id == _ROW
+        return row_of_subquery(binding, scope, node)
+    return whole.or_null(binding, _row(binding, node, whole.names, whole.exprs))
 
 
 def _row(binding: Binding, node: Node, names: list[str], exprs: list[Expr]) -> Expr:

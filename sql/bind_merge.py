@@ -58,6 +58,7 @@ from sql.plan import (
     Values,
     output_columns,
 )
+from sql.presence import with_presence
 from sql.scope import Item, Scope
 from sql.statements import MergeAction, Modify, ModifyKind
 from sql.syntax import Node
@@ -148,7 +149,7 @@ def merge(binding: Binding, node: Node, known: Mapping[str, SelectResult] | None
     on = condition(binding, scope, node.joinCondition, "JOIN/ON")
     whens = [_when(binding, sides, clause) for clause in node.mergeWhenClauses]
     _check_filled(binding, sides.table, whens)
-    joined = Join(_join_kind(whens), sides.source, sides.seen, on)
+    joined = with_presence(Join(_join_kind(whens), sides.source, sides.seen, on), scope.sides)
     extra = binding.new_column("action", INT4)
     action = ColumnRef(extra.id, INT4)
     rows = Rows(
@@ -193,6 +194,7 @@ def _sides(binding: Binding, node: Node, scope: Scope) -> _Sides:
     seen = written.seen(target, target.columns)
     inner = Scope(ctes=dict(scope.ctes))
     source, items = from_item(binding, inner, node.sourceRelation)
+    scope.sides = inner.sides
     _check_names(item, items)
     marked, present = _marked(binding, source, node.mergeWhenClauses)
     scope.ids.update([*inner.ids, *[column.id for column in target.columns]])

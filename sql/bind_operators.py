@@ -8,7 +8,7 @@ from pglast.enums import A_Expr_Kind, SubLinkType
 
 from sql.bind_arrays import any_all
 from sql.bind_calls import operator, operator_name, operator_signature
-from sql.bind_rows import compared_rows
+from sql.bind_rows import compared_rows, there
 from sql.binding import Binding
 from sql.char_blanks import trimmed
 from sql.coerce import (
@@ -48,7 +48,7 @@ def _plain(binding: Binding, scope: Scope, node: Node) -> Expr:
     name = _name(binding, node)
     left, right = node.lexpr, node.rexpr
     if name in ("=", "<>"):
-        compared_whole = compared_rows(binding, scope, node, equal=name == "=", strict=True)
+        compared_whole = compared_rows(binding, scope, node, equal=name == "=", null_safe=False)
         if compared_whole is not None:
             return compared_whole
     if is_a(left, ast.RowExpr):
@@ -255,13 +255,15 @@ def _distinct(binding: Binding, scope: Scope, node: Node) -> Expr:
     left_node, right_node = node.lexpr, node.rexpr
     if is_a(left_node, ast.RowExpr) and is_a(right_node, ast.RowExpr):
         return _distinct_rows(binding, scope, node)
-    whole = compared_rows(binding, scope, node, equal=negated)
+    whole = compared_rows(binding, scope, node, equal=negated, null_safe=True)
     if whole is not None:
         return whole
     for one, other in ((right_node, left_node), (left_node, right_node)):
         if is_a(one, ast.A_Const) and one.isnull:
             test = Test.IS_NULL if negated else Test.IS_NOT_NULL
-            return IsTest(test, binding.expression(scope, other), BOOL)
+            # Of a row it is not the columns that are asked.
+            value = there(binding, scope, other) or binding.expression(scope, other)
+            return IsTest(test, value, BOOL)
     left = binding.expression(scope, left_node)
     right = binding.expression(scope, right_node)
     equal = compared(binding, "=", [left, right], [left_node, right_node], node.location)

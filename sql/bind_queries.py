@@ -15,7 +15,7 @@ from pglast import ast
 from pglast.enums import SetOperation
 
 from sql import numeric
-from sql.bind_ctes import Shared, check_overall, entries, in_all_rounds, with_shared
+from sql.bind_ctes import Shared, check_overall, check_step, entries, in_all_rounds, with_shared
 from sql.bind_expressions import condition
 from sql.bind_from import from_clause
 from sql.bind_grouping import Grouping, key_columns
@@ -45,7 +45,6 @@ from sql.collations import note_computed, note_united
 from sql.comparability import check_equality, check_ordering
 from sql.errors import SqlError, not_supported
 from sql.plan import (
-    ColumnRef,
     CteId,
     Expr,
     Filter,
@@ -58,6 +57,7 @@ from sql.plan import (
     Values,
     Window,
 )
+from sql.presence import with_presence
 from sql.records import mixed
 from sql.scope import Item, Scope
 from sql.select_result import SelectResult
@@ -209,12 +209,12 @@ def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     distinct = _distinct(binding, scope, node.distinctClause, targets, order)
     limit = limit_parts(binding, scope, node)
     check_targets([target.expr for target in targets], groups.keys)
+    plan = with_presence(plan, scope.sides)
     grouped = groups.keys or groups.sets is not None or scope.aggregates or scope.groupings
     if grouped or having is not None:
         plan = with_grouped_sets(binding, scope, plan, groups.keys)
         plan = _grouped(binding, scope, plan, groups, targets, having)
-    if scope.reads_itself and scope.aggregates:
-        _refuse_aggregates(binding, scope)
+    check_step(binding, scope)
     if scope.windows:
         plan = Window(plan, tuple(scope.windows.values()), tuple(scope.windows))
     lock(binding, scope, node)
@@ -226,17 +226,6 @@ def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
         number = Target("sort", reference(scope.set_ordinality), node.targetList[0], junk=True)
         targets.append(number)
     return finished(binding, plan, targets, order, limit, distinct, number)
-
-
-def _refuse_aggregates(binding: Binding, scope: Scope) -> None:
-    ids = {column.id for column in scope.aggregates.values()}
-    places = [
-        place
-        for expr, place in binding.places.values()
-        if isinstance(expr, ColumnRef) and expr.id in ids
-    ]
-    message = "aggregate functions are not allowed in a recursive query's recursive term"
-    raise SqlError("42P19", message, at(min(places, default=None)))
 
 
 def _refuse_clauses(node: Node) -> None:

@@ -80,7 +80,7 @@ def returning(binding: Binding, outer: Scope, written: Written, node: Node, rows
     row = written.item(binding, now, node.relation.alias)
     # A row of MERGE may have none beside it.
     alone = rows.kind is ModifyKind.MERGE
-    others = [replace(item, nullable=item.nullable or alone) for item in rows.others]
+    others = [_beside(item, alone=alone) for item in rows.others]
     items = [*others, row] if rows.others_first else [row, *others]
     scope = Scope(None, items, dict(outer.ctes), clause="RETURNING", merge_action=rows.action)
     scope.items.extend(_versions(scope, clause.options or (), written, rows, now, before))
@@ -93,7 +93,8 @@ def returning(binding: Binding, outer: Scope, written: Written, node: Node, rows
     old = rows.old and not used.isdisjoint(column.id for column in before)
     if old:
         _check_old(written, rows, before)
-    extras = tuple([column for column in rows.offered if column.id in used])
+    there = [side.there for side in outer.sides if side.there is not None]
+    extras = tuple([column for column in (*rows.offered, *there) if column.id in used])
     input_ = _input(binding, table, now, before if old else (), extras)
     by = dict(zip([column.id for column in extras], _last(input_, len(extras)), strict=True))
     made = tuple([binding.new_column(target.name, target.expr.type) for target in targets])
@@ -103,6 +104,11 @@ def returning(binding: Binding, outer: Scope, written: Written, node: Node, rows
     plan = Project(input_, made, tuple([substituted(expr, by) for expr in exprs]))
     described = tuple([_described(binding, target.name, target.expr) for target in targets])
     return Returned(plan, described, old, extras, tables_read(binding, plan))
+
+
+def _beside(item: Item, *, alone: bool) -> Item:
+    """An item beside the row. `alone`: there may be none, and its plan was made already."""
+    return replace(item, nullable=True, side=None) if alone else item
 
 
 def tables_read(binding: Binding, *plans: Plan) -> tuple[Table, ...]:

@@ -17,7 +17,7 @@ from sql.coerce import implicit, zone_arguments
 from sql.conditions import joined
 from sql.errors import SqlError, not_supported, undefined_column
 from sql.functions import function_by_id
-from sql.plan import BoolOp, Call, Const, Distinct, Expr, Param
+from sql.plan import BoolOp, Call, Case, Const, Distinct, Expr, Logical, Param
 from sql.records import RECORD, UNTYPED_RECORD, check_field, check_similar
 from sql.scope import Scope
 from sql.sizes import check_row
@@ -69,14 +69,15 @@ def cast_row(binding: Binding, scope: Scope, node: Node) -> Expr | None:
 
 def row_record(binding: Binding, whole: WholeRow) -> Expr:
     """A whole row as a record."""
-    return whole.or_null(record(binding, whole.exprs))
+    return whole.or_null(binding, record(binding, whole.exprs))
 
 
 def compared_rows(
-    binding: Binding, scope: Scope, node: Node, *, equal: bool, strict: bool = False
+    binding: Binding, scope: Scope, node: Node, *, equal: bool, null_safe: bool
 ) -> Expr | None:
-    """Whether two whole rows are equal, or are distinct, NULLs being equal (record_eq); None for
-    other operands. `strict`: NULL where one of them is not there.
+    """Whether two whole rows are equal, or differ, NULLs in them being equal (record_eq); None for
+    other operands. `null_safe`: a row that is not there is distinct from one that is; otherwise
+    the answer is NULL.
     """
     left, right = (whole_row(binding, scope, side) for side in (node.lexpr, node.rexpr))
     if left is None or right is None:
@@ -87,8 +88,21 @@ def compared_rows(
         call = operator(binding, "=", [one, other], [node.lexpr, node.rexpr], node.location)
         assert isinstance(call, Call), "an operator yields a call"
         parts.append(Distinct(call.args[0], call.args[1], equal, BOOL))
-    found = joined(BoolOp.AND if equal else BoolOp.OR, parts)
-    return left.or_null(right.or_null(found)) if strict else found
+    compared = joined(BoolOp.AND if equal else BoolOp.OR, parts)
+    if not null_safe:
+        return left.or_null(binding, right.or_null(binding, compared))
+    return _null_safe(binding, (left, right), compared, equal=equal)
+
+
+def _null_safe(binding: Binding, rows: Sequence[WholeRow], compared: Expr, *, equal: bool) -> Expr:
+    """`compared` where both rows are there, and else whether neither is, or one."""
+    asked = [row.present(binding) for row in rows]
+    there = [present for present in asked if present is not None]
+    if not there:
+        return compared
+    one = joined(BoolOp.OR, there) if len(there) == len(rows) else Const(True, BOOL)
+    otherwise = Logical(BoolOp.NOT, (one,), BOOL) if equal else one
+    return Case(((joined(BoolOp.AND, there), compared),), otherwise, BOOL)
 
 
 def _type_of(whole: WholeRow) -> SqlType:
@@ -137,4 +151,10 @@ def counted_row(binding: Binding, scope: Scope, node: Node) -> Expr | None:
     whole = whole_row(binding, scope, node)
     if whole is None or whole.item not in scope.items:
         return None
-    return whole.or_null(Const(True, BOOL))
+    return there(binding, scope, node)
+
+
+def there(binding: Binding, scope: Scope, node: Node) -> Expr | None:
+    """True, or NULL where a whole row is not there; None for any other expression."""
+    whole = whole_row(binding, scope, node)
+    return None if whole is None else whole.or_null(binding, Const(True, BOOL))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pglast import ast
 
 from sql.bind_grouping_sets import GroupClause, group_clause, is_set
+from sql.bind_json_rows import row_argument
 from sql.binding import Binding
 from sql.coerce import implicit
 from sql.errors import SqlError, grouping_error, not_supported
@@ -39,8 +40,18 @@ def target_list(binding: Binding, scope: Scope, nodes: Sequence[Node]) -> list[T
             targets.extend(_star(binding, scope, _all_of(binding, scope, value)))
             continue
         name = node.name if node.name is not None else column_name(value)
-        targets.append(Target(name, binding.expression(scope, value), value))
+        expr = _row_asked(binding, scope, value) or binding.expression(scope, value)
+        targets.append(Target(name, expr, value))
     return targets
+
+
+def _row_asked(binding: Binding, scope: Scope, node: Node) -> Expr | None:
+    """The json of a row where it is asked for."""
+    if node is not binding.row_asked:
+        return None
+    row = row_argument(binding, scope, node)
+    binding.row_asked = None if row is not None else node
+    return row
 
 
 def _star(binding: Binding, scope: Scope, node: Node) -> list[Target]:

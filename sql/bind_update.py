@@ -27,6 +27,7 @@ from sql.plan import (
     Scan,
     output_columns,
 )
+from sql.presence import with_presence
 from sql.scope import Item, Scope, hidden_target
 from sql.statements import Modify, ModifyKind
 from sql.syntax import Node, is_a
@@ -156,7 +157,7 @@ def _target(binding: Binding, node: Node, more: Sequence[Node], scope: Scope) ->
         inner = Scope(None, [hidden_target(item)], dict(scope.ctes))
         right = from_clause(binding, inner, more)
         del inner.items[0]
-        scope.items, scope.ids = [item, *inner.items], inner.ids
+        scope.items, scope.ids, scope.sides = [item, *inner.items], inner.ids, inner.sides
         plan = Join(JoinKind.CROSS, plan, right, None)
     else:
         scope.items = [item]
@@ -186,4 +187,5 @@ def _identified(
     made += [binding.new_column(column.name, column.type) for column in extras]
     refs = [ColumnRef(c.id, c.type) for c in scanned.identity]
     handed = [ColumnRef(column.id, column.type) for column in (*before, *extras)]
-    return Project(target.plan, (*who, *made), (*refs, *exprs, *handed))
+    joined = with_presence(target.plan, target.scope.sides)
+    return Project(joined, (*who, *made), (*refs, *exprs, *handed))

@@ -92,7 +92,7 @@ def window_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     _check_place(scope, node)
     _check_forms(node, name)
     exprs, filter_ = _parts(binding, scope, node)
-    choice = _choice(node, name, exprs)
+    choice = _choice(binding, node, name, exprs)
     args = converted(binding, choice, exprs, node.args or ())
     (args, type_), exact = polymorphic_shapes(binding, choice, args), True
     if choice.function.numeric is not None and choice.result == "numeric":
@@ -160,13 +160,13 @@ def _check_forms(node: Node, name: str) -> None:
         raise SqlError("0A000", message, place)
 
 
-def _choice(node: Node, name: str, exprs: Sequence[Expr]) -> Choice:
+def _choice(binding: Binding, node: Node, name: str, exprs: Sequence[Expr]) -> Choice:
     place = node.location
     if not exprs and not node.agg_star and name == "count":
         message = "count(*) must be used to call a parameterless aggregate function"
         raise SqlError("42809", message, at(place))
     shown = ".".join(strings(node.funcname))
-    choice = find_function(chosen_name(node, exprs), exprs, shown, place)
+    choice = find_function(chosen_name(binding, node, exprs), exprs, shown, place)
     wanted = choice.function.args
     elements = [expr for expr, want in zip(exprs, wanted, strict=True) if want == "anyelement"]
     if elements and all(expr.type.name == "unknown" for expr in elements):

@@ -125,6 +125,11 @@ class Binding:
     """Columns that are a plain column of a table: its oid and number."""
     domains: dict[ColumnId, Domain] = field(default_factory=dict[ColumnId, Domain])
     """Columns of a domain that are no plain column of a table (`domain_of.py`)."""
+    row_asked: "Node | None" = None
+    """The target whose row a subquery yields as json; None once it does (`bind_row_subqueries`)."""
+    rows: dict[int, Expr] = field(default_factory=dict[int, Expr])
+    """The json of rows that are arguments of aggregates, by identity: json_agg() tells them from
+    what row_to_json(t) has made, which is json like any other."""
     casts: dict[int, tuple[Expr, Domain | None]] = field(
         default_factory=dict[int, tuple[Expr, Domain | None]]
     )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from sql.binding import Binding
 from sql.errors import SqlError, not_supported, undefined_column
 from sql.plan import Aggregate, ColumnId, ColumnRef, Expr, PlanColumn, SetCall, WindowCall
+from sql.presence import Side
 from sql.renumbering import renumbered_expression
 from sql.similar_names import similar_columns
 from sql.traverse import has_subquery
@@ -55,6 +56,8 @@ class Item:
     """The table that an UPDATE or DELETE changes, which its FROM cannot see."""
     nullable: bool = False
     """Whether an outer join may have made its row up, of NULLs."""
+    side: Side | None = None
+    """The innermost such join's side; None where its plan is not at hand."""
     again: bool = False
     """Another name for what an item has already: OLD and NEW, a join's own."""
 
@@ -96,6 +99,8 @@ class Scope:
     set_ordinality: PlanColumn | None = None
     window_part: str | None = None
     """`arguments` or `definition`, while such a part of a window is bound."""
+    sides: list[Side] = field(default_factory=list[Side])
+    """Those of outer joins in FROM whose rows may be made up."""
     lateral_active: bool = False
     lateral_used: bool = False
     merge_action: Expr | None = None

@@ -8,8 +8,8 @@ Named row types are no types here, so that a whole row stands only where it is u
 
 INVARIANTS
   O1  a row that an outer join may have made up is NULL as a whole, and not a row of NULLs. Whether
-      it is there is known by a column of its table that is NOT NULL; without one it is refused
-      where that would show.
+      it is there is known by a column of its table that is NOT NULL, or by one that its side of
+      the join gets for it (`presence.py`).
   O2  the row of a table or a view grows and shrinks with it, also where a definition names it: no
       definition may.
 """
@@ -34,12 +34,11 @@ _KEPT: Final = frozenset({_GENERATED, _CHECK})
 
 @dataclass(frozen=True, slots=True)
 class WholeRow:
-    """A row, column by column. `present`: true if there is one, None if there always is (O1)."""
+    """A row, column by column."""
 
     columns: Sequence[tuple[str, Expr]]
     place: int
     item: Item
-    present: Expr | None
 
     @property
     def of_table(self) -> bool:
@@ -56,14 +55,24 @@ class WholeRow:
         """The columns."""
         return [expr for _, expr in self.columns]
 
-    def or_null(self, value: Expr) -> Expr:
-        """What is made of the row, NULL where there is none. 0A000 where that is not known."""
+    def present(self, binding: Binding) -> Expr | None:
+        """Whether there is one, None if there always is. 0A000 where that is not known (O1)."""
         if not self.item.nullable:
-            return value
-        if self.present is None:
+            return None
+        known = _required(binding, self.item)
+        if known is None and self.item.side is not None:
+            known = self.item.side.asked(binding, self.place - 1)
+        if known is None:
             what = "the whole row of a table without a NOT NULL column in an outer join"
             raise not_supported(what, self.place)
-        return Case(((self.present, value),), Const(None, value.type), value.type)
+        return IsTest(Test.IS_NOT_NULL, known, BOOL)
+
+    def or_null(self, binding: Binding, value: Expr) -> Expr:
+        """What is made of the row, NULL where there is none."""
+        present = self.present(binding)
+        if present is None:
+            return value
+        return Case(((present, value),), Const(None, value.type), value.type)
 
 
 def whole_row(binding: Binding, scope: Scope, node: Node) -> WholeRow | None:
@@ -92,7 +101,7 @@ def whole_row(binding: Binding, scope: Scope, node: Node) -> WholeRow | None:
         (name, referred(binding, expr, place))
         for name, (_, expr) in zip(names, item.columns, strict=True)
     ]
-    return WholeRow(columns, place + 1, item, _presence(binding, item))
+    return WholeRow(columns, place + 1, item)
 
 
 def _may_be_item(scope: Scope, name: str) -> bool:
@@ -111,10 +120,10 @@ def _check_kept(binding: Binding, scope: Scope, item: Item, place: int | None) -
         raise not_supported("a whole row of a table in a view", place)
 
 
-def _presence(binding: Binding, item: Item) -> Expr | None:
-    """True where the row of a nullable item is there."""
+def _required(binding: Binding, item: Item) -> Expr | None:
+    """A column that is NULL only where the row of the item was made up."""
     table = binding.tables.get((item.schema or "", item.relation or item.name or ""))
-    if not item.nullable or table is None:
+    if table is None:
         return None
     required = {
         (table.oid, table.number_of(ordinal))
@@ -123,7 +132,7 @@ def _presence(binding: Binding, item: Item) -> Expr | None:
     }
     for _, expr in item.columns:
         if isinstance(expr, ColumnRef) and binding.origins.get(expr.id) in required:
-            return IsTest(Test.IS_NOT_NULL, expr, BOOL)
+            return expr
     return None
 
 

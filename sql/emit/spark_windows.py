@@ -40,7 +40,7 @@ _ORDERED: Final = frozenset(
     ["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"]
 )
 """What Spark wants an ORDER BY for."""
-_NULLS_COUNT: Final = frozenset({"array_agg", "json_agg", "jsonb_agg"})
+_NULLS_COUNT: Final = frozenset({"array_agg", "json_agg", "json_agg.rows", "jsonb_agg"})
 
 
 def window(call: WindowCall, scope: Scope) -> str:
