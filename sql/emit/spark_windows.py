@@ -40,7 +40,9 @@ _ORDERED: Final = frozenset(
     ["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"]
 )
 """What Spark wants an ORDER BY for."""
-_NULLS_COUNT: Final = frozenset({"array_agg", "json_agg", "json_agg.rows", "jsonb_agg"})
+_NULLS_COUNT: Final = frozenset({
+    "array_agg", "json_agg", "json_agg.rows", "jsonb_agg", "json_object_agg", "jsonb_object_agg",
+})  # fmt: skip
 
 
 def window(call: WindowCall, scope: Scope) -> str:
