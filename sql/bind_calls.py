@@ -242,8 +242,8 @@ def as_shown(binding: Binding, arg: Expr, node: Node) -> Expr:
 def polymorphic_shapes(
     binding: Binding, choice: Choice, args: tuple[Expr, ...]
 ) -> tuple[tuple[Expr, ...], SqlType]:
-    """The arguments and the result of a row with pseudo-types: numerics get one shape, and an
-    element or an array keeps the modifier that all arguments have; a bpchar its width.
+    """The arguments and the result of a row with pseudo-types: numerics get one shape, a
+    bpchar its width. Only a cast, or an internal row that is part of one, passes a modifier on.
     """
     row, type_ = choice.function, type_called(choice.result)
     if not any(isinstance(arg, Const) and arg.value is None for arg in args):
@@ -254,7 +254,6 @@ def polymorphic_shapes(
         for index, name in enumerate(declared)
         if name.startswith("any") and name != "any" and "numeric" in args[index].type.name
     ]
-    # What a call gives has no modifier in PostgreSQL; a cast has.
     computed = row.kind is not FunctionKind.CAST and not row.internal
     if not alike:
         args, type_ = polymorphic(row, declared, args, type_)

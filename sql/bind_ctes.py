@@ -20,7 +20,7 @@ from sql.binding import Binding
 from sql.char_blanks import column_type
 from sql.errors import SqlError, mismatch, not_supported
 from sql.plan import ColumnRef, CteId, CteScan, Plan, Project, With, output_columns
-from sql.renumbering import free_columns, renumbered, scans, with_scans
+from sql.renumbering import cte_scans, free_columns, renumbered, with_scans
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a, position
 from sql.traverse import is_volatile_plan
@@ -36,14 +36,20 @@ class Shared:
     definition: Plan
 
 
+def note_shared(binding: Binding, query: Shared) -> None:
+    """A WITH query is known now, to those behind it and those within the query around it."""
+    reads = {scan.cte for scan in cte_scans(query.definition)}
+    if free_columns(query.definition) or reads & (binding.work_tables | binding.outer_bound):
+        binding.outer_bound.add(query.cte)
+
+
 def with_shared(binding: Binding, plan: Plan, shared: Sequence[Shared]) -> Plan:
     """The plan of a query with its WITH queries around it, or in their places (C1)."""
-    outer_bound = _outer_bound(binding, shared)
     for query in reversed(shared):
-        uses = sum(scan.cte == query.cte for scan in scans(plan))
+        uses = sum(scan.cte == query.cte for scan in cte_scans(plan))
         if not uses:
             continue
-        bound = query.cte in outer_bound
+        bound = query.cte in binding.outer_bound
         volatile = is_volatile_plan(query.definition)
         if bound and volatile:
             what = "a WITH query with a volatile function that depends on the query around it"
@@ -70,18 +76,6 @@ def _inlined(binding: Binding, plan: Plan, query: Shared) -> Plan:
         return Project(definition, scan.columns, tuple(refs[: len(scan.columns)]))
 
     return with_scans(plan, expanded)
-
-
-def _outer_bound(binding: Binding, shared: Sequence[Shared]) -> set[CteId]:
-    """The queries that refer to an outer query or a recursion, themselves or by another of these;
-    each reads those before it only.
-    """
-    bound = set(binding.work_tables)
-    for query in shared:
-        reads = {scan.cte for scan in scans(query.definition)}
-        if free_columns(query.definition) or reads & bound:
-            bound.add(query.cte)
-    return bound
 
 
 # --- WITH RECURSIVE ----------------------------------------------------------------------------

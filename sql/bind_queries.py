@@ -15,7 +15,15 @@ from pglast import ast
 from pglast.enums import SetOperation
 
 from sql import numeric
-from sql.bind_ctes import Shared, check_overall, check_step, entries, in_all_rounds, with_shared
+from sql.bind_ctes import (
+    Shared,
+    check_overall,
+    check_step,
+    entries,
+    in_all_rounds,
+    note_shared,
+    with_shared,
+)
 from sql.bind_expressions import condition
 from sql.bind_from import from_clause
 from sql.bind_grouping import Grouping, key_columns
@@ -127,6 +135,7 @@ def bind_with(
         if share:
             result.shared = CteId(binding.new_id())
             shared.append(Shared(result.shared, cte.ctename, result.plan))
+            note_shared(binding, shared[-1])
         scope.ctes[cte.ctename] = result
     return shared
 

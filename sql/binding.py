@@ -155,6 +155,8 @@ class Binding:
     """Tables under FOR UPDATE and its kin, by oid."""
     work_tables: set[CteId] = field(default_factory=set[CteId])
     """The recursions whose steps are being bound."""
+    outer_bound: set[CteId] = field(default_factory=set[CteId])
+    """WITH queries that refer to an outer query or a recursion, or to another one that does."""
     substitutes: list[tuple[Expr, ...]] = field(default_factory=list[tuple[Expr, ...]])
     """What $1, $2 .. are in an expression that stands for a call (`stand_ins.py`)."""
     supplied: list[Supplied] = field(default_factory=list[Supplied])

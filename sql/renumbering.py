@@ -77,12 +77,12 @@ def parts_of(value: object) -> Iterator[object]:
             yield getattr(value, field.name)
 
 
-def scans(value: object) -> Iterator[CteScan]:
+def cte_scans(value: object) -> Iterator[CteScan]:
     """All scans of WITH queries in a plan, at every depth."""
     if isinstance(value, CteScan):
         yield value
     for part in parts_of(value):
-        yield from scans(part)
+        yield from cte_scans(part)
 
 
 def with_scans(value: _T, expanded: Callable[[CteScan], Plan]) -> _T:

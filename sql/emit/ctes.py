@@ -11,7 +11,7 @@ from typing import Final
 from sql.emit.scope import Scope
 from sql.emit.select_parts import Select, check_comparable, render
 from sql.plan import CteScan, GroupBy, Plan, Recursive, With, output_columns
-from sql.renumbering import free_columns, scans
+from sql.renumbering import cte_scans, free_columns
 from sql.traverse import inputs, is_volatile_plan
 
 CTES_BEGIN: Final = "with recursive "
@@ -61,7 +61,7 @@ def _is_grouped(plan: Plan) -> bool:
 def _stands_inside(plan: Recursive, scope: Scope) -> bool:
     """Whether it refers to what is around it, and so cannot go in front (E1)."""
     rounds = scope.statement.rounds
-    return bool(free_columns(plan)) or any(scan.cte in rounds for scan in scans(plan))
+    return bool(free_columns(plan)) or any(scan.cte in rounds for scan in cte_scans(plan))
 
 
 def recursive(plan: Recursive, scope: Scope, select: Callable[[Plan, Scope], Select]) -> Select:

@@ -14,7 +14,7 @@ order:
   a SELECT is       conditions over lateral joins go below them            pushed_filters
   written           WHERE: the conditions before one guard it              guarded_filters
                     ON of outer joins: the same (DuckDB)                   guarded_joins
-  an expression is  what a subquery makes of the row it finds (Spark)      outside_values
+  an expression is  what a subquery makes of the row it finds              outside_values
   written           CASE, AND, OR with a subquery in a branch              guarded_subqueries
                     AND, OR and FILTER without one                         guards
 

@@ -50,6 +50,8 @@ from sql.types import BOOL
 
 _COLUMNS_MAX: Final = 4
 """A join each."""
+_UNORDERED: Final = frozenset({"count", "sum", "avg", "min", "max", "bool_and", "bool_or"})
+"""Aggregates that are the same in whatever order they see rows."""
 
 
 def is_made_outside(expr: Subquery) -> bool:
@@ -129,8 +131,14 @@ def _flat(plan: Project) -> Project:
 
 
 def _chooses(plan: Plan) -> bool:
-    """Whether it may take one row of several that are alike for it."""
-    return isinstance(plan, Limit | DistinctOn | Window) or any(map(_chooses, inputs(plan)))
+    """Whether it may take one row of several that are alike for it, or them in any order."""
+    if isinstance(plan, Limit | DistinctOn | Window):
+        return True
+    if isinstance(plan, GroupBy) and not _UNORDERED.issuperset(
+        call.function.name for call in plan.aggregates
+    ):
+        return True
+    return any(map(_chooses, inputs(plan)))
 
 
 def _has_row(plan: Plan) -> bool:
