@@ -20,8 +20,8 @@ setup: .venv/installed-dev ## make .venv with everything that development needs
 run: .venv/installed ## start the server: LISTEN=127.0.0.1:7432 DATA=./data
 	$(BIN)/meridian serve --listen $(LISTEN) --data-dir $(DATA)
 
-test: setup ## run every test that does not take minutes, WORKERS=2 files at once
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not slow"
+test: setup ## run every test that does not take minutes; without the JVM WORKERS=2 files at once
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not slow and not spark" && $(BIN)/pytest -m "spark and not slow"
 
 check: formatted lint types layers ## what CI runs beside the tests
 

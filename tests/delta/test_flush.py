@@ -28,7 +28,7 @@ from storage.errors import Corrupt, ForeignWriter, Indeterminate
 from storage.live_files import LiveFile
 from storage.memory import MemoryObjectStore
 from storage.shard import ShardState, Version
-from storage.types import Source, Timestamp, inline_source
+from storage.types import Source, Timestamp, inline_source, inline_ts, is_file
 from tests.delta.model import ACTIONS, SCHEMA, SHARD, STEP, Model, rows_of
 
 
@@ -153,19 +153,29 @@ class FlushedModel(Model):
         self.store.coins = coins
 
     def restart(self) -> None:
-        """Recover from the log, then the txns shard's batches that no version has."""
+        """Recover from the log, as far back as those batches of the txns shard that no version has
+        name their rows (`_oldest_named` of `coordinator/startup.py`), then these batches.
+        """
         state = self.loaded()
         cut = state.cut if state.cut is not None else -1
-        for ts, batch in self.durable:
-            if ts > cut:
-                state = state.committed(Timestamp(ts), batch)
+        left = [(ts, batch) for ts, batch in self.durable if ts > cut]
+        named = [
+            inline_ts(source)
+            for _, batch in left
+            for source in batch.deletes
+            if not is_file(source)
+        ]
+        state = self.loaded(min([self.since, *named]))
+        for ts, batch in left:
+            state = state.committed(Timestamp(ts), batch)
         self.state = state
         self.rewritten = ()
         self.follow(state)
 
-    def loaded(self) -> ShardState:
-        since = Timestamp(self.since)
-        return asyncio.run(load_shard(self.store, SHARD, SCHEMA, Timestamp(0), since))
+    def loaded(self, since: int | None = None) -> ShardState:
+        """What the log says of this time and what came behind it."""
+        since = self.since if since is None else since
+        return asyncio.run(load_shard(self.store, SHARD, SCHEMA, Timestamp(0), Timestamp(since)))
 
     def checkpoint(self) -> None:
         if self.state.versions:
