@@ -159,12 +159,10 @@ def _extreme(expr: Extreme, scope: Scope) -> str:
 
 def _extreme_of_arrays(expr: Extreme, scope: Scope) -> str:
     """Spark orders NULL elements first."""
-    rows = [
-        f"struct({spark_arrays.ordered(text, arg.type)} as k, {text} as v)"
-        for arg, text in ((arg, scope.emit(arg)) for arg in expr.args)
-    ]
+    row = f"struct({spark_arrays.ordered('a', expr.type)} as k, a as v)"
+    rows = f"transform(array({_list(expr.args, scope)}), a -> {row})"
     chosen = "array_max" if expr.greatest else "array_min"
-    return f"{chosen}(filter(array({', '.join(rows)}), r -> r.v is not null)).v"
+    return f"{chosen}(filter({rows}, r -> r.v is not null)).v"
 
 
 def _call(call: Call, scope: Scope) -> str:
