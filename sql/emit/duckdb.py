@@ -24,6 +24,7 @@ from sql.emit.guarding.guarded_filters import guarded_parts
 from sql.emit.guarding.guarded_joins import guarded_conditions
 from sql.emit.guarding.outer_rows import with_rows_outside
 from sql.emit.made_rows import with_rows_in_case
+from sql.emit.outer_zeros import with_outer_zeros
 from sql.emit.scope import Dialect
 from sql.emit.selects import EmittedQuery, emit_plan
 from sql.plan import Plan, RelationId
@@ -40,7 +41,7 @@ def emit(
     A statement may be cached by its plan and relations: `emitted_again` tells for which parameters.
     """
     plan = with_condition_columns(run_if_asked(called_once(plan)))
-    plan = with_rows_in_case(with_rows_outside(plan))
+    plan = with_outer_zeros(with_rows_in_case(with_rows_outside(plan)))
     query = emit_plan(plan, relations, parameters, _DUCKDB)
     # A template may have left a string out that it had asked for; DuckDB refuses to be given it.
     # Looked for in one pass: a long VALUES has an argument for each of its strings.

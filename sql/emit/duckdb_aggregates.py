@@ -81,12 +81,17 @@ def _average(call: Aggregate, scope: Scope, around: Around) -> str:
 
 
 def _float_total(call: Aggregate, scope: Scope, around: Around) -> str:
-    """sum() and avg(): an infinity that no input is is an overflow."""
+    """sum() and avg(): an infinity that no input is is an overflow; only zeros below 0 are -0."""
     x = scope.emit(call.args[0])
     total = around.of(f"{call.function.name}(cast({x} as double))")
-    infinite = around.of(f"count(nullif(isinf({x}), false))")
+    # One more aggregate, not two: 2 for an infinity, 0 if all are -0.
+    kind = f"case when {x} is null then null when isinf({x}) then 2"
+    inputs = around.of(f"max({kind} when {x} = 0 and signbit({x}) then 0 else 1 end)")
     failure = error("22003", "value out of range: overflow")
-    return f"case when isinf({total}) and {infinite} = 0 then {failure} else {total} end"
+    overflow = f"when isinf({total}) and {inputs} < 2 then {failure}"
+    if call.function.name == "avg":
+        return f"case {overflow} else {total} end"
+    return f"case {overflow} when {inputs} = 0 then cast('-0' as double) else {total} end"
 
 
 def _deviation(call: Aggregate, scope: Scope, around: Around) -> str:

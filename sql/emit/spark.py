@@ -13,6 +13,7 @@ from sql.emit.guarding.asked_subqueries import run_if_asked
 from sql.emit.guarding.guarded_filters import guarded_parts
 from sql.emit.guarding.outer_guards import guarded_by_outer
 from sql.emit.made_rows import with_counted_rows
+from sql.emit.outer_zeros import with_outer_zeros
 from sql.emit.scope import Dialect
 from sql.emit.selects import EmittedQuery, emit_plan
 from sql.emit.spark_aggregates import aggregate, order_by
@@ -37,6 +38,7 @@ def emit(
     only.
     """
     plan = with_counted_rows(guarded_by_outer(run_if_asked(called_once(plan))))
+    plan = with_outer_zeros(plan)
     return emit_plan(plan, relations, parameters, _SPARK)
 
 
