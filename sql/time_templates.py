@@ -74,7 +74,7 @@ def parse_template(template: str) -> tuple[Field | Literal, ...]:
             if template[at : at + 2] in ("TH", "th"):
                 ending = template[at : at + 2]
                 at += 2
-            elif template[at : at + 2] in ("SP", "sp"):
+            elif template[at : at + 2] == "SP":  # PostgreSQL knows no other case of it
                 spelled = True
                 at += 2
             nodes.append(Field(key.upper(), key, fill, localized, ending, spelled))

@@ -109,8 +109,7 @@ def _expression(expr: Expr, scope: Scope) -> str:
         case Extreme() if is_enum(expr.type.name):
             return _typed(enums.extreme(expr, scope), expr.type)
         case Extreme():
-            _comparable(expr.type)
-            return f"{'greatest' if expr.greatest else 'least'}({_list(expr.args, scope)})"
+            return _extreme(expr, scope)
         case InList():
             negation = "not " if expr.negated else ""
             items = ", ".join(scope.key(item, "comparing") for item in expr.items)
@@ -119,6 +118,16 @@ def _expression(expr: Expr, scope: Scope) -> str:
             return duckdb_arrays.any_all(expr, scope)
         case Subquery():
             return _subquery(expr, scope)
+
+
+def _extreme(expr: Extreme, scope: Scope) -> str:
+    _comparable(expr.type)
+    function = "greatest" if expr.greatest else "least"
+    if expr.type.name == "float4":
+        # Of floats, DuckDB makes 0 of -0.
+        args = ", ".join(f"cast({scope.emit(arg)} as double)" for arg in expr.args)
+        return f"cast({function}({args}) as float)"
+    return f"{function}({_list(expr.args, scope)})"
 
 
 def _comparable(type_: SqlType) -> None:
