@@ -19,7 +19,7 @@ from pglast.enums import JoinType, SetOperation
 from sql.binding import Binding
 from sql.char_blanks import column_type
 from sql.errors import SqlError, mismatch, not_supported
-from sql.plan import ColumnRef, CteId, CteScan, Plan, Project, With, output_columns
+from sql.plan import ColumnRef, CteId, CteScan, Plan, PlanColumn, Project, With, output_columns
 from sql.renumbering import cte_scans, free_columns, renumbered, with_scans
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a, position
@@ -234,14 +234,27 @@ def in_all_rounds(type_: SqlType) -> SqlType:
 
 def check_overall(name: str, index: int, base: SqlType, overall: SqlType, node: Node) -> None:
     """42804 if the whole recursion has another type than its base."""
-    if (base.name, base.typmod) == (overall.name, overall.typmod):
-        return
+    if (base.name, base.typmod) != (overall.name, overall.typmod):
+        raise _other_overall(name, index, display(base), display(overall), node)
+
+
+def check_domain(
+    binding: Binding, name: str, index: int, sides: tuple[PlanColumn, PlanColumn], node: Node
+) -> None:
+    """42804 if the base is of a domain and the whole recursion of its base type."""
+    base, step = sides
+    domain = binding.domain(base.id)
+    if domain is not None and binding.domain(step.id) != domain:
+        raise _other_overall(name, index, domain.shown, display(base.type.bare()), node)
+
+
+def _other_overall(name: str, index: int, base: str, overall: str, node: Node) -> SqlError:
     message = (
-        f'recursive query "{name}" column {index + 1} has type {display(base)} in non-recursive '
-        f"term but type {display(overall)} overall"
+        f'recursive query "{name}" column {index + 1} has type {base} in non-recursive '
+        f"term but type {overall} overall"
     )
     hint = "Cast the output of the non-recursive term to the correct type."
-    raise mismatch(message, position(node), hint=hint)
+    return mismatch(message, position(node), hint=hint)
 
 
 def check_step(binding: Binding, scope: Scope) -> None:

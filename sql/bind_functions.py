@@ -44,10 +44,12 @@ from sql.bind_sets import returns_set, set_call
 from sql.bind_system import system_call
 from sql.bind_windows import window_call
 from sql.binding import BindContext, Binding
+from sql.catalog_objects import Domain
 from sql.catalog_oids import schema_oid
 from sql.coerce import float_literal, implicit, to_boolean, zone_arguments
 from sql.collations import note_computed
 from sql.comparability import check_equality
+from sql.domain_of import domain_of_call, type_of_domain
 from sql.errors import SqlError, grouping_error, not_supported, undefined_function
 from sql.functions import FunctionKind, function_by_id, functions
 from sql.look_up import existing_schemas, qualifying_schema
@@ -294,12 +296,21 @@ def _aggregate(binding: Binding, scope: Scope, node: Node, name: str) -> Expr:
         check_equality(arg.type, position(part))
     if distinct:
         order = _distinct_order(exprs, args, order, node)
+    domain = domain_of_call(binding, row, exprs)
+    if domain is not None:
+        type_ = type_of_domain(binding, domain)
     aggregate = Aggregate(row, args, distinct, filter_, tuple(order), type_)
-    return _registered(binding, level, aggregate, node, exact=exact)
+    return _registered(binding, level, aggregate, node, exact=exact, domain=domain)
 
 
 def _registered(
-    binding: Binding, level: Scope, aggregate: Aggregate, node: Node, *, exact: bool = True
+    binding: Binding,
+    level: Scope,
+    aggregate: Aggregate,
+    node: Node,
+    *,
+    exact: bool = True,
+    domain: Domain | None = None,
 ) -> Expr:
     """The column that the aggregate is."""
     column = level.aggregates.get(aggregate)
@@ -307,6 +318,8 @@ def _registered(
         name = aggregate.function.name
         column = level.aggregates[aggregate] = binding.new_column(name, aggregate.type)
         note_computed(binding, column, aggregate.args)
+        if domain is not None:
+            binding.domains[column.id] = domain
         if not exact:
             binding.inexact.add(column.id)
     return binding.reference(column, node.location)

@@ -17,6 +17,7 @@ from pglast.enums import SetOperation
 from sql import numeric
 from sql.bind_ctes import (
     Shared,
+    check_domain,
     check_overall,
     check_step,
     entries,
@@ -164,6 +165,10 @@ def _recursive(binding: Binding, scope: Scope, cte: Node) -> SelectResult:
     base.settle(binding)
     types = [in_all_rounds(column.type) for column in base.columns]
     columns = [binding.new_column(c.name, t) for c, t in zip(base.columns, types, strict=True)]
+    domains = [binding.domain(column.id) for column in base.columns]
+    binding.domains.update(
+        {made.id: found for made, found in zip(columns, domains, strict=True) if found is not None}
+    )
     last = SelectResult(base.plan, tuple(columns), base.nodes, shared=CteId(binding.new_id()))
     _rename(last, cte)
     if added is not None:
@@ -178,6 +183,7 @@ def _recursive(binding: Binding, scope: Scope, cte: Node) -> SelectResult:
     for index, column in enumerate(base.columns):
         overall = _common(binding, base, step, index, "UNION")
         check_overall(name, index, column.type, overall, base.nodes[index])
+        check_domain(binding, name, index, (column, step.columns[index]), base.nodes[index])
     plans = [_as_types(binding, side, types, "UNION") for side in (base, step)]
     plan = Recursive(last.shared, name, plans[0], plans[1], bool(node.all), last.columns)
     shown, nodes = last.columns, base.nodes

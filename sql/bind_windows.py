@@ -18,9 +18,12 @@ from sql.bind_calls import TYPES, converted, find_function, numeric_call, polymo
 from sql.bind_row_aggregates import aggregated, chosen_name
 from sql.bind_sets import returns_set
 from sql.binding import Binding
+from sql.catalog_objects import Domain
 from sql.coerce import ASSIGNMENT, IMPLICIT, can_coerce, coerce, settled, to_boolean, zone_arguments
 from sql.collations import note_computed
 from sql.comparability import check_equality
+from sql.domain_of import domain_of_call, type_of_domain
+from sql.domains import checked_value
 from sql.errors import SqlError, grouping_error, mismatch, not_supported
 from sql.frames import BoundKind, Exclusion, Frame, FrameBound, FrameMode
 from sql.functions import FunctionKind, functions
@@ -94,9 +97,14 @@ def window_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     exprs, filter_ = _parts(binding, scope, node)
     choice = _choice(binding, node, name, exprs)
     args = converted(binding, choice, exprs, node.args or ())
+    domain = domain_of_call(binding, choice.function, exprs)
+    if domain is not None:
+        args = _of_domain(binding, domain, exprs, args, node.args)
     (args, type_), exact = polymorphic_shapes(binding, choice, args), True
     if choice.function.numeric is not None and choice.result == "numeric":
         args, type_, exact = numeric_call(binding, choice.function, args, choice.result)
+    if domain is not None:
+        type_ = type_of_domain(binding, domain)
     args = (*args, *zone_arguments(binding, choice.function))
     found = _definition(binding, scope, node.over)
     call = WindowCall(
@@ -106,9 +114,31 @@ def window_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     if column is None:
         column = scope.windows[call] = binding.new_column(name, type_)
         note_computed(binding, column, exprs)
+        if domain is not None:
+            binding.domains[column.id] = domain
         if not exact:
             binding.inexact.add(column.id)
     return binding.reference(column, node.location)
+
+
+def _of_domain(
+    binding: Binding,
+    domain: Domain,
+    exprs: Sequence[Expr],
+    args: Sequence[Expr],
+    nodes: Sequence[Node],
+) -> tuple[Expr, ...]:
+    """The arguments of a call that yields a domain: literals without a type are values of it."""
+    type_ = type_of_domain(binding, domain)
+    made: list[Expr] = []
+    for expr, arg, node in zip(exprs, args, nodes, strict=True):
+        if expr.type.name == "unknown":
+            value = coerce(binding, expr, node, type_, ASSIGNMENT)
+            assert value is not None, "a literal becomes whatever it is asked to be"
+            made.append(checked_value(binding, value, domain))
+        else:
+            made.append(arg)
+    return tuple(made)
 
 
 def named_windows(binding: Binding, scope: Scope, nodes: Sequence[Node]) -> None:

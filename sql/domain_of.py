@@ -5,13 +5,15 @@ domain matters where something is made of it: a column of CREATE TABLE AS, LIKE 
 rows keep the rules, and `pg_typeof()`.
 
 INVARIANTS
-  D5  what chooses among values of one domain is of that domain; what computes is of none.
+  D5  what chooses among values of one domain is of that domain, calls that do it too; what
+      computes is of none.
 """
 
 from collections.abc import Sequence
 
 from sql.binding import Binding
 from sql.catalog_objects import Domain, DomainDefinition
+from sql.functions import Function
 from sql.plan import (
     Call,
     Case,
@@ -25,6 +27,7 @@ from sql.plan import (
     SubqueryKind,
     output_columns,
 )
+from sql.types import SqlType
 
 
 def domain_of(binding: Binding, expr: Expr) -> Domain | None:
@@ -45,6 +48,25 @@ def domain_of(binding: Binding, expr: Expr) -> Domain | None:
             return _checked(binding, expr)
         case _:
             return None
+
+
+def domain_of_call(binding: Binding, function: Function, exprs: Sequence[Expr]) -> Domain | None:
+    """The domain of a call whose result is of the type of its arguments, whatever that is."""
+    if function.result not in ("anyelement", "anycompatible"):
+        return None
+    given = [
+        expr
+        for expr, declared in zip(exprs, function.args, strict=False)
+        if declared == function.result and expr.type.name != "unknown"
+    ]
+    return _of_all(binding, given) if given else None
+
+
+def type_of_domain(binding: Binding, domain: Domain) -> SqlType:
+    """What its values are of, with its modifier."""
+    found = binding.context.catalog.type_named(domain.schema, domain.name)
+    assert isinstance(found, DomainDefinition), "a domain in use is there"
+    return found.type
 
 
 def _of_all(binding: Binding, exprs: Sequence[Expr]) -> Domain | None:

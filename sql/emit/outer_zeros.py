@@ -25,7 +25,6 @@ from sql.plan import (
     ColumnRef,
     Const,
     Expr,
-    GroupBy,
     Join,
     Plan,
     PlanColumn,
@@ -35,7 +34,6 @@ from sql.plan import (
 )
 from sql.renumbering import parts_of
 from sql.traverse import (
-    inputs,
     plan_expressions,
     rewritten_node,
     rewritten_plan,
@@ -97,18 +95,19 @@ def _signed(ref: ColumnRef, sign: PlanColumn) -> Expr:
     return Case(((ColumnRef(sign.id, BOOL), zero),), ref, ref.type)
 
 
+def _is_negative_zero(ref: ColumnRef) -> Call:
+    return Call(function_by_id(f"is_negative_zero({ref.type.name})"), (ref,), BOOL)
+
+
 def _with_signs(
     plan: Plan, told: Iterable[ColumnRef], signs: Mapping[ColumnId, PlanColumn]
 ) -> Project:
     shown = output_columns(plan)
     exprs = [ColumnRef(column.id, column.type) for column in shown]
-    found = [Call(function_by_id(f"is_negative_zero({ref.type.name})"), (ref,), BOOL) for ref in told]
-    return Project(plan, (*shown, *signs.values()), (*exprs, *found))
+    return Project(plan, (*shown, *signs.values()), (*exprs, *map(_is_negative_zero, told)))
 
 
-def _replaced(
-    plan: Plan, zeros: Mapping[ColumnId, Expr], shown: tuple[PlanColumn, ...]
-) -> Plan:
+def _replaced(plan: Plan, zeros: Mapping[ColumnId, Expr], shown: tuple[PlanColumn, ...]) -> Plan:
     def subquery(expr: Expr) -> Expr:
         if isinstance(expr, Subquery):
             made = rewritten_plan(expr.plan, lambda part: substituted(part, zeros))
