@@ -7,26 +7,29 @@ INVARIANTS
 
 import dataclasses
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import count
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from sql.functions import Function
 from sql.plan import (
     ColumnId,
     ColumnRef,
+    Const,
     CteId,
     CteScan,
     Expr,
     Plan,
     PlanColumn,
     Recursive,
+    RelationId,
     With,
 )
 from sql.traverse import has_subquery, plan_column_ids
 from sql.types import SqlType
 
 _T = TypeVar("_T")
-_WHOLE = (Function, SqlType)
+_LEAVES: Final = frozenset({Const, Function, SqlType, ColumnId, CteId, RelationId, str, int, bool})
 """What no column stands in."""
 
 
@@ -72,9 +75,18 @@ def parts_of(value: object) -> Iterator[object]:
     """What a plan or an expression is made of, one level down."""
     if isinstance(value, tuple):
         yield from value
-    elif dataclasses.is_dataclass(value) and not isinstance(value, _WHOLE):
-        for field in dataclasses.fields(value):
-            yield getattr(value, field.name)
+    else:
+        for name in _fields(type(value)):
+            yield getattr(value, name)
+
+
+@cache
+def _fields(kind: type) -> tuple[str, ...]:
+    """The fields of a class in which columns stand."""
+    if kind in _LEAVES or not dataclasses.is_dataclass(kind):
+        return ()
+    fields = dataclasses.fields(kind)
+    return tuple([field.name for field in fields if field.type not in _LEAVES])
 
 
 def cte_scans(value: object) -> Iterator[CteScan]:
@@ -98,25 +110,33 @@ def _rebuilt(value: _T, rebuild: Callable[[object], object]) -> _T:
         items = [rebuild(part) for part in value]
         same = all(item is part for item, part in zip(items, value, strict=True))
         return value if same else tuple(items)  # type: ignore[return-value]
-    if isinstance(value, _WHOLE) or not dataclasses.is_dataclass(value):
-        return value
     parts: dict[str, object] = {}
-    for field in dataclasses.fields(value):
-        part = getattr(value, field.name)
+    for name in _fields(type(value)):
+        part = getattr(value, name)
         made = rebuild(part)
         if made is not part:
-            parts[field.name] = made
+            parts[name] = made
     return dataclasses.replace(value, **parts) if parts else value  # type: ignore[type-var]
+
+
+def columns_made(value: object) -> Iterator[PlanColumn]:
+    """The columns that a plan makes, at every depth."""
+    return (part for part in _making(value) if isinstance(part, PlanColumn))
 
 
 def _made(value: object) -> Iterator[ColumnId]:
     """The ids that are given out in it: of columns, and of rows that are made once."""
-    if isinstance(value, PlanColumn):
-        yield value.id
-    if isinstance(value, With | Recursive):
-        yield ColumnId(value.cte)
-    for part in parts_of(value):
-        yield from _made(part)
+    for part in _making(value):
+        yield part.id if isinstance(part, PlanColumn) else ColumnId(part.cte)
+
+
+def _making(value: object) -> Iterator[PlanColumn | With | Recursive]:
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, PlanColumn | With | Recursive):
+            yield part
+        waiting.extend(parts_of(part))
 
 
 def _replaced(value: _T, ids: dict[ColumnId, ColumnId]) -> _T:

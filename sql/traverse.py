@@ -96,12 +96,14 @@ def with_children(expr: Expr, rewrite: Rewrite) -> Expr:
         case Const() | Param() | ColumnRef():
             return expr
         case Call() | Logical() | Coalesce() | Extreme() | AnyAll():
-            return replace(expr, args=tuple([rewrite(arg) for arg in expr.args]))
+            args = _rewritten_parts(expr.args, rewrite)
+            return expr if args is expr.args else replace(expr, args=args)
         case Subquery():
             args = tuple([rewrite(arg) for arg in expr.args])
             return replace(expr, args=args, plan=rewritten_plan(expr.plan, rewrite))
         case IsTest():
-            return replace(expr, arg=rewrite(expr.arg))
+            arg = rewrite(expr.arg)
+            return expr if arg is expr.arg else replace(expr, arg=arg)
         case Distinct():
             return replace(expr, left=rewrite(expr.left), right=rewrite(expr.right))
         case Case():
@@ -112,6 +114,13 @@ def with_children(expr: Expr, rewrite: Rewrite) -> Expr:
             return replace(expr, arg=rewrite(expr.arg), items=items)
         case _:
             assert_never(expr)
+
+
+def _rewritten_parts(parts: tuple[Expr, ...], rewrite: Rewrite) -> tuple[Expr, ...]:
+    """Rewritten, or the tuple itself if all stay what they are: most passes change little."""
+    made = [rewrite(part) for part in parts]
+    same = all(new is part for new, part in zip(made, parts, strict=True))
+    return parts if same else tuple(made)
 
 
 def substituted(expr: Expr, by: Mapping[ColumnId, Expr]) -> Expr:
@@ -199,13 +208,16 @@ def with_inputs(plan: Plan, rewrite: Callable[[Plan], Plan]) -> Plan:
         case Scan() | Values() | CteScan() | SetScan():
             return plan
         case Join() | SetOp():
-            return replace(plan, left=rewrite(plan.left), right=rewrite(plan.right))
+            left, right = rewrite(plan.left), rewrite(plan.right)
+            same = left is plan.left and right is plan.right
+            return plan if same else replace(plan, left=left, right=right)
         case With():
             return replace(plan, definition=rewrite(plan.definition), input=rewrite(plan.input))
         case Recursive():
             return replace(plan, base=rewrite(plan.base), step=rewrite(plan.step))
         case _:
-            return replace(plan, input=rewrite(plan.input))
+            made = rewrite(plan.input)
+            return plan if made is plan.input else replace(plan, input=made)
 
 
 def rewritten_node(plan: Plan, rewrite: Rewrite) -> Plan:
@@ -220,11 +232,14 @@ def rewritten_node(plan: Plan, rewrite: Rewrite) -> Plan:
         case Join():
             if plan.condition is None:
                 return plan
-            return replace(plan, condition=rewrite(plan.condition))
+            condition = rewrite(plan.condition)
+            return plan if condition is plan.condition else replace(plan, condition=condition)
         case Project():
-            return replace(plan, exprs=tuple(map(rewrite, plan.exprs)))
+            exprs = _rewritten_parts(plan.exprs, rewrite)
+            return plan if exprs is plan.exprs else replace(plan, exprs=exprs)
         case Filter():
-            return replace(plan, predicate=rewrite(plan.predicate))
+            predicate = rewrite(plan.predicate)
+            return plan if predicate is plan.predicate else replace(plan, predicate=predicate)
         case GroupBy():
             keys = tuple(map(rewrite, plan.keys))
             aggregates = tuple([rewritten_aggregate(agg, rewrite) for agg in plan.aggregates])

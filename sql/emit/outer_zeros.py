@@ -32,7 +32,7 @@ from sql.plan import (
     Subquery,
     output_columns,
 )
-from sql.renumbering import parts_of
+from sql.renumbering import columns_made, parts_of
 from sql.traverse import (
     plan_expressions,
     rewritten_node,
@@ -53,6 +53,8 @@ _COMPARISONS: Final = frozenset({"=", "<>", "<", "<=", ">", ">="})
 
 def with_outer_zeros(plan: Plan) -> Plan:
     """The plan with the signs of zeros as columns of the rows outside."""
+    if not any(column.type.name in _FLOATS for column in columns_made(plan)):
+        return plan
     return _plan(plan, count(_FIRST))
 
 
