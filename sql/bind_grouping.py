@@ -53,7 +53,8 @@ class Grouping:
         return self._rewrite(expr, inner=False)
 
     def _rewrite(self, expr: Expr, *, inner: bool) -> Expr:
-        key = self._key(expr)
+        # In a subquery PostgreSQL takes no expression for a key, but columns.
+        key = None if inner and not isinstance(expr, ColumnRef) else self._key(expr)
         if key is not None:
             return ColumnRef(key.id, expr.type)
         if isinstance(expr, ColumnRef):

@@ -11,6 +11,7 @@ from typing import Final
 
 from pglast import ast
 
+from sql import postgresql
 from sql.bind_calls import operator
 from sql.binding import Binding
 from sql.coerce import implicit, zone_arguments
@@ -110,7 +111,7 @@ def _type_of(whole: WholeRow) -> SqlType:
 
 
 def field_of_row(binding: Binding, scope: Scope, node: Node) -> Expr:
-    """`(t).a`, `(ROW(..)).f1`."""
+    """`(t).a`, `(ROW(..)).f1`; of what is no row, `(x).f` is `f(x)`."""
     name = node.indirection[0].sval
     if len(node.indirection) > 1:
         raise not_supported("selecting a part of a field", position(node))
@@ -127,11 +128,16 @@ def field_of_row(binding: Binding, scope: Scope, node: Node) -> Expr:
             raise undefined_column(f"{whole.item.name}.{name}", whole.place)
         if len(found) == 1:
             return found[0]
-    elif binding.expression(scope, node.arg).type.name != "record":
-        shown = display(binding.expression(scope, node.arg).type.bare())
-        message = f"column notation .{name} applied to type {shown}, which is not a composite type"
-        raise SqlError("42809", message, position(node.arg))
-    raise not_supported("selecting a field", position(node))
+        raise not_supported("selecting a field", position(node))
+    type_ = binding.expression(scope, node.arg).type
+    if type_.name == "record":
+        raise not_supported("selecting a field", position(node))
+    if postgresql.has_function(name, [type_.name]):
+        call = ast.FuncCall(funcname=(ast.String(sval=name),), args=(node.arg,), location=-1)
+        return binding.expression(scope, call)
+    shown = display(type_.bare())
+    message = f"column notation .{name} applied to type {shown}, which is not a composite type"
+    raise SqlError("42809", message, position(node.arg))
 
 
 def _field(binding: Binding, scope: Scope, row: Node, name: str) -> Expr:

@@ -33,7 +33,7 @@ from sql.functions import CastContext, function_by_id
 from sql.plan import Call, Const, Expr
 from sql.scope import Scope
 from sql.styles import PLAIN
-from sql.syntax import Node, at, position
+from sql.syntax import Node, at, is_a, position
 from sql.traverse import column_ids
 from sql.types import (
     BOOL,
@@ -96,7 +96,7 @@ def _constructed(
 
 def json_array_of_query(binding: Binding, scope: Scope, node: Node) -> Expr:
     """`JSON_ARRAY(SELECT ..)`: the aggregate over the rows of the query."""
-    if _width(node.query) > 1:
+    if _width(binding, scope, node.query) > 1:
         raise SqlError("42601", "subquery must return only one column", at(node.location))
     rows = ast.RangeSubselect(
         subquery=node.query,
@@ -118,11 +118,17 @@ def json_array_of_query(binding: Binding, scope: Scope, node: Node) -> Expr:
     return binding.expression(scope, link)
 
 
-def _width(query: Node) -> int:
-    """How many columns are written; what `*` stands for is not looked at."""
-    while query.op != SetOperation.SETOP_NONE:
-        query = query.larg
-    return len(query.valuesLists[0] if query.valuesLists else query.targetList or ())
+def _width(binding: Binding, scope: Scope, query: Node) -> int:
+    """How many columns it has; it is bound only if a `*` is among them."""
+    first = query
+    while first.op != SetOperation.SETOP_NONE:
+        first = first.larg
+    if first.valuesLists:
+        return len(first.valuesLists[0])
+    targets = first.targetList or ()
+    if any(is_a(target.val, ast.ColumnRef, ast.A_Indirection) for target in targets):
+        return len(binding.bind_query(binding, query, scope).columns)
+    return len(targets)
 
 
 def json_parsed(binding: Binding, scope: Scope, node: Node) -> Expr:

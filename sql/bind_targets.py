@@ -14,7 +14,7 @@ from sql.plan import Const, Expr, Param
 from sql.renumbering import same_expression
 from sql.scope import Scope, in_item, referred, required_item
 from sql.syntax import Node, at, column_name, is_a, position
-from sql.types import TEXT
+from sql.types import TEXT, display
 from sql.whole_rows import whole_row
 
 
@@ -71,9 +71,17 @@ def _star(binding: Binding, scope: Scope, node: Node) -> list[Target]:
 def _all_of(binding: Binding, scope: Scope, node: Node) -> Node:
     """`(t).*`, as `t.*`."""
     if len(node.indirection) > 1 or whole_row(binding, scope, node.arg) is None:
+        if len(node.indirection) == 1 and is_a(node.arg, ast.FuncCall):
+            _check_composite(binding, scope, node.arg)
         raise not_supported("expanding a composite value", position(node))
     fields = [field for field in node.arg.fields if is_a(field, ast.String)]
     return ast.ColumnRef(fields=(*fields, ast.A_Star()), location=node.arg.location)
+
+
+def _check_composite(binding: Binding, scope: Scope, call: Node) -> None:
+    type_ = binding.expression(scope, call).type
+    if type_.name != "record":
+        raise SqlError("42809", f"type {display(type_.bare())} is not composite")
 
 
 def settled(binding: Binding, target: Target) -> Expr:

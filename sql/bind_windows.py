@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 
 from pglast import ast
 
+from sql import postgresql
 from sql.bind_calls import TYPES, converted, find_function, numeric_call, polymorphic_shapes
 from sql.bind_row_aggregates import aggregated, chosen_name
 from sql.bind_sets import returns_set
@@ -175,7 +176,8 @@ def _check_forms(node: Node, name: str) -> None:
     rows = functions(name)
     kind = rows[0].kind if rows else None
     place = at(node.location)
-    if kind in (FunctionKind.FUNCTION, FunctionKind.OPERATOR) or returns_set(name):
+    plain = kind in (FunctionKind.FUNCTION, FunctionKind.OPERATOR) or returns_set(name)
+    if plain or (kind is None and postgresql.is_plain(name)):
         message = f"OVER specified, but {name} is not a window function nor an aggregate function"
         raise SqlError("42809", message, place)
     if node.agg_within_group:

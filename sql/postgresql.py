@@ -42,6 +42,12 @@ def is_aggregate(name: str) -> bool:
     return name in postgresql_names().aggregates
 
 
+def is_plain(name: str) -> bool:
+    """Whether that is the name of functions, none of them an aggregate."""
+    known = postgresql_names()
+    return name in known.functions and name not in known.aggregates
+
+
 def has_cast(source: str, target: str) -> bool:
     """Whether there is a cast between the two types."""
     return (target,) in postgresql_names().casts.get(source, ())

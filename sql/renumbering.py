@@ -7,7 +7,6 @@ INVARIANTS
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from functools import cache
 from itertools import count
 from typing import Final, TypeVar
 
@@ -31,6 +30,8 @@ from sql.types import SqlType
 _T = TypeVar("_T")
 _LEAVES: Final = frozenset({Const, Function, SqlType, ColumnId, CteId, RelationId, str, int, bool})
 """What no column stands in."""
+_KNOWN: Final[dict[type, tuple[str, ...]]] = {}
+"""`_fields`, of each class that was asked for: there are some dozens."""
 
 
 def renumbered(plan: Plan, new_id: Callable[[], ColumnId]) -> tuple[Plan, dict[ColumnId, ColumnId]]:
@@ -80,13 +81,14 @@ def parts_of(value: object) -> Iterator[object]:
             yield getattr(value, name)
 
 
-@cache
 def _fields(kind: type) -> tuple[str, ...]:
     """The fields of a class in which columns stand."""
-    if kind in _LEAVES or not dataclasses.is_dataclass(kind):
-        return ()
-    fields = dataclasses.fields(kind)
-    return tuple([field.name for field in fields if field.type not in _LEAVES])
+    known = _KNOWN.get(kind)
+    if known is None:
+        fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
+        known = tuple([field.name for field in fields if field.type not in _LEAVES])
+        _KNOWN[kind] = () if kind in _LEAVES else known
+    return _KNOWN[kind]
 
 
 def cte_scans(value: object) -> Iterator[CteScan]:
