@@ -11,7 +11,8 @@ INVARIANTS
   A2  what is asked of those rows is one expression, which keeps the order of the conditions.
   A3  conditions of WHERE guard others only over a single relation: of several, PostgreSQL asks each
       where it can. What speaks of no row it asks first, in any case; values of subqueries that
-      refer to the row, as the most costly, behind all conditions without.
+      refer to the row, as the most costly, behind all conditions without. Rows of several are asked
+      as they are joined: without the conditions that join them they would be all pairs.
   A4  conditions with more subqueries than a few guard nothing: each of them would be written anew
       for every subquery behind it.
   A5  rows are asked whether there are any, too, if the first of them comes at little cost: not
@@ -22,15 +23,17 @@ WITH, which are run in any case.
 """
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
 
-from sql.conditions import asked_behind
+from sql.conditions import asked_behind, rows_where
 from sql.emit.guarding.guarded_subqueries import (
     guarded_subquery,
     may_fail_anywhere,
 )
+from sql.emit.guarding.guards import may_fail
 from sql.emit.single_values import of_value, only_value
 from sql.plan import (
     Aggregate,
@@ -41,6 +44,7 @@ from sql.plan import (
     Filter,
     GroupBy,
     Join,
+    JoinKind,
     Limit,
     Logical,
     Plan,
@@ -77,6 +81,9 @@ _SUBQUERIES_MAX: Final = 2
 """See A4. More: statements grow to the power of their branches; fewer: `coalesce` of three
 subqueries fails where PostgreSQL answers."""
 
+_BOTH: Final = (JoinKind.CROSS, JoinKind.INNER)
+"""Joins of which a row has one of either side."""
+
 
 def run_if_asked(plan: Plan) -> Plan:
     """The plan with such subqueries guarded (A1)."""
@@ -108,9 +115,13 @@ def _of_one_value(expr: Subquery, within: Rewrite) -> Expr | None:
 def _predicate(plan: Filter, rows: "_Rows") -> Expr:
     predicate = plan.predicate
     parts = conjuncts(predicate)
-    if len(parts) == 1 or not isinstance(predicate, Logical) or not isinstance(plan.input, Scan):
+    if len(parts) == 1 or not isinstance(predicate, Logical):
         return rows.guarded(predicate, ())
-    columns = {column.id for column in output_columns(plan.input)}
+    columns = _columns(plan.input)
+    if _is_joined(plan.input):
+        return replace(predicate, args=_over_several(plan.input, parts, columns, rows))
+    if not isinstance(plan.input, Scan):
+        return rows.guarded(predicate, ())
     cheap = tuple([part for part in parts if any(column_ids(part)) and not has_subquery(part)])
     before: tuple[Expr, ...] = ()
     made: list[Expr] = []
@@ -119,6 +130,50 @@ def _predicate(plan: Filter, rows: "_Rows") -> Expr:
         made.append(_behind(cheap, rows.guarded(part, before if own else ())))
         before = (*before, part) if own else before
     return replace(predicate, args=tuple(made))
+
+
+def _columns(plan: Plan) -> AbstractSet[ColumnId]:
+    return {column.id for column in output_columns(plan)}
+
+
+def _is_joined(plan: Plan) -> bool:
+    while isinstance(plan, Filter | Project):
+        plan = plan.input
+    return isinstance(plan, Join)
+
+
+def _over_several(
+    plan: Plan, parts: Sequence[Expr], columns: AbstractSet[ColumnId], rows: "_Rows"
+) -> tuple[Expr, ...]:
+    """The conditions of WHERE over the rows of several relations (A3)."""
+    first = tuple([part for part in parts if columns.isdisjoint(column_ids(part))])
+    plain = [part for part in parts if part not in first and _is_harmless(part)]
+    joined = rows_where(plan, plain)
+    made: list[Expr] = []
+    for part in parts:
+        if part in first:
+            made.append(rows.guarded(part, first[: first.index(part)]))
+        else:
+            asked = joined if asked_behind(part) else _where_it_is_asked(plan, part, plain)
+            made.append(replace(rows, input=asked).guarded(part, first))
+    return tuple(made)
+
+
+def _where_it_is_asked(plan: Plan, part: Expr, plain: Sequence[Expr]) -> Plan:
+    """The rows with those conditions that speak of nothing but the relation of this one."""
+    used = _columns(plan).intersection(column_ids(part))
+    if isinstance(plan, Join) and plan.kind in _BOTH and not plan.lateral:
+        if used <= _columns(plan.left):
+            return replace(plan, left=_where_it_is_asked(plan.left, part, plain))
+        if used <= _columns(plan.right):
+            return replace(plan, right=_where_it_is_asked(plan.right, part, plain))
+        return plan
+    own = _columns(plan)
+    return rows_where(plan, [other for other in plain if own >= set(column_ids(other))])
+
+
+def _is_harmless(part: Expr) -> bool:
+    return not has_subquery(part) and not may_fail(part) and not is_volatile_anywhere(part)
 
 
 def _behind(cheap: Sequence[Expr], part: Expr) -> Expr:
@@ -178,7 +233,7 @@ class _Rows:
 
     def _any(self) -> Plan | None:
         """Rows that are there exactly if these are, None if they are not asked for (A5)."""
-        plan = self.input
+        plan = _first_rows(self.input)
         while isinstance(plan, Sort | Window) or (isinstance(plan, GroupBy) and plan.keys):
             if isinstance(plan, GroupBy) and plan.sets is not None:
                 return None
@@ -195,9 +250,23 @@ class _Rows:
         return Filter(self.input, self.guarded(_all_of(conditions), ()))
 
 
+def _first_rows(plan: Plan) -> Plan:
+    """The rows of relations side by side, as a few as tell whether there are any."""
+    if not isinstance(plan, Join) or plan.kind is not JoinKind.CROSS or plan.lateral:
+        return plan
+    one = Const(1, INT8)
+    sides = [
+        side if isinstance(side, SetScan) else Limit(side, one, None)
+        for side in (_first_rows(plan.left), _first_rows(plan.right))
+    ]
+    return replace(plan, left=sides[0], right=sides[1])
+
+
 def _is_cheap(plan: Plan) -> bool:
     """Whether the first row of a plan comes at little cost (A5)."""
     match plan:
+        case Limit():
+            return _is_cheap(plan.input)
         case Project() | Filter():
             return not any(map(has_subquery, plan_expressions(plan))) and _is_cheap(plan.input)
         case Join():
