@@ -26,7 +26,7 @@ from sql.errors import SqlError, not_supported
 from sql.names import type_in
 from sql.read_literals import as_kept
 from sql.registered import registered
-from sql.syntax import Node, is_a, parts, strings
+from sql.syntax import Node, changed, is_a, parts, strings
 from sql.system_catalogs import SYSTEM_SCHEMAS
 from sql.types import SqlType, quoted_name
 
@@ -133,7 +133,11 @@ def _by_oid(binding: Binding, cast: Node) -> bool:
     if is_users:
         cast.arg = ast.A_Const(val=ast.String(sval=str(oid)))
         cast.typeName = _type_name()
-    return is_users
+    elif constant.val.sval.isdecimal():
+        # A number that is no relation of users: nothing rests on it (N1), so it looks otherwise.
+        schema = ast.String(sval="pg_catalog")
+        cast.typeName = changed(_type_name(), names=(schema, ast.String(sval="regclass")))
+    return is_users or constant.val.sval.isdecimal()
 
 
 @lru_cache(maxsize=2_000)

@@ -89,6 +89,11 @@ def _compare(call: Call, scope: Scope) -> str:
     if not native(call.args[0].type):
         return reference(call, scope)
     left, right = (scope.emit(arg) for arg in call.args)
+    # DuckDB makes BETWEEN of an upper and a lower bound of the same value, and has none for lists.
+    if call.function.name in ("<", "<="):
+        left = f"coalesce({left}, {left})"
+    elif call.function.name in (">", ">="):
+        right = f"coalesce({right}, {right})"
     return f"{left} {call.function.name} {right}"
 
 

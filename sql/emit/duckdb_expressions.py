@@ -123,8 +123,13 @@ def _expression(expr: Expr, scope: Scope) -> str:
 def _extreme(expr: Extreme, scope: Scope) -> str:
     _comparable(expr.type)
     function = "greatest" if expr.greatest else "least"
+    if expr.type.name in ("_float4", "_float8"):
+        # DuckDB makes 0 of -0 within lists, but not where it sorts them.
+        place = -1 if expr.greatest else 1
+        there = f"list_filter([{_list(expr.args, scope)}], lambda x: x is not null)"
+        return f"list_sort({there}, 'asc', 'nulls last')[{place}]"
     if expr.type.name == "float4":
-        # Of floats, DuckDB makes 0 of -0.
+        # The same for floats.
         args = ", ".join(f"cast({scope.emit(arg)} as double)" for arg in expr.args)
         return f"cast({function}({args}) as float)"
     return f"{function}({_list(expr.args, scope)})"

@@ -161,7 +161,7 @@ def _over_several(
 
 def _where_it_is_asked(plan: Plan, part: Expr, plain: Sequence[Expr]) -> Plan:
     """The rows with those conditions that speak of nothing but the relation of this one."""
-    used = _columns(plan).intersection(column_ids(part))
+    used = _columns(plan) & set(column_ids(part))
     if isinstance(plan, Join) and plan.kind in _BOTH and not plan.lateral:
         if used <= _columns(plan.left):
             return replace(plan, left=_where_it_is_asked(plan.left, part, plain))
