@@ -38,7 +38,10 @@ def _object(*, binary: bool) -> Maker:
                 if not (absent and value is None)
             ]
             if binary:
-                return canonical({key: json_tree(value, t, zone) for key, value, t in kept})
+                # What is JSON's own null is left out, too.
+                trees = {key: json_tree(value, t, zone) for key, value, t in kept}
+                found = {key: tree for key, tree in trees.items() if not (absent and tree is None)}
+                return canonical(found)
             shown = [f"{quoted(key)} : {json_text(value, t, zone)}" for key, value, t in kept]
             return f"{{{', '.join(shown)}}}"
 
@@ -70,8 +73,6 @@ def _array(*, binary: bool) -> Maker:
 def _key(key: Value, type_: SqlType, zone: str) -> str:
     if key is None:
         raise SqlError("22004", "null value not allowed for object key")
-    if type_.element is not None or type_.name in ("json", "jsonb"):
-        raise SqlError("22023", "key value must be scalar, not array, composite, or json")
     return key_text(key, type_, zone)
 
 

@@ -42,6 +42,7 @@ from coordinator.pgwire.messages import (
     Severity,
 )
 from coordinator.references import UPDATED, Change, check_references
+from coordinator.reg_names import naming
 from coordinator.row_sink import RowSink
 from coordinator.spilling import write_rows
 from sql.errors import SqlError, not_supported
@@ -261,9 +262,12 @@ async def execute_copy_out(
     header = writer.header()
     if header:
         stream.send(CopyFrames(header, 1))
-    rows = 0
+    columns, rows = copy.query.columns, 0
+    named = naming(columns, execution.context)
     async with ending(batches):
         async for batch in batches:
+            if named is not None:
+                batch = named(batch, [True] * len(columns))  # noqa: PLW2901
             for start in range(0, batch.num_rows, PIECE_ROWS):
                 piece = batch.slice(start, PIECE_ROWS)
                 stream.send(await asyncio.to_thread(writer.message, piece))

@@ -2,6 +2,7 @@
 
 from sql.bind_queries import ONE_ROW
 from sql.binding import Binding
+from sql.char_blanks import is_char
 from sql.coerce import ASSIGNMENT, coerce
 from sql.column_expressions import refuse_subqueries
 from sql.errors import mismatch
@@ -25,6 +26,8 @@ def argument(binding: Binding, node: ArgumentNode) -> Query:
         )
         hint = "You will need to rewrite or cast the expression."
         raise mismatch(message, position(node.value), hint=hint)
-    column = binding.new_column("argument", node.type)
+    # A char(n) keeps the blanks that it has, whatever the parameter says of its length.
+    type_ = value.type if is_char(value.type) else node.type
+    column = binding.new_column("argument", type_)
     plan = Project(ONE_ROW, (column,), (value,))
     return Query(plan, (OutputColumn(column.name, column.type),), tuple(binding.tables.values()))

@@ -18,13 +18,25 @@ from pglast.enums import JoinType, SetOperation
 
 from sql.binding import Binding
 from sql.char_blanks import column_type
+from sql.coerce import implicit
 from sql.errors import SqlError, mismatch, not_supported
-from sql.plan import ColumnRef, CteId, CteScan, Plan, PlanColumn, Project, With, output_columns
+from sql.plan import (
+    ColumnRef,
+    CteId,
+    CteScan,
+    Expr,
+    Plan,
+    PlanColumn,
+    Project,
+    With,
+    output_columns,
+)
 from sql.renumbering import cte_scans, free_columns, renumbered, with_scans
 from sql.scope import Scope
+from sql.select_result import SelectResult
 from sql.syntax import Node, at, is_a, position
 from sql.traverse import is_volatile_plan
-from sql.types import NUMERIC, SqlType, display
+from sql.types import NUMERIC, TEXT, SqlType, display, plain_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +258,20 @@ def check_domain(
     domain = binding.domain(base.id)
     if domain is not None and binding.domain(step.id) != domain:
         raise _other_overall(name, index, domain.shown, display(base.type.bare()), node)
+
+
+def check_literal(
+    binding: Binding, name: str, index: int, sides: tuple[Expr, SelectResult], node: Node
+) -> None:
+    """The same for a base that is a literal without a type: of the step's type, if it can be, it
+    makes the whole recursion that, while the base is text.
+    """
+    literal, step = sides
+    overall = step.columns[index].type
+    if index in step.unknown or overall.name == TEXT.name:
+        return
+    implicit(binding, literal, node, plain_type(overall.name))
+    raise _other_overall(name, index, TEXT.name, display(overall.bare()), node)
 
 
 def _other_overall(name: str, index: int, base: str, overall: str, node: Node) -> SqlError:

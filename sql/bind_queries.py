@@ -18,6 +18,7 @@ from sql import numeric
 from sql.bind_ctes import (
     Shared,
     check_domain,
+    check_literal,
     check_overall,
     check_step,
     entries,
@@ -162,6 +163,7 @@ def _recursive(binding: Binding, scope: Scope, cte: Node) -> SelectResult:
     if node.withClause is not None:
         outer = bind_with(binding, scope, node.withClause, share=True)
     base = _side(binding, scope, node.larg)
+    literals = dict(base.unknown)
     base.settle(binding)
     types = [in_all_rounds(column.type) for column in base.columns]
     columns = [binding.new_column(c.name, t) for c, t in zip(base.columns, types, strict=True)]
@@ -181,6 +183,8 @@ def _recursive(binding: Binding, scope: Scope, cte: Node) -> SelectResult:
         message = "each UNION query must have the same number of columns"
         raise SqlError("42601", message, position(step.nodes[0]) if step.nodes else None)
     for index, column in enumerate(base.columns):
+        if index in literals:
+            check_literal(binding, name, index, (literals[index], step), base.nodes[index])
         overall = _common(binding, base, step, index, "UNION")
         check_overall(name, index, column.type, overall, base.nodes[index])
         check_domain(binding, name, index, (column, step.columns[index]), base.nodes[index])

@@ -24,7 +24,7 @@ from pglast.enums import (
     SubLinkType,
 )
 
-from sql.bind_calls import check_styles
+from sql.bind_calls import as_shown, check_styles
 from sql.bind_types import type_named
 from sql.binding import Binding
 from sql.coerce import ASSIGNMENT, EXPLICIT, coerce, implicit, settled, zone_arguments
@@ -39,6 +39,7 @@ from sql.types import (
     BOOL,
     JSON,
     JSONB,
+    NAME,
     REGISTERED,
     TEXT,
     SqlType,
@@ -61,7 +62,8 @@ def json_object(binding: Binding, scope: Scope, node: Node) -> Expr:
     values: list[Expr] = []
     for pair in node.exprs or ():
         values.append(_value(binding, scope, pair.value))
-        parts += [settled(binding, scope, pair.key), values[-1]]
+        key = settled(binding, scope, pair.key)
+        parts += [as_shown(binding, key, pair.key), values[-1]]
     flags = [Const(bool(node.absent_on_null), BOOL), Const(bool(node.unique), BOOL)]
     return _constructed(binding, scope, node, "object", flags, parts, values)
 
@@ -96,7 +98,7 @@ def _constructed(
 
 def json_array_of_query(binding: Binding, scope: Scope, node: Node) -> Expr:
     """`JSON_ARRAY(SELECT ..)`: the aggregate over the rows of the query."""
-    if _width(binding, scope, node.query) > 1:
+    if _width(binding, scope, node.query) != 1:
         raise SqlError("42601", "subquery must return only one column", at(node.location))
     rows = ast.RangeSubselect(
         subquery=node.query,
@@ -144,7 +146,7 @@ def json_parsed(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 def json_scalar(binding: Binding, scope: Scope, node: Node) -> Expr:
     """`JSON_SCALAR(value)`."""
-    expr = settled(binding, scope, node.expr)
+    expr = as_shown(binding, settled(binding, scope, node.expr), node.expr)
     if expr.type.name in _JSONS:
         return _cast(binding, expr, node.expr, JSON)
     row = function_by_id("to_json(anyelement)")
@@ -242,8 +244,11 @@ def _type(binding: Binding, output: Node) -> SqlType:
 
 
 def _value(binding: Binding, scope: Scope, value: Node) -> Expr:
-    expr = _settled(binding, scope, value)
+    expr = as_shown(binding, _settled(binding, scope, value), value.raw_expr)
     if _is_json(value) and expr.type.name not in _JSONS:
+        if expr.type.name == "bytea":
+            row = function_by_id("convert_from(bytea,name)")
+            expr = Call(row, (expr, Const("UTF8", NAME)), TEXT)
         return _cast(binding, expr, value.raw_expr, JSON)
     return expr
 

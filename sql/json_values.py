@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import TypeGuard
 
-from sql.errors import not_supported
+from sql.errors import SqlError, not_supported
 from sql.json_text import Tree, canonical, quoted, tree, unquoted
 from sql.text_output import format_text
 from sql.types import SqlType, Value
@@ -96,7 +96,9 @@ def json_tree(value: Value, type_: SqlType, timezone: str) -> Tree:
 
 
 def key_text(value: Value, type_: SqlType, timezone: str) -> str:
-    """A value as the key of an object."""
+    """A value as the key of an object. Raises 22023 for what has parts."""
+    if type_.element is not None or type_.name in ("json", "jsonb", "record"):
+        raise SqlError("22023", "key value must be scalar, not array, composite, or json")
     if type_.name == "bool":
         return "true" if value else "false"
     return string_text(value, type_, timezone)
