@@ -76,7 +76,7 @@ _TOKEN: Final = re.compile(
         |(?:(?:0|[1-9](?:_?\d)*)(?:\.(?:\d(?:_?\d)*)?)?|\.\d(?:_?\d)*)(?:[eE][+-]?\d(?:_?\d)*)?
         ))
     | (?P<sign>&&|\|\||==|!=|<>|<=|>=|\*\*|[-+*/%<>!?@$.,()\[\]{}])
-    | (?P<word>[^\s?%$.\[\]{}()|&!=<>@\#,*:\-+/\\"]+)
+    | (?P<word>(?:[^\s?%$.\[\]{}()|&!=<>@\#,*:\-+/\\"]|\\u\{[\da-fA-F]{1,6}\}|\\.)+)
     )""",
     re.VERBOSE | re.DOTALL,
 )
@@ -103,7 +103,9 @@ class _Parser:
                 raise _wrong(text[at:].strip()[:1])
             if match.lastgroup == "number" and (junk := _OTHER.match(text, match.end())):
                 raise _wrong(match["number"] + junk[0], "trailing junk after numeric literal")
-            self._tokens.append((match.lastgroup, match[match.lastgroup]))
+            token = match[match.lastgroup]
+            word = _unescaped(token) if match.lastgroup == "word" else token
+            self._tokens.append((match.lastgroup, word))
             at = match.end()
         self._at = 0
         self._filters = self._subscripts = 0
@@ -305,7 +307,7 @@ class _Parser:
             self._at -= 1
             raise self._unexpected()
         if self._peek() != "(":
-            return Step("key", _named(text))
+            return Step("key", text)
         name = text.lower()
         if name in _REFUSED:
             raise not_supported(f"the jsonpath method .{name}()")
@@ -394,15 +396,42 @@ def _string(text: str) -> str:
     try:
         return unquoted(parse_json(text))
     except SqlError:
-        raise not_supported("this escape in a jsonpath") from None
+        return _unescaped(text[1:-1])
+
+
+_ESCAPE: Final = re.compile(
+    r"((?:\\u[\da-fA-F]{4})+)|\\u\{([\da-fA-F]{1,6})\}|\\x([\da-fA-F]{2})|\\(.)", re.DOTALL
+)
+_CONTROLS: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+
+
+def _unescaped(text: str) -> str:
+    """A name or string without its escapes (jsonpath_scan.l). Raises 42601, 22P05, 22P02."""
+
+    def plain(match: "re.Match[str]") -> str:
+        units, braced, hexadecimal, other = match.groups()
+        if units:
+            read = bytes.fromhex(units.replace("\\u", ""))
+            return read.decode("utf-16-be", "surrogatepass")
+        if braced or hexadecimal:
+            return chr(int(braced or hexadecimal, 16))
+        if other in "ux":
+            raise ValueError(other)
+        return _CONTROLS.get(other, other)
+
+    try:
+        found = _ESCAPE.sub(plain, text)
+    except (ValueError, OverflowError):
+        raise _wrong(text, "invalid escape sequence") from None
+    if "\0" in found:
+        raise SqlError("22P05", "unsupported Unicode escape sequence")
+    if any("\ud800" <= character <= "\udfff" for character in found):
+        raise SqlError("22P02", "invalid input syntax for type jsonpath")
+    return found
 
 
 def _named(text: str) -> str:
-    if text.startswith('"'):
-        return _string(text)
-    if "\\" in text:
-        raise not_supported("an escape in a jsonpath name")
-    return text
+    return _string(text) if text.startswith('"') else _unescaped(text)
 
 
 def _flags(text: str) -> str:
