@@ -15,8 +15,10 @@ from sql.coerce import (
     IMPLICIT,
     can_coerce,
     coerce,
+    common_numeric,
     implicit,
     is_exact,
+    is_null,
     reshaped,
     zone_arguments,
 )
@@ -40,6 +42,7 @@ from sql.stand_ins import stand_in
 from sql.styles import PLAIN, check_style
 from sql.syntax import Node, at, is_a, position, strings
 from sql.types import (
+    NUMERIC,
     OIDS,
     REGISTERED,
     TEXT,
@@ -246,7 +249,7 @@ def polymorphic_shapes(
     bpchar its width. Only a cast, or an internal row that is part of one, passes a modifier on.
     """
     row, type_ = choice.function, type_called(choice.result)
-    if not any(isinstance(arg, Const) and arg.value is None for arg in args):
+    if not any(map(is_null, args)):
         check_elements(row.name, [arg.type for arg in args])
     declared = [*row.args, *[row.args[-1]] * (len(args) - len(row.args))] if row.args else []
     alike = [
@@ -258,7 +261,8 @@ def polymorphic_shapes(
     if not alike:
         args, type_ = polymorphic(row, declared, args, type_)
         return args, type_.bare() if computed else type_
-    common = numeric.unify([args[index].type.element or args[index].type for index in alike])
+    there = [index for index in alike if not is_null(args[index])] or alike
+    common = numeric.unify([args[index].type.element or args[index].type for index in there])
     shaped = list(args)
     for index in alike:
         array = args[index].type.element is not None
@@ -273,8 +277,17 @@ def numeric_call(
 ) -> tuple[tuple[Expr, ...], SqlType, bool]:
     """Apply the row's numeric rule: arguments reshaped, the result's type, whether it is exact."""
     assert row.numeric is not None, f"no numeric rule: {row.id}"
+    numerics = [arg for arg in args if arg.type.name == "numeric"]
+    absent = common_numeric(numerics) if numerics else NUMERIC
     operands = [
-        numeric.Operand(arg.type, is_exact(binding, arg), _integer_constant(arg), _word(arg))
+        numeric.Operand(
+            absent
+            if row.numeric == "unify" and arg.type.name == "numeric" and is_null(arg)
+            else arg.type,
+            is_exact(binding, arg),
+            _integer_constant(arg),
+            _word(arg),
+        )
         for arg in args
     ]
     outcome = numeric.determine(row.numeric, operands)

@@ -31,6 +31,7 @@ from sql.coerce import (
     decimal_constant,
     float_literal,
     implicit,
+    is_null,
     modified,
     named_parameter,
     to_boolean,
@@ -363,7 +364,11 @@ def _case(binding: Binding, scope: Scope, node: Node) -> Expr:
 def _coalesce(binding: Binding, scope: Scope, node: Node) -> Expr:
     args = [expression(binding, scope, arg) for arg in node.args]
     exprs, type_ = to_common_type(binding, args, node.args, "COALESCE")
-    return Coalesce(tuple(exprs), type_)
+    # PostgreSQL's planner leaves NULLs out: what is alone then keeps its modifier.
+    there = [index for index, expr in enumerate(exprs) if not is_null(expr)]
+    if len(there) == 1 and args[there[0]].type.name == type_.name:
+        return args[there[0]]
+    return Coalesce(tuple([exprs[index] for index in there] or exprs), type_)
 
 
 def _extreme(binding: Binding, scope: Scope, node: Node) -> Expr:

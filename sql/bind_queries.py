@@ -47,6 +47,7 @@ from sql.binding import Binding
 from sql.char_blanks import united
 from sql.coerce import (
     convert_common,
+    is_null,
     select_common_type,
     stored,
     to_common_type,
@@ -421,6 +422,7 @@ def _common(
     assert chosen is not None, "with a clause named a mismatch raises"
     rows = chosen.name in ("record", "_record")
     bare = plain_type(chosen.name)
+    nulls = [is_null(expr) for expr in exprs]
     known = [side.columns[index].type for side in sides if index not in side.unknown]
     for side in sides:
         if index in side.unknown:
@@ -428,6 +430,8 @@ def _common(
     types = known if rows else [side.columns[index].type for side in sides]
     if types[0] == types[-1]:
         return types[0]
+    if "numeric" in chosen.name and any(nulls) and not all(nulls):
+        return types[nulls.index(False)].bare()
     if "numeric" in chosen.name:
         return numeric.unify([numeric.of_cast(type_) for type_ in types])
     if word != "UNION" and types[0].name == chosen.name and not rows:

@@ -463,7 +463,7 @@ def as_common_type(
         for expr, node in zip(exprs, nodes, strict=True)
     ]
     if "numeric" in chosen.name:
-        common = _shown_alike(done, numeric.unify([expr.type for expr in done]))
+        common = _shown_alike(done, common_numeric(done))
         return [reshaped(binding, expr, common) for expr in done], common
     typmod = typmods.pop() if len(typmods) == 1 else -1
     if char_blanks.is_char(target):
@@ -471,6 +471,18 @@ def as_common_type(
     if len({expr.type.fields for expr in done if not isinstance(expr, Const)}) > 1:
         target = mixed(target)
     return done, replace(target, typmod=typmod)
+
+
+def common_numeric(exprs: Sequence[Expr]) -> SqlType:
+    """One numeric type for values of all; a NULL has no digits to hold, and no modifier."""
+    types = [expr.type for expr in exprs if not is_null(expr)]
+    common = numeric.unify(types or [expr.type for expr in exprs])
+    return common if len(types) == len(exprs) else common.bare()
+
+
+def is_null(expr: Expr) -> bool:
+    """Whether it is the constant NULL."""
+    return isinstance(expr, Const) and expr.value is None
 
 
 def _shown_alike(exprs: Sequence[Expr], common: SqlType) -> SqlType:

@@ -158,7 +158,8 @@ class Decoder:
     def _add_date(self, text: str) -> Part:
         if self._prefix is _Prefix.JULIAN:
             return self._add_julian_with_zone(text)
-        if Part.DATE not in self._seen and self._prefix is None:
+        # `mmm dd hh:mm:ss zone yyyy`: behind a month and a day it is a zone.
+        if Part.MONTH | Part.DAY not in self._seen and self._prefix is None:
             return self._add_written_date(text)
         if text[0].isdigit() or self._prefix is not None:
             return self._add_time_with_zone(text)
