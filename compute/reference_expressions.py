@@ -36,6 +36,7 @@ from sql.plan import (
     Test,
     output_columns,
 )
+from sql.renumbering import cte_scans, free_columns
 from sql.types import Value
 from sql.volatile_calls import calls_at_once, with_columns
 
@@ -311,6 +312,8 @@ def _subquery(expr: Subquery, frame: Frame, depth: int) -> Evaluator:
     if inner.depth + depth > DEPTH_MAX:
         raise stack_depth()
     source = frame.subplan(expr.plan, inner)
+    if _is_alone(expr.plan):
+        return _once(expr, frame, source, depth)
     answer = _answer(expr, frame, source, depth)
 
     def run(row: Row) -> Value:
@@ -319,6 +322,32 @@ def _subquery(expr: Subquery, frame: Frame, depth: int) -> Evaluator:
             return answer(row)
         finally:
             cell.row = before
+
+    return run
+
+
+def _is_alone(plan: Plan) -> bool:
+    """Whether it is the same for every row, so that PostgreSQL runs it once."""
+    return not free_columns(plan) and next(cte_scans(plan), None) is None
+
+
+def _once(expr: Subquery, frame: Frame, source: Source, depth: int) -> Evaluator:
+    """The first row that asks has it run; what is compiled belongs to one run of the statement."""
+    if expr.kind in (SubqueryKind.IN, SubqueryKind.NOT_IN):
+        kept: list[list[Row]] = []
+
+        def rows() -> Iterator[Row]:
+            if not kept:
+                kept.append(list(source()))
+            return iter(kept[0])
+
+        return _answer(expr, frame, rows, depth)
+    answer, found = _answer(expr, frame, source, depth), list[Value]()
+
+    def run(row: Row) -> Value:
+        if not found:
+            found.append(answer(row))
+        return found[0]
 
     return run
 
