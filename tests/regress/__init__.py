@@ -1,0 +1,1 @@
+"""PostgreSQL's own regression tests, played on PostgreSQL and on Meridian."""
