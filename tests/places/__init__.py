@@ -1,0 +1,1 @@
+"""Every type at every place where an expression may stand, compared with PostgreSQL."""
