@@ -247,7 +247,19 @@ def _encode(call: Call, scope: Scope) -> str:
     return reference(call, scope)
 
 
+_OF_ONE_TEXT: Final = frozenset({"text", "varchar", "bool", "int2", "int4", "int8", "oid", "uuid"})
+"""Types whose text is the same under all settings, and DuckDB's."""
+
+
+def _concatenate(call: Call, scope: Scope) -> str:
+    """`text || value`."""
+    if not all(arg.type.name in _OF_ONE_TEXT for arg in call.args):
+        return reference(call, scope)
+    return "(" + " || ".join(f"cast({scope.emit(arg)} as varchar)" for arg in call.args) + ")"
+
+
 SPECIALS: Final = {
+    "concatenate": _concatenate,
     "ascii_only": _ascii_only,
     "text_of": _text_of,
     "text_to_text": _text_to_text,

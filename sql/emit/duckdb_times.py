@@ -100,6 +100,24 @@ def _minus_time(call: Call, scope: Scope) -> str:
     )
 
 
+def _interval_product(call: Call, scope: Scope) -> str:
+    """Each part by itself where the factor is whole; fractions of parts become smaller ones."""
+    args = [scope.emit(arg) for arg in call.args]
+    other = reference_over(call, args, scope)
+    x, factor = args if call.args[0].type.name == "interval" else args[::-1]
+    # Beyond these bounds are infinities, what is out of range, and what a double does not hold.
+    whole = (
+        f"{factor} = trunc({factor}) and abs({factor} * ({x}).months) < 2147483647"
+        f" and abs({factor} * ({x}).days) < 2147483647"
+        f" and abs({factor} * ({x}).micros) < 9007199254740992"
+    )
+    return (
+        f"case when {whole} then struct_pack(months := cast({factor} * ({x}).months as integer),"
+        f" days := cast({factor} * ({x}).days as integer),"
+        f" micros := cast({factor} * ({x}).micros as bigint)) else {other} end"
+    )
+
+
 def _interval_compare(call: Call, scope: Scope) -> str:
     left, right = (interval_key(scope.emit(arg)) for arg in call.args)
     return f"{left} {call.function.name} {right}"
@@ -225,6 +243,7 @@ SPECIALS: Final = {
     "zoned_compare": _zoned_compare,
     "date_plus": _date_plus,
     "interval_compare": _interval_compare,
+    "interval_product": _interval_product,
     "plus_interval": _plus_interval,
     "minus_time": _minus_time,
     "date_trunc": _date_trunc,

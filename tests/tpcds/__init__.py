@@ -1,1 +1,1 @@
-"""TPC-DS: its schema, a generator of small data of its shape, its 99 queries, PostgreSQL's answers."""
+"""TPC-DS: its schema, small data of its shape, its 99 queries with PostgreSQL's answers."""
