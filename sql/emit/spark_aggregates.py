@@ -68,7 +68,13 @@ def _average(call: Aggregate, scope: Scope, around: Around) -> str:
     count = around.of(f"count({x})")
     wide = spark_type(NUMERIC)
     # count is 0 only where sum is NULL, and a division by zero would come first.
-    return f"cast({total} as {wide}) / cast(case when {count} <> 0L then {count} end as {wide})"
+    rows = f"cast(case when {count} <> 0L then {count} end as decimal(19,0))"
+    quotient = f"cast({total} as {wide}) / cast({rows} as {wide})"
+    # A sum of more digits than that: its whole multiple of the rows first, and then the rest.
+    rest = f"({total} % {rows})"
+    whole = f"cast(({total} - {rest}) / {rows} as decimal(20,0))"
+    again = f"{whole} + cast(cast({rest} as {wide}) / cast({rows} as {wide}) as {wide})"
+    return f"case when abs({total}) >= 1e20BD then {again} else {quotient} end"
 
 
 def _float_total(call: Aggregate, scope: Scope, around: Around) -> str:
