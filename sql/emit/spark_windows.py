@@ -37,7 +37,17 @@ from sql.types import INT4, SqlType, Value
 _INT_MAX: Final = 2_147_483_647
 _WIDE: Final = {"int2": "decimal(38,0)", "int4": "decimal(38,0)", "int8": "decimal(38,0)"}
 _ORDERED: Final = frozenset(
-    ["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"]
+    [
+        "row_number",
+        "rank",
+        "dense_rank",
+        "percent_rank",
+        "cume_dist",
+        "ntile",
+        "lag",
+        "lead",
+        "nth_value",
+    ]
 )
 """What Spark wants an ORDER BY for."""
 _NULLS_COUNT: Final = frozenset({
@@ -52,6 +62,9 @@ def window(call: WindowCall, scope: Scope) -> str:
     for expr in call.partition:
         if expr.type.name == "interval":
             raise unsupported("PARTITION BY an interval")
+    if not call.order and call.function.name in _ORDERED:
+        # All rows are peers, and what is counted is counted in any order.
+        call = replace(call, order=(SortKey(Const(None, INT4), False, False),))
     wide = has_range_offset(call) and sees_frame(call)
     clause = over(
         call,
@@ -65,9 +78,6 @@ def window(call: WindowCall, scope: Scope) -> str:
                 f"cast({aggregated(as_aggregate(call), scope, clause)} as {spark_type(call.type)})"
             )
         return aggregate(_unfiltered(call), scope, clause)
-    if not call.order and call.function.name in _ORDERED:
-        # All rows are peers, and what is counted is counted in any order.
-        clause = clause.removesuffix(")") + " order by cast(null as int))"
     return f"cast({_function(call, scope)}{clause} as {spark_type(call.type)})"
 
 
