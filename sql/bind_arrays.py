@@ -17,17 +17,7 @@ from sql.bind_calls import operator_signature
 from sql.bind_rows import field_of_row
 from sql.binding import Binding
 from sql.char_blanks import alike, is_char, trimmed_arguments
-from sql.coerce import (
-    ASSIGNMENT,
-    EXPLICIT,
-    IMPLICIT,
-    as_common_type,
-    coerce,
-    implicit,
-    reshaped,
-    select_common_type,
-    zone_arguments,
-)
+from sql.coerce import ASSIGNMENT, EXPLICIT, IMPLICIT, coerce, implicit, reshaped, zone_arguments
 from sql.collations import merged, note
 from sql.errors import SqlError, mismatch, not_supported, undefined_function
 from sql.functions import function_by_id
@@ -48,6 +38,7 @@ from sql.types import (
     is_type,
     plain_type,
 )
+from sql.unified_types import as_common_type, select_common_type
 from sql.vectors import is_vector, place_in_array
 
 _END: Final = 2**31 - 1

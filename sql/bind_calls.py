@@ -15,10 +15,8 @@ from sql.coerce import (
     IMPLICIT,
     can_coerce,
     coerce,
-    common_numeric,
     implicit,
     is_exact,
-    is_null,
     reshaped,
     zone_arguments,
 )
@@ -51,6 +49,7 @@ from sql.types import (
     display,
     plain_type,
 )
+from sql.unified_types import common_numeric, is_null
 
 TYPES: Final = {name: plain_type(name) for name in OIDS}
 _TEXTS: Final = frozenset({"text", "json", "jsonb"})

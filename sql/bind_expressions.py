@@ -31,11 +31,9 @@ from sql.coerce import (
     decimal_constant,
     float_literal,
     implicit,
-    is_null,
     modified,
     named_parameter,
     to_boolean,
-    to_common_type,
 )
 from sql.collations import check_collation, note
 from sql.comparability import check_extreme
@@ -60,6 +58,7 @@ from sql.sizes import check_row
 from sql.syntax import Node, at, is_a, location, position, unsupported, value_function_name
 from sql.time_modifiers import time_typmod
 from sql.types import BOOL, INT4, INT8, NAME, TEXT, TIMESTAMPTZ, UNKNOWN, SqlType
+from sql.unified_types import is_null, to_common_type
 from sql.vectors import cast_vector, is_vector
 from sql.whole_rows import row_parts, whole_row
 

@@ -16,7 +16,7 @@ from sql.bind_sets import from_function
 from sql.binding import Binding
 from sql.catalog import LookUp, Table
 from sql.catalog_objects import SequenceDefinition, ViewDefinition
-from sql.coerce import implicit, select_common_type, to_boolean, to_common_type
+from sql.coerce import implicit, to_boolean
 from sql.conditions import all_of
 from sql.errors import SqlError, not_supported, undefined_schema, undefined_table
 from sql.look_up import check_database, look_up, schema_exists
@@ -42,6 +42,7 @@ from sql.system_catalogs import PG_CATALOG, is_refused
 from sql.system_relations import is_system
 from sql.traverse import is_volatile_plan
 from sql.types import INT8, TEXT, UNKNOWN
+from sql.unified_types import select_common_type, to_common_type
 
 if TYPE_CHECKING:
     from sql.bind_queries import SelectResult

@@ -19,13 +19,14 @@ from typing import Final, TypeAlias
 from sql.bind_calls import operator
 from sql.bind_rows import record
 from sql.binding import Binding
-from sql.coerce import EXPLICIT, coerce, to_common_type
+from sql.coerce import EXPLICIT, coerce
 from sql.conditions import joined
 from sql.errors import SqlError, not_supported
 from sql.plan import BoolOp, Case, Const, Expr, IsTest, SortKey, Test
 from sql.syntax import Node, at
 from sql.traverse import column_ids
 from sql.types import BOOL, FLOAT8, INT4, INT8, display
+from sql.unified_types import to_common_type
 
 HYPOTHETICAL: Final = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
 Counting: TypeAlias = Callable[[Expr | None, Expr | None], Expr]

@@ -11,13 +11,7 @@ from sql.bind_calls import operator, operator_name, operator_signature
 from sql.bind_rows import compared_rows, there
 from sql.binding import Binding
 from sql.char_blanks import trimmed
-from sql.coerce import (
-    convert_common,
-    float_literal,
-    implicit,
-    select_common_type,
-    to_common_type,
-)
+from sql.coerce import float_literal, implicit
 from sql.collations import merged
 from sql.conditions import joined
 from sql.errors import SqlError, mismatch, not_supported, undefined_function
@@ -27,6 +21,7 @@ from sql.scope import Scope
 from sql.syntax import Node, at, is_a, position
 from sql.traverse import is_volatile_anywhere, is_volatile_expression
 from sql.types import BOOL, FLOAT8, SqlType, display
+from sql.unified_types import convert_common, select_common_type, to_common_type
 from sql.whole_rows import row_parts
 
 _FLOATS: Final = frozenset({"float4", "float8"})

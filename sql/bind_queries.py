@@ -45,13 +45,7 @@ from sql.bind_targets import (
 from sql.bind_windows import named_windows
 from sql.binding import Binding
 from sql.char_blanks import united
-from sql.coerce import (
-    convert_common,
-    is_null,
-    select_common_type,
-    stored,
-    to_common_type,
-)
+from sql.coerce import stored
 from sql.collations import note_computed, note_united
 from sql.comparability import check_equality, check_ordering
 from sql.errors import SqlError, not_supported
@@ -77,6 +71,7 @@ from sql.sort_keys import sort_direction
 from sql.syntax import Node, at, is_a, position, strings
 from sql.traverse import rewritten_set, rewritten_window
 from sql.types import SqlType, plain_type
+from sql.unified_types import convert_common, is_null, select_common_type, to_common_type
 
 __all__ = ["SelectResult", "bind_query", "bind_with"]
 
@@ -388,11 +383,16 @@ def _combined(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     if len(left.columns) != len(right.columns):
         message = f"each {word} query must have the same number of columns"
         raise SqlError("42601", message, position(right.nodes[0]) if right.nodes else None)
+    telling = [
+        right.nodes[index] if index in left.unknown else left.nodes[index]
+        for index in range(len(left.columns))
+    ]
     types = [_common(binding, left, right, index, word) for index in range(len(left.columns))]
     sides = [column.type for column in (*left.columns, *right.columns)]
+    plans = [_as_types(binding, side, types, word) for side in (left, right)]
     for index, type_ in enumerate((*types, *sides)):
         if not (node.all and kind is SetOpKind.UNION):
-            check_equality(type_, position(left.nodes[index % len(types)]))
+            check_equality(type_, position(telling[index % len(types)]))
     columns = tuple(
         [
             binding.new_column(column.name, type_)
@@ -406,7 +406,6 @@ def _combined(binding: Binding, scope: Scope, node: Node) -> SelectResult:
         domain = binding.domain(one.id)
         if domain is not None and domain == binding.domain(other.id):
             binding.domains[made.id] = domain
-    plans = [_as_types(binding, side, types, word) for side in (left, right)]
     plan = SetOp(kind, bool(node.all), plans[0], plans[1], columns)
     # In messages a column of a set operation stands where the left side's does.
     return SelectResult(plan, columns, list(left.nodes))

@@ -21,7 +21,6 @@ from pglast.enums import SetOperation
 from sql.bind_calls import operator
 from sql.bind_rows import record
 from sql.binding import Binding
-from sql.coerce import to_common_type
 from sql.errors import SqlError, not_supported
 from sql.functions import function_by_id
 from sql.plan import (
@@ -45,6 +44,7 @@ from sql.records import RECORD
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a, strings
 from sql.types import BOOL, INT8, SqlType, array_of
+from sql.unified_types import to_common_type
 
 _PATH = array_of(RECORD)
 """With the session's styles behind the values."""

@@ -14,12 +14,12 @@ from sql.bind_calls import operator, operator_name
 from sql.bind_quantified import check_width, quantified
 from sql.binding import Binding
 from sql.char_blanks import trimmed
-from sql.coerce import to_common_type
 from sql.errors import SqlError, not_supported
 from sql.plan import Call, ColumnRef, Expr, Plan, Project, Subquery, SubqueryKind
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a
 from sql.types import BOOL, array_of, is_type
+from sql.unified_types import to_common_type
 from sql.whole_rows import row_parts
 
 if TYPE_CHECKING:

@@ -59,11 +59,11 @@ def update(binding: Binding, node: Node, known: Mapping[str, SelectResult] | Non
     target = _target(binding, node, node.fromClause or (), Scope(ctes=dict(known or {})))
     scope, table = target.scope, target.table
     old = {column.name: ColumnRef(column.id, column.type) for column in target.scan.columns}
+    _filter(binding, target, node)  # PostgreSQL looks at WHERE first, too.
     scope.clause = "UPDATE"
     scope.acts = True
     changes = assignments(binding, scope, target.written, node.targetList, Event.UPDATE)
     scope.acts = False
-    _filter(binding, target, node)
     exprs = [changes.get(index, old[column.name]) for index, column in enumerate(table.columns)]
     returned = _returned(binding, target, node, ModifyKind.UPDATE)
     every = tuple(range(len(table.columns)))

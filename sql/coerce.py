@@ -4,8 +4,8 @@
     untyped $n        gets the target type
     anything else     a `Call` of the cast's row; casts of constants that cannot fail are folded
 
-Follows parse_coerce.c: contexts (implicit, assignment, explicit), common types of CASE, UNION,
-VALUES.
+Follows parse_coerce.c: contexts (implicit, assignment, explicit). Not here: common types
+(`unified_types.py`).
 
 INVARIANTS
   K1  what `coerce` returns has the target's type name and, if the target has a modifier, its
@@ -16,8 +16,7 @@ INVARIANTS
       PostgreSQL.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
 from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import cache
 from typing import Final
@@ -27,13 +26,11 @@ from pglast import ast
 from sql import char_blanks, numeric
 from sql.arrays import converting_row
 from sql.binding import Binding
-from sql.collations import note_all
 from sql.enum_types import is_enum, kept_as
 from sql.errors import SqlError, mismatch, not_supported
 from sql.functions import CastContext, Function, cast, function_by_id
 from sql.plan import Call, Case, Coalesce, ColumnRef, Const, Expr, Extreme, Param
 from sql.read_literals import remember
-from sql.records import mixed
 from sql.registered import registered, resolved, shown_type
 from sql.scope import Scope
 from sql.stand_ins import stand_in
@@ -43,14 +40,12 @@ from sql.text_input import apply_typmod, parse_text
 from sql.time_modifiers import fitted_time
 from sql.types import (
     NUMERIC,
-    PREFERRED,
     REGISTERED,
     TEXT,
     TIMED,
     SqlType,
     Value,
     array_of,
-    category,
     display,
     plain_type,
 )
@@ -282,6 +277,11 @@ def _in_range(value: int, name: str) -> bool:
     return -_INTEGERS[name] <= value < _INTEGERS[name]
 
 
+def bare_name(type_: SqlType) -> str:
+    """The type as messages name it, without a modifier."""
+    return display(SqlType(type_.name))
+
+
 # --- modifiers and shapes ----------------------------------------------------------------------
 
 
@@ -408,105 +408,12 @@ def stored(binding: Binding, expr: Expr, target: SqlType) -> Expr:
     return reshaped(binding, expr, target) if "numeric" in target.name else expr
 
 
-# --- common types ------------------------------------------------------------------------------
-
-
-def select_common_type(
-    exprs: Sequence[Expr], nodes: Sequence[Node], what: str | None
-) -> SqlType | None:
-    """The type all expressions get (select_common_type). Without `what`: None instead of 42804."""
-    chosen = exprs[0].type
-    if chosen.name != "unknown" and all(expr.type.name == chosen.name for expr in exprs):
-        return chosen
-    for expr, node in zip(exprs[1:], nodes[1:], strict=True):
-        type_ = expr.type
-        if type_.name in ("unknown", chosen.name):
-            continue
-        if chosen.name == "unknown":
-            chosen = type_
-        elif category(type_.name) != category(chosen.name):
-            if what is None:
-                return None
-            names = f"{_bare(chosen)} and {_bare(type_)}"
-            raise mismatch(f"{what} types {names} cannot be matched", position(node))
-        elif (
-            chosen.name not in PREFERRED
-            and can_coerce(chosen.name, type_.name, IMPLICIT)
-            and not can_coerce(type_.name, chosen.name, IMPLICIT)
-        ):
-            chosen = type_
-    return TEXT if chosen.name == "unknown" else chosen
-
-
-def _bare(type_: SqlType) -> str:
-    return display(SqlType(type_.name))
-
-
-def to_common_type(
-    binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node], what: str
-) -> tuple[list[Expr], SqlType]:
-    """All expressions with one type, numerics with one shape, and that type."""
-    chosen = select_common_type(exprs, nodes, what)
-    assert chosen is not None, "with `what` a mismatch raises"
-    done, type_ = as_common_type(binding, exprs, nodes, chosen, what)
-    return note_all(binding, done, exprs), type_
-
-
-def as_common_type(
-    binding: Binding, exprs: Sequence[Expr], nodes: Sequence[Node], chosen: SqlType, what: str
-) -> tuple[list[Expr], SqlType]:
-    """All expressions as the chosen type; the modifier survives if all have it."""
-    target = chosen.bare() if "numeric" not in chosen.name else plain_type(chosen.name)
-    typmods = {expr.type.typmod if expr.type.name == chosen.name else -1 for expr in exprs}
-    done = [
-        convert_common(binding, expr, node, target, what)
-        for expr, node in zip(exprs, nodes, strict=True)
-    ]
-    if "numeric" in chosen.name:
-        common = _shown_alike(done, common_numeric(done))
-        return [reshaped(binding, expr, common) for expr in done], common
-    typmod = typmods.pop() if len(typmods) == 1 else -1
-    if char_blanks.is_char(target):
-        return char_blanks.alike(done, typmod)
-    if len({expr.type.fields for expr in done if not isinstance(expr, Const)}) > 1:
-        target = mixed(target)
-    return done, replace(target, typmod=typmod)
-
-
-def common_numeric(exprs: Sequence[Expr]) -> SqlType:
-    """One numeric type for values of all; a NULL has no digits to hold, and no modifier."""
-    types = [expr.type for expr in exprs if not is_null(expr)]
-    common = numeric.unify(types or [expr.type for expr in exprs])
-    return common if len(types) == len(exprs) else common.bare()
-
-
-def is_null(expr: Expr) -> bool:
-    """Whether it is the constant NULL."""
-    return isinstance(expr, Const) and expr.value is None
-
-
-def _shown_alike(exprs: Sequence[Expr], common: SqlType) -> SqlType:
-    """Keep trailing zeros when only literals have another scale: coalesce(price, 0) shows 1.50."""
-    types = [expr.type for expr in exprs if not isinstance(expr, Const)]
-    even = all(not type_.trim and type_.scale == common.scale for type_ in types)
-    return replace(common, trim=False) if types and even else common
-
-
-def convert_common(binding: Binding, expr: Expr, node: Node, target: SqlType, what: str) -> Expr:
-    """One expression as the common type; 42846 if there is no implicit way."""
-    done = coerce(binding, expr, node, target, IMPLICIT)
-    if done is None:
-        names = f"{_bare(expr.type)} to {_bare(target)}"
-        raise SqlError("42846", f"{what} could not convert type {names}", position(node))
-    return done
-
-
 def to_boolean(binding: Binding, expr: Expr, node: Node, what: str) -> Expr:
     """A condition, or 42804."""
     if expr.type.name == "bool":
         return expr
     done = coerce(binding, expr, node, SqlType("bool"), ASSIGNMENT)
     if done is None:
-        message = f"argument of {what} must be type boolean, not type {_bare(expr.type)}"
+        message = f"argument of {what} must be type boolean, not type {bare_name(expr.type)}"
         raise mismatch(message, position(node))
     return done

@@ -85,10 +85,15 @@ def _fields(kind: type) -> tuple[str, ...]:
     """The fields of a class in which columns stand."""
     known = _KNOWN.get(kind)
     if known is None:
-        fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
-        known = tuple([field.name for field in fields if field.type not in _LEAVES])
-        _KNOWN[kind] = () if kind in _LEAVES else known
-    return _KNOWN[kind]
+        known = _KNOWN[kind] = tuple(_fields_with_parts(kind))
+    return known
+
+
+def _fields_with_parts(kind: type) -> Iterator[str]:
+    if kind not in _LEAVES and dataclasses.is_dataclass(kind):
+        for field in dataclasses.fields(kind):
+            if field.type not in _LEAVES:
+                yield field.name
 
 
 def cte_scans(value: object) -> Iterator[CteScan]:

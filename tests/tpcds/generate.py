@@ -146,6 +146,7 @@ _HOURS = (8, 9, 10, 11, 12, 19, 20)
 def columns() -> dict[str, list[tuple[str, str]]]:
     """For each table its columns: name and type."""
     found: dict[str, list[tuple[str, str]]] = {}
+    name = ""
     for line in SCHEMA.splitlines():
         if line.startswith("create table"):
             name = line.split()[2]
@@ -307,8 +308,9 @@ class _Maker:
             when = earlier["sr_returned_date_sk"]
             if isinstance(when, int):
                 row["cs_sold_date_sk"] = when + self._below(90)
-        if isinstance(row[f"{prefix}_sold_date_sk"], int) and f"{prefix}_ship_date_sk" in row:
-            row[f"{prefix}_ship_date_sk"] = row[f"{prefix}_sold_date_sk"] + 2 + self._below(130)
+        sold = row[f"{prefix}_sold_date_sk"]
+        if isinstance(sold, int) and f"{prefix}_ship_date_sk" in row:
+            row[f"{prefix}_ship_date_sk"] = sold + 2 + self._below(130)
         quantity = 1 + self._below(100)
         cost, list_ = Decimal(100 + self._below(9900)) / 100, Decimal(1 + self._below(19000)) / 100
         price = (list_ * (40 + self._below(61)) / 100).quantize(Decimal("0.01"))

@@ -12,6 +12,9 @@ def load(dsn: str) -> None:
             if statement.strip():
                 connection.execute(statement.encode())
         for name, rows in tables():
-            with connection.cursor() as cursor, cursor.copy(f"copy {name} from stdin") as copying:
+            with (
+                connection.cursor() as cursor,
+                cursor.copy(f"copy {name} from stdin".encode()) as copying,
+            ):
                 for row in rows:
                     copying.write_row(row)
