@@ -80,8 +80,18 @@ def _average(_source: SqlType, target: SqlType) -> Folder:
     return lambda rows: _float_sum([_float(row[0]) for row in rows], single=False) / len(rows)
 
 
+def _only_one(rows: Rows) -> Value:
+    """Of what has no order, which PostgreSQL asks for when there are two."""
+    if len(rows) > 1:
+        message = "could not identify a comparison function for type json"
+        raise SqlError("42883", message)
+    return rows[0][0]
+
+
 def _extreme(*, greatest: bool) -> "Callable[[SqlType, SqlType], Folder]":
     def make(source: SqlType, _target: SqlType) -> Folder:
+        if source.name == "_json":
+            return _only_one
         key = ordering_key(source)
         choose = max if greatest else min
         if source.name == "bpchar":

@@ -33,7 +33,7 @@ _EQUAL: Final = frozenset({
     "=", "<>", "@>", "<@", "&&", "array_remove", "array_replace", "array_position",
     "array_positions",
 })  # fmt: skip
-_ORDERED: Final = frozenset({"<", "<=", ">", ">=", "array_sort", "min", "max"})
+_ORDERED: Final = frozenset({"<", "<=", ">", ">=", "array_sort"})
 
 
 def check_elements(name: str, types: Sequence[SqlType]) -> None:

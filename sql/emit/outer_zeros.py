@@ -71,14 +71,19 @@ def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
     zeros: dict[ColumnId, Expr] = {}
 
     def below(part: Plan) -> Plan:
-        told = [seen[column.id] for column in output_columns(part) if column.id in seen]
-        if not told:
+        refs = [seen[column.id] for column in output_columns(part) if column.id in seen]
+        if not refs:
             return part
-        signs = {ref.id: PlanColumn(ColumnId(next(numbers)), "zero", BOOL) for ref in told}
-        zeros.update({ref.id: _signed(ref, signs[ref.id]) for ref in told})
-        return _with_signs(part, told, signs)
+        signs = {ref.id: PlanColumn(ColumnId(next(numbers)), "zero", BOOL) for ref in refs}
+        zeros.update({ref.id: _signed(ref, signs[ref.id]) for ref in refs})
+        return _with_signs(part, refs, signs)
 
-    return _replaced(with_inputs(made, below), zeros, output_columns(made)) if seen else made
+    if isinstance(made, Join) and made.lateral:
+        # Its right side is within: what that makes itself is of no row outside.
+        told: Plan = replace(made, left=below(made.left))
+    else:
+        told = with_inputs(made, below)
+    return _replaced(told, zeros, output_columns(made)) if zeros else made
 
 
 def _seen(value: object) -> Iterator[ColumnRef]:

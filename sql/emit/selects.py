@@ -17,6 +17,7 @@ Not here: what the engines write differently (`scope.Dialect`), running it (`com
 """
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from sql.emit.ctes import CTES_BEGIN, cte_scan, recursive, with_query
@@ -46,6 +47,7 @@ from sql.emit.set_operations import set_operation
 from sql.emit.windows import with_plain_keys
 from sql.errors import stack_depth
 from sql.plan import (
+    ColumnId,
     CteScan,
     DistinctOn,
     DistinctRows,
@@ -316,12 +318,15 @@ def _is_correlated(expr: Expr) -> bool:
     return any(map(_is_correlated, children(expr)))
 
 
-def _check_lateral(plan: Join, dialect: Dialect) -> None:
+def _check_lateral(plan: Join, dialect: Dialect, nearest: AbstractSet[ColumnId]) -> None:
     if plan.kind not in (JoinKind.CROSS, JoinKind.INNER, JoinKind.LEFT):
         raise dialect.unsupported(f"LATERAL in a {plan.kind.value} join")
     if not dialect.deep_correlation and is_mixed(plan.right):
         what = "a condition over a row outside and a subquery, in LATERAL,"
         raise dialect.unsupported(what)
+    further = not isinstance(plan.right, SetScan) and free_columns(plan.right) - nearest
+    if further and not dialect.deep_correlation:
+        raise dialect.unsupported("a lateral subquery that refers to a query further out")
 
 
 def _join(plan: Join, scope: Scope) -> Select:
@@ -343,9 +348,10 @@ def _join(plan: Join, scope: Scope) -> Select:
         return beside(left, columns, plan.right, scope, padded=plan.kind is JoinKind.LEFT)
     left = _side(plan.left, scope)
     right_scope = within(left, scope) if plan.lateral else scope
+    if plan.lateral:
+        _check_lateral(plan, scope.statement.dialect, right_scope.nearest)
     right = _select(plan.right, right_scope)
     if plan.lateral:
-        _check_lateral(plan, scope.statement.dialect)
         if isinstance(plan.right, SetScan):
             right = replace(right, source=f"lateral {right.source}")
         else:
