@@ -65,7 +65,7 @@ def _total(values: Sequence[Decimal]) -> Decimal:
 
 
 def _float_sum(values: Sequence[float], *, single: bool) -> float:
-    total = 0.0
+    total = -0.0  # of nothing but -0 the sum is that
     for value in values:
         before = total
         total += value
@@ -77,7 +77,7 @@ def _float_sum(values: Sequence[float], *, single: bool) -> float:
 def _average(_source: SqlType, target: SqlType) -> Folder:
     if target.name == "numeric":
         return lambda rows: numbers.fit(numbers.average([_decimal(row[0]) for row in rows]), target)
-    return lambda rows: _float_sum([_float(row[0]) for row in rows], single=False) / len(rows)
+    return lambda rows: _float_sum([_float(row[0]) for row in rows], single=False) / len(rows) + 0.0
 
 
 def _only_one(rows: Rows) -> Value:

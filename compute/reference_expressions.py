@@ -327,12 +327,16 @@ def _subquery(expr: Subquery, frame: Frame, depth: int) -> Evaluator:
 
 
 def _is_alone(plan: Plan) -> bool:
-    """Whether it is the same for every row, so that PostgreSQL runs it once."""
+    """Whether it is known to be the same for every row, so that PostgreSQL runs it once. A WITH
+    query that it scans may be another one for each round of a recursion.
+    """
     return not free_columns(plan) and next(cte_scans(plan), None) is None
 
 
 def _once(expr: Subquery, frame: Frame, source: Source, depth: int) -> Evaluator:
-    """The first row that asks has it run; what is compiled belongs to one run of the statement."""
+    """The first row that asks has it run; what is compiled belongs to one run of the statement. IN
+    keeps its rows: what is looked for among them differs.
+    """
     if expr.kind in (SubqueryKind.IN, SubqueryKind.NOT_IN):
         kept: list[list[Row]] = []
 

@@ -56,6 +56,10 @@ _COMPARISONS: Final[dict[str, Function]] = {
 
 
 @cache
+def _is_negative_zero(value: float) -> bool:
+    return value == 0 and math.copysign(1, value) < 0
+
+
 def makers() -> dict[str, Maker]:
     """The implementation of every row that is no aggregate, by id."""
     found: dict[str, Maker] = {}
@@ -459,6 +463,8 @@ _BY_ID: Final[dict[str, Maker]] = {
     "assign(varchar)": text.make_assign,
     "assign(bpchar)": text.make_assign,
     "char_padded(bpchar,int4)": plain(str.ljust),
+    "is_negative_zero(float4)": plain(_is_negative_zero),
+    "is_negative_zero(float8)": plain(_is_negative_zero),
     "char_trimmed(bpchar)": plain(lambda x: x.rstrip(" ")),
 }
 

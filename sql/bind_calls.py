@@ -32,7 +32,7 @@ from sql.functions import ARRAY_FORM, Function, FunctionKind
 from sql.look_up import qualifying_schema
 from sql.named_arguments import has_names
 from sql.overloads import Ambiguous, Choice, Undetermined, choose_function, choose_operator
-from sql.plan import Call, ColumnId, Const, Expr
+from sql.plan import Call, ColumnId, Const, Expr, is_null
 from sql.records import check_similar
 from sql.registered import resolved
 from sql.scope import Scope
@@ -49,7 +49,7 @@ from sql.types import (
     display,
     plain_type,
 )
-from sql.unified_types import common_numeric, is_null
+from sql.unified_types import common_numeric
 
 TYPES: Final = {name: plain_type(name) for name in OIDS}
 _TEXTS: Final = frozenset({"text", "json", "jsonb"})
@@ -278,16 +278,11 @@ def numeric_call(
     assert row.numeric is not None, f"no numeric rule: {row.id}"
     numerics = [arg for arg in args if arg.type.name == "numeric"]
     absent = common_numeric(numerics) if numerics else NUMERIC
+    unifies = row.numeric == "unify"
+    types = [absent if unifies and arg in numerics and is_null(arg) else arg.type for arg in args]
     operands = [
-        numeric.Operand(
-            absent
-            if row.numeric == "unify" and arg.type.name == "numeric" and is_null(arg)
-            else arg.type,
-            is_exact(binding, arg),
-            _integer_constant(arg),
-            _word(arg),
-        )
-        for arg in args
+        numeric.Operand(type_, is_exact(binding, arg), _integer_constant(arg), _word(arg))
+        for arg, type_ in zip(args, types, strict=True)
     ]
     outcome = numeric.determine(row.numeric, operands)
     if outcome.operands:

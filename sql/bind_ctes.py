@@ -247,7 +247,7 @@ def in_all_rounds(type_: SqlType) -> SqlType:
 def check_overall(name: str, index: int, base: SqlType, overall: SqlType, node: Node) -> None:
     """42804 if the whole recursion has another type than its base."""
     if (base.name, base.typmod) != (overall.name, overall.typmod):
-        raise _other_overall(name, index, display(base), display(overall), node)
+        raise _mismatch_overall(name, index, display(base), display(overall), node)
 
 
 def check_domain(
@@ -257,24 +257,24 @@ def check_domain(
     base, step = sides
     domain = binding.domain(base.id)
     if domain is not None and binding.domain(step.id) != domain:
-        raise _other_overall(name, index, domain.shown, display(base.type.bare()), node)
+        raise _mismatch_overall(name, index, domain.shown, display(base.type.bare()), node)
 
 
 def check_literal(
     binding: Binding, name: str, index: int, sides: tuple[Expr, SelectResult], node: Node
 ) -> None:
-    """The same for a base that is a literal without a type: of the step's type, if it can be, it
-    makes the whole recursion that, while the base is text.
+    """42804 if the base is a literal without a type, which is text by then, and the step has
+    another type. A literal that is no value of that type fails first, as in PostgreSQL.
     """
     literal, step = sides
     overall = step.columns[index].type
     if index in step.unknown or overall.name == TEXT.name:
         return
     implicit(binding, literal, node, plain_type(overall.name))
-    raise _other_overall(name, index, TEXT.name, display(overall.bare()), node)
+    raise _mismatch_overall(name, index, TEXT.name, display(overall.bare()), node)
 
 
-def _other_overall(name: str, index: int, base: str, overall: str, node: Node) -> SqlError:
+def _mismatch_overall(name: str, index: int, base: str, overall: str, node: Node) -> SqlError:
     message = (
         f'recursive query "{name}" column {index + 1} has type {base} in non-recursive '
         f"term but type {overall} overall"

@@ -38,6 +38,7 @@ from sql.coerce import (
 from sql.collations import check_collation, note
 from sql.comparability import check_extreme
 from sql.conditions import joined
+from sql.domain_of import domain_of
 from sql.errors import SqlError, not_supported
 from sql.functions import cast
 from sql.look_up import existing_schemas
@@ -52,13 +53,14 @@ from sql.plan import (
     Logical,
     Param,
     Test,
+    is_null,
 )
 from sql.scope import Scope, find_column, find_item, missing_column, qualified_column
 from sql.sizes import check_row
 from sql.syntax import Node, at, is_a, location, position, unsupported, value_function_name
 from sql.time_modifiers import time_typmod
 from sql.types import BOOL, INT4, INT8, NAME, TEXT, TIMESTAMPTZ, UNKNOWN, SqlType
-from sql.unified_types import is_null, to_common_type
+from sql.unified_types import to_common_type
 from sql.vectors import cast_vector, is_vector
 from sql.whole_rows import row_parts, whole_row
 
@@ -365,9 +367,12 @@ def _coalesce(binding: Binding, scope: Scope, node: Node) -> Expr:
     exprs, type_ = to_common_type(binding, args, node.args, "COALESCE")
     # PostgreSQL's planner leaves NULLs out: what is alone then keeps its modifier.
     there = [index for index, expr in enumerate(exprs) if not is_null(expr)]
+    if not there or any(domain_of(binding, args[index]) is not None for index in there):
+        # A NULL beside values of a domain makes them values of its base type (D5).
+        return Coalesce(tuple(exprs), type_)
     if len(there) == 1 and args[there[0]].type.name == type_.name:
         return args[there[0]]
-    return Coalesce(tuple([exprs[index] for index in there] or exprs), type_)
+    return Coalesce(tuple([exprs[index] for index in there]), type_)
 
 
 def _extreme(binding: Binding, scope: Scope, node: Node) -> Expr:

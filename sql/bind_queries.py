@@ -61,6 +61,7 @@ from sql.plan import (
     SetOpKind,
     Values,
     Window,
+    is_null,
 )
 from sql.presence import with_presence
 from sql.records import mixed
@@ -71,7 +72,7 @@ from sql.sort_keys import sort_direction
 from sql.syntax import Node, at, is_a, position, strings
 from sql.traverse import rewritten_set, rewritten_window
 from sql.types import SqlType, plain_type
-from sql.unified_types import convert_common, is_null, select_common_type, to_common_type
+from sql.unified_types import convert_common, select_common_type, to_common_type
 
 __all__ = ["SelectResult", "bind_query", "bind_with"]
 

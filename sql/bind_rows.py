@@ -11,7 +11,6 @@ from typing import Final
 
 from pglast import ast
 
-from sql import postgresql
 from sql.bind_calls import operator
 from sql.binding import Binding
 from sql.coerce import implicit, zone_arguments
@@ -111,7 +110,9 @@ def _type_of(whole: WholeRow) -> SqlType:
 
 
 def field_of_row(binding: Binding, scope: Scope, node: Node) -> Expr:
-    """`(t).a`, `(ROW(..)).f1`; of what is no row, `(x).f` is `f(x)`."""
+    """`(t).a`, `(ROW(..)).f1`; of what is no row, `(x).f` is `f(x)`
+    (ParseFuncOrColumn).
+    """
     name = node.indirection[0].sval
     if len(node.indirection) > 1:
         raise not_supported("selecting a part of a field", position(node))
@@ -129,12 +130,15 @@ def field_of_row(binding: Binding, scope: Scope, node: Node) -> Expr:
         if len(found) == 1:
             return found[0]
         raise not_supported("selecting a field", position(node))
+    call = ast.FuncCall(funcname=(ast.String(sval=name),), args=(node.arg,), location=-1)
+    try:
+        return binding.expression(scope, call)
+    except SqlError as error:
+        if error.sqlstate != "42883":
+            raise
     type_ = binding.expression(scope, node.arg).type
     if type_.name == "record":
         raise not_supported("selecting a field", position(node))
-    if postgresql.has_function(name, [type_.name]):
-        call = ast.FuncCall(funcname=(ast.String(sval=name),), args=(node.arg,), location=-1)
-        return binding.expression(scope, call)
     shown = display(type_.bare())
     message = f"column notation .{name} applied to type {shown}, which is not a composite type"
     raise SqlError("42809", message, position(node.arg))

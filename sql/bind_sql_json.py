@@ -128,9 +128,19 @@ def _width(binding: Binding, scope: Scope, query: Node) -> int:
     if first.valuesLists:
         return len(first.valuesLists[0])
     targets = first.targetList or ()
-    if any(is_a(target.val, ast.ColumnRef, ast.A_Indirection) for target in targets):
+    if any(_is_star(target.val) for target in targets):
         return len(binding.bind_query(binding, query, scope).columns)
     return len(targets)
+
+
+def _is_star(value: Node) -> bool:
+    """`*`, `t.*`, `(t).*`."""
+    parts: Sequence[Node] = ()
+    if is_a(value, ast.ColumnRef):
+        parts = value.fields
+    elif is_a(value, ast.A_Indirection):
+        parts = value.indirection
+    return bool(parts) and is_a(parts[-1], ast.A_Star)
 
 
 def json_parsed(binding: Binding, scope: Scope, node: Node) -> Expr:

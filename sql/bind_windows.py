@@ -27,7 +27,7 @@ from sql.domain_of import domain_of_call, type_of_domain
 from sql.domains import checked_value
 from sql.errors import SqlError, grouping_error, mismatch, not_supported
 from sql.frames import BoundKind, Exclusion, Frame, FrameBound, FrameMode
-from sql.functions import FunctionKind, functions
+from sql.functions import Function, FunctionKind, functions
 from sql.overloads import Choice
 from sql.plan import (
     Expr,
@@ -100,7 +100,7 @@ def window_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     args = converted(binding, choice, exprs, node.args or ())
     domain = domain_of_call(binding, choice.function, exprs)
     if domain is not None:
-        args = _of_domain(binding, domain, exprs, args, node.args)
+        args = _of_domain(binding, domain, choice.function, exprs, args, node.args)
     (args, type_), exact = polymorphic_shapes(binding, choice, args), True
     if choice.function.numeric is not None and choice.result == "numeric":
         args, type_, exact = numeric_call(binding, choice.function, args, choice.result)
@@ -125,15 +125,18 @@ def window_call(binding: Binding, scope: Scope, node: Node) -> Expr:
 def _of_domain(
     binding: Binding,
     domain: Domain,
+    function: Function,
     exprs: Sequence[Expr],
     args: Sequence[Expr],
     nodes: Sequence[Node],
 ) -> tuple[Expr, ...]:
-    """The arguments of a call that yields a domain: literals without a type are values of it."""
+    """The arguments of a call that yields a domain: literals without a type are values of it, where
+    the function takes what it yields.
+    """
     type_ = type_of_domain(binding, domain)
     made: list[Expr] = []
-    for expr, arg, node in zip(exprs, args, nodes, strict=True):
-        if expr.type.name == "unknown":
+    for expr, arg, node, declared in zip(exprs, args, nodes, function.args, strict=True):
+        if expr.type.name == "unknown" and declared == function.result:
             value = coerce(binding, expr, node, type_, ASSIGNMENT)
             assert value is not None, "a literal becomes whatever it is asked to be"
             made.append(checked_value(binding, value, domain))

@@ -19,7 +19,7 @@ from typing import Final
 
 from sql.errors import not_supported
 from sql.functions import Function, FunctionKind, cast, function_by_id
-from sql.plan import Call, Case, Coalesce, Const, Expr, Extreme
+from sql.plan import Call, Case, Coalesce, Const, Expr, Extreme, is_null
 from sql.traverse import is_volatile_anywhere
 from sql.types import BLANKED, BOOL, INT4, TEXT, SqlType, Value, array_of
 
@@ -107,7 +107,7 @@ def trimmed_arguments(row: Function, args: tuple[Expr, ...]) -> tuple[Expr, ...]
 def alike(exprs: Sequence[Expr], typmod: int = -1) -> tuple[list[Expr], SqlType]:
     """Values of bpchar, or arrays of it, as one type: with blanks if their widths differ."""
     name = exprs[0].type.name
-    common = alike_types([expr.type for expr in exprs if not _is_null(expr)], name)
+    common = alike_types([expr.type for expr in exprs if not is_null(expr)], name)
     if common.has_blanks:
         return [padded(expr) for expr in exprs], common
     return list(exprs), common if typmod == -1 else SqlType(name, typmod)
@@ -153,7 +153,7 @@ def polymorphic(
         return tuple(map(trimmed, args)), type_
     if not is_char(type_):
         return args, type_
-    known = [args[index].type for index in places if not _is_null(args[index])]
+    known = [args[index].type for index in places if not is_null(args[index])]
     common = alike_types([each.element or each for each in known])
     done = list(args)
     for index in places:
@@ -190,7 +190,7 @@ def cast_source(expr: Expr, row: Function, target: SqlType) -> tuple[Expr, Funct
     gets the text with them, anything else a value without.
     """
     array = expr.type.element is not None
-    if not is_char(expr.type) or _is_null(expr) or (array and target.element is None):
+    if not is_char(expr.type) or is_null(expr) or (array and target.element is None):
         return expr, row  # An array is shown as it is.
     wanted = target.name[1:] if array else row.id.partition("::")[2]
     if wanted not in _SEEN:
@@ -208,10 +208,6 @@ def cast_type(source: SqlType, name: str) -> SqlType:
     """The bare type of that name, which a cast makes: a bpchar has the blanks that a text has."""
     plain = is_char(source) or (source.element or source).name in _WITHOUT
     return SqlType(name, trim=name in ("bpchar", "_bpchar") and not plain)
-
-
-def _is_null(expr: Expr) -> bool:
-    return isinstance(expr, Const) and expr.value is None
 
 
 # --- literals and columns -----------------------------------------------------------------------

@@ -81,6 +81,7 @@ _TOKEN: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+_SIGNS: Final = frozenset("?%$.[]{}()|&!=<>@#,*:-+/")
 _OTHER: Final = re.compile(r"""[^\s?%$.\[\]{}()|&!=<>@\#,*:\-+/\\"]""")
 """What may not stand right behind a number."""
 
@@ -118,6 +119,8 @@ class _Parser:
         if place >= len(self._tokens):
             return ""
         kind, text = self._tokens[place]
+        if kind == "word" and not _SIGNS.isdisjoint(text):
+            kind = "escaped"  # `\\+` is a name
         return text.lower() if kind == "word" else text if kind == "sign" else f"{kind} {text}"
 
     def _take(self) -> tuple[str, str]:
@@ -431,7 +434,7 @@ def _unescaped(text: str) -> str:
 
 
 def _named(text: str) -> str:
-    return _string(text) if text.startswith('"') else _unescaped(text)
+    return _string(text) if text.startswith('"') else text
 
 
 def _flags(text: str) -> str:

@@ -121,7 +121,9 @@ def _by_schema(binding: Binding, cast: Node) -> bool:
 
 
 def _by_oid(binding: Binding, cast: Node) -> bool:
-    """The constant of a cast as an oid, if a relation that may get another name is called so."""
+    """The constant of a cast as an oid, if a relation that may get another name is called so; the
+    number of any other is written so that nothing takes it for one of those.
+    """
     constant = cast.arg
     if not is_a(constant, ast.A_Const) or not is_a(constant.val, ast.String):
         return False
@@ -133,11 +135,12 @@ def _by_oid(binding: Binding, cast: Node) -> bool:
     if is_users:
         cast.arg = ast.A_Const(val=ast.String(sval=str(oid)))
         cast.typeName = _type_name()
-    elif constant.val.sval.isdecimal():
-        # A number that is no relation of users: nothing rests on it (N1), so it looks otherwise.
-        schema = ast.String(sval="pg_catalog")
-        cast.typeName = changed(_type_name(), names=(schema, ast.String(sval="regclass")))
-    return is_users or constant.val.sval.isdecimal()
+        return True
+    if constant.val.sval.isdecimal():
+        names = (ast.String(sval="pg_catalog"), ast.String(sval="regclass"))
+        cast.typeName = changed(_type_name(), names=names)
+        return True
+    return False
 
 
 @lru_cache(maxsize=2_000)

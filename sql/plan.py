@@ -52,6 +52,11 @@ class Const:
         return hash((_exactly(self.value), self.type))
 
 
+def is_null(expr: "Expr") -> bool:
+    """Whether it is the constant NULL."""
+    return isinstance(expr, Const) and expr.value is None
+
+
 def _exactly(value: Value) -> object:
     """Something that is equal for the same value only."""
     if isinstance(value, float | Decimal):

@@ -29,7 +29,7 @@ from sql.types import SqlType
 
 _T = TypeVar("_T")
 _LEAVES: Final = frozenset({Const, Function, SqlType, ColumnId, CteId, RelationId, str, int, bool})
-"""What no column stands in."""
+"""What no column of a plan stands in: classes, and what plan.py declares fields to be."""
 _KNOWN: Final[dict[type, tuple[str, ...]]] = {}
 """`_fields`, of each class that was asked for: there are some dozens."""
 
@@ -73,7 +73,7 @@ def references(value: object) -> Iterator[ColumnRef]:
 
 
 def parts_of(value: object) -> Iterator[object]:
-    """What a plan or an expression is made of, one level down."""
+    """The parts of a plan or an expression in which columns may stand, one level down."""
     if isinstance(value, tuple):
         yield from value
     else:

@@ -2,7 +2,7 @@
 and the one shape that numerics have where they come together.
 
 INVARIANTS
-  T1  a NULL that has no type widens nothing: what is beside it keeps its digits, not its modifier.
+  T1  a constant NULL widens nothing: what is beside it keeps its digits, but not its modifier.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from sql.binding import Binding
 from sql.coerce import IMPLICIT, bare_name, can_coerce, coerce, reshaped
 from sql.collations import note_all
 from sql.errors import SqlError, mismatch
-from sql.plan import Const, Expr
+from sql.plan import Const, Expr, is_null
 from sql.records import mixed
 from sql.syntax import Node, position
 from sql.types import PREFERRED, TEXT, SqlType, category, plain_type
@@ -82,11 +82,6 @@ def common_numeric(exprs: Sequence[Expr]) -> SqlType:
     types = [expr.type for expr in exprs if not is_null(expr)]
     common = numeric.unify(types or [expr.type for expr in exprs])
     return common if len(types) == len(exprs) else common.bare()
-
-
-def is_null(expr: Expr) -> bool:
-    """Whether it is the constant NULL."""
-    return isinstance(expr, Const) and expr.value is None
 
 
 def _shown_alike(exprs: Sequence[Expr], common: SqlType) -> SqlType:

@@ -125,11 +125,10 @@ def _extreme(expr: Extreme, scope: Scope) -> str:
     function = "greatest" if expr.greatest else "least"
     if expr.type.name in ("_float4", "_float8"):
         # DuckDB makes 0 of -0 within lists, but not where it sorts them.
-        place = -1 if expr.greatest else 1
-        there = f"list_filter([{_list(expr.args, scope)}], lambda x: x is not null)"
-        return f"list_sort({there}, 'asc', 'nulls last')[{place}]"
+        order = "desc" if expr.greatest else "asc"
+        return f"list_sort([{_list(expr.args, scope)}], '{order}', 'nulls last')[1]"
     if expr.type.name == "float4":
-        # The same for floats.
+        # Nor among doubles.
         args = ", ".join(f"cast({scope.emit(arg)} as double)" for arg in expr.args)
         return f"cast({function}({args}) as float)"
     return f"{function}({_list(expr.args, scope)})"

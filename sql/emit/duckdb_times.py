@@ -18,8 +18,11 @@ from sql.emit.time_templates import DUCKDB, native_to_char
 from sql.fields import canonical_field
 from sql.plan import Call, Expr
 from sql.time_modifiers import MOMENTS_ZERO
+from sql.traverse import nodes
 from sql.types import SECONDS_DIGITS_MAX
 
+_SMALL: Final = 3
+"""Of an expression: as many nodes as a cast column has, and one."""
 UTC_NAMES: Final = frozenset({"utc", "gmt", "etc/utc", "etc/gmt", "z", "zulu", "uct", "universal"})
 
 
@@ -101,7 +104,11 @@ def _minus_time(call: Call, scope: Scope) -> str:
 
 
 def _interval_product(call: Call, scope: Scope) -> str:
-    """Each part by itself where the factor is whole; fractions of parts become smaller ones."""
+    """Each part by itself where the factor is whole; fractions of parts become smaller ones. The
+    arguments are written eight times, so they must be small.
+    """
+    if any(len(list(nodes(arg))) > _SMALL for arg in call.args):
+        return reference(call, scope)
     args = [scope.emit(arg) for arg in call.args]
     other = reference_over(call, args, scope)
     x, factor = args if call.args[0].type.name == "interval" else args[::-1]

@@ -38,7 +38,6 @@ from sql.traverse import (
     rewritten_node,
     rewritten_plan,
     subqueries,
-    substituted,
     with_children,
     with_inputs,
     with_queries,
@@ -114,16 +113,29 @@ def _with_signs(
     return Project(plan, (*shown, *signs.values()), (*exprs, *map(_is_negative_zero, told)))
 
 
+def _signed_within(expr: Expr, zeros: Mapping[ColumnId, Expr]) -> Expr:
+    """The expression with signs, but for what is compared (Z1)."""
+    if isinstance(expr, ColumnRef):
+        return zeros.get(expr.id, expr)
+    compares = isinstance(expr, Call) and expr.function.name in _COMPARISONS
+
+    def within(part: Expr) -> Expr:
+        is_key = compares and isinstance(part, ColumnRef)
+        return part if is_key else _signed_within(part, zeros)
+
+    return with_children(expr, within)
+
+
 def _replaced(plan: Plan, zeros: Mapping[ColumnId, Expr], shown: tuple[PlanColumn, ...]) -> Plan:
     def subquery(expr: Expr) -> Expr:
         if isinstance(expr, Subquery):
-            made = rewritten_plan(expr.plan, lambda part: substituted(part, zeros))
+            made = rewritten_plan(expr.plan, lambda part: _signed_within(part, zeros))
             return replace(expr, args=tuple(map(subquery, expr.args)), plan=made)
         return with_children(expr, subquery)
 
     made = rewritten_node(plan, subquery)
     if isinstance(made, Join) and made.lateral:
-        right = rewritten_plan(made.right, lambda part: substituted(part, zeros))
+        right = rewritten_plan(made.right, lambda part: _signed_within(part, zeros))
         made = replace(made, right=right)
     if output_columns(made) == shown:
         return made

@@ -70,7 +70,7 @@ def _average(call: Aggregate, scope: Scope, around: Around) -> str:
     # count is 0 only where sum is NULL, and a division by zero would come first.
     rows = f"cast(case when {count} <> 0L then {count} end as decimal(19,0))"
     quotient = f"cast({total} as {wide}) / cast({rows} as {wide})"
-    # A sum of more digits than that: its whole multiple of the rows first, and then the rest.
+    # From 1e20 on a sum is no decimal(38,18): its whole multiple of the rows first, then the rest.
     rest = f"({total} % {rows})"
     whole = f"cast(({total} - {rest}) / {rows} as decimal(20,0))"
     again = f"{whole} + cast(cast({rest} as {wide}) / cast({rows} as {wide}) as {wide})"

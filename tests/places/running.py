@@ -50,7 +50,8 @@ class Peers:
             parameters = replace(parameters, values=parameters.ours)
         found = self._asked(self.meridian, text, parameters)
         verdict = judge(text, *_comparable(text, found, expected))
-        if _is_of_data(found) and _is_of_data(expected):
+        rows = re.search(r"\bfrom\b", text, re.IGNORECASE) is not None
+        if rows and _is_of_data(found) and _is_of_data(expected):
             # Which row fails first is up to the planner.
             verdict = Verdict.EQUAL
         self.counts[verdict.value] += 1
@@ -178,7 +179,7 @@ def _comparable(
 
 
 def _with_domains(found: tuple[Answer, ...], expected: tuple[Answer, ...]) -> tuple[Answer, ...]:
-    """Arrays of domains are not ours (docs/types.md): we say that of the base type."""
+    """Arrays of domains are not ours (docs/definitions.md): we say that of the base type."""
     return tuple(
         replace(ours, columns=tuple(map(_domain, ours.columns, theirs.columns)))
         if isinstance(ours, Rows)

@@ -145,9 +145,7 @@ class _Player:
         found = self._ours.ask(statement)
         last = found[-1] if found else None
         if not isinstance(last, Failed):
-            if saved and self._ours.in_transaction():
-                self._ours.run(f"release {_SAVEPOINT}")
-            return found, self._peer.ask(statement)
+            return found, self._peer_follows(statement, saved=saved)
         if last.sqlstate == "0A000" and saved:
             self._ours.run(f"rollback to {_SAVEPOINT}")
         if last.sqlstate == "0A000":
@@ -156,6 +154,20 @@ class _Player:
         if saved and not isinstance(expected[-1], Failed):
             self._ours.run(f"rollback to {_SAVEPOINT}")
         return found, expected
+
+    def _peer_follows(self, statement: Statement, *, saved: bool) -> tuple[Answer, ...]:
+        """PostgreSQL's answer to what Meridian did, which is undone if PostgreSQL fails."""
+        inside = self._peer.in_transaction()
+        if inside:
+            self._peer.run(f"savepoint {_SAVEPOINT}")
+        expected = self._peer.ask(statement)
+        failed = bool(expected) and isinstance(expected[-1], Failed)
+        what = "rollback to" if failed else "release"
+        if inside and (failed or self._peer.in_transaction()):
+            self._peer.run(f"{what} {_SAVEPOINT}")
+        if saved and self._ours.in_transaction():
+            self._ours.run(f"{what} {_SAVEPOINT}")
+        return expected
 
     def _peer_tries(self, statement: Statement) -> tuple[Answer, ...]:
         """PostgreSQL's answer to what Meridian failed at; undone if it did not fail."""

@@ -9,10 +9,10 @@ INVARIANTS
   A1  a subquery is changed only if it may fail: the rows of the query around it are asked once
       more for that. Neither they nor the conditions may be volatile.
   A2  what is asked of those rows is one expression, which keeps the order of the conditions.
-  A3  conditions of WHERE guard others only over a single relation: of several, PostgreSQL asks each
-      where it can. What speaks of no row it asks first, in any case; values of subqueries that
-      refer to the row, as the most costly, behind all conditions without. Rows of several are asked
-      as they are joined: without the conditions that join them they would be all pairs.
+  A3  conditions of WHERE guard others of the same relation: of several, PostgreSQL asks each where
+      it can. What speaks of no row it asks first, in any case; values of subqueries that refer to
+      the row, as the most costly, behind all conditions without. Where several relations are asked
+      together, they are asked as they are joined: else they would be all pairs of rows.
   A4  conditions with more subqueries than a few guard nothing: each of them would be written anew
       for every subquery behind it.
   A5  rows are asked whether there are any, too, if the first of them comes at little cost: not
@@ -146,15 +146,17 @@ def _over_several(
     plan: Plan, parts: Sequence[Expr], columns: AbstractSet[ColumnId], rows: "_Rows"
 ) -> tuple[Expr, ...]:
     """The conditions of WHERE over the rows of several relations (A3)."""
-    first = tuple([part for part in parts if columns.isdisjoint(column_ids(part))])
-    plain = [part for part in parts if part not in first and _is_harmless(part)]
-    joined = rows_where(plan, plain)
+    rowless = [columns.isdisjoint(column_ids(part)) for part in parts]
+    first = tuple([part for part, alone in zip(parts, rowless, strict=True) if alone])
+    plain = [part for part, alone in zip(parts, rowless, strict=True) if not alone]
+    plain = [part for part in plain if _is_harmless(part)]
     made: list[Expr] = []
-    for part in parts:
-        if part in first:
-            made.append(rows.guarded(part, first[: first.index(part)]))
+    for number, part in enumerate(parts):
+        if rowless[number]:
+            made.append(rows.guarded(part, first[: sum(rowless[:number])]))
         else:
-            asked = joined if asked_behind(part) else _where_it_is_asked(plan, part, plain)
+            together = rows_where(plan, plain) if asked_behind(part) else None
+            asked = together or _where_it_is_asked(plan, part, plain)
             made.append(replace(rows, input=asked).guarded(part, first))
     return tuple(made)
 
@@ -167,7 +169,7 @@ def _where_it_is_asked(plan: Plan, part: Expr, plain: Sequence[Expr]) -> Plan:
             return replace(plan, left=_where_it_is_asked(plan.left, part, plain))
         if used <= _columns(plan.right):
             return replace(plan, right=_where_it_is_asked(plan.right, part, plain))
-        return plan
+        return rows_where(plan, plain)
     own = _columns(plan)
     return rows_where(plan, [other for other in plain if own >= set(column_ids(other))])
 
@@ -251,7 +253,9 @@ class _Rows:
 
 
 def _first_rows(plan: Plan) -> Plan:
-    """The rows of relations side by side, as a few as tell whether there are any."""
+    """Side by side, one row of each side tells whether there are any. Sets are made in memory, and
+    stand beside what they are made of: they stay whole.
+    """
     if not isinstance(plan, Join) or plan.kind is not JoinKind.CROSS or plan.lateral:
         return plan
     one = Const(1, INT8)
