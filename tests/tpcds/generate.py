@@ -6,7 +6,7 @@ INVARIANTS
   G1  the same rows everywhere; PostgreSQL's answers were recorded over them.
   G2  a return is of a sale; a third of the catalog's sales are to customers who returned the same
       item to a store, since queries follow such customers.
-  G3  `_NULL_SHARE` of the values are NULL wherever the schema allows it, but for dates of dimensions.
+  G3  `_NULL_SHARE` of the values are NULL wherever the schema allows it, but for dimensions' dates.
 """
 
 import datetime
