@@ -15,6 +15,7 @@ from typing import Final
 from pglast import ast
 from pglast.enums import (
     JsonBehaviorType,
+    JsonEncoding,
     JsonExprOp,
     JsonFormatType,
     JsonQuotes,
@@ -51,6 +52,8 @@ _JSONPATH: Final = SqlType("jsonpath")
 _SERIALIZED: Final = frozenset({"text", "varchar", "bpchar", "name", "bytea"})
 _TEXTS: Final = frozenset({"text", "varchar", "bpchar", "name", "unknown"})
 _JSONS: Final = frozenset({"json", "jsonb"})
+_ENCODINGS: Final = {JsonEncoding.JS_ENC_UTF16: "UTF16", JsonEncoding.JS_ENC_UTF32: "UTF32"}
+"""What PostgreSQL's grammar knows and convert_from() does not."""
 
 
 # --- constructors ------------------------------------------------------------------------------
@@ -258,7 +261,8 @@ def _value(binding: Binding, scope: Scope, value: Node) -> Expr:
     if _is_json(value) and expr.type.name not in _JSONS:
         if expr.type.name == "bytea":
             row = function_by_id("convert_from(bytea,name)")
-            expr = Call(row, (expr, Const("UTF8", NAME)), TEXT)
+            encoding = _ENCODINGS.get(value.format.encoding, "UTF8")
+            expr = Call(row, (expr, Const(encoding, NAME)), TEXT)
         return _cast(binding, expr, value.raw_expr, JSON)
     return expr
 

@@ -27,8 +27,11 @@ NOT_THINNED = (*STATEFUL, "printed_values", "session_functions", "styles")
 """Also queries change settings here: one that is left out makes others wrong."""
 SPARK_EVERY = 40
 """Of the queries, this many stand for one that Spark runs in `make test`."""
-CHANGING = ("set_config(", "nextval(", "setval(", "setseed(")
-"""Queries that call these leave something to those after them."""
+CHANGING = (
+    "set_config(", "nextval(", "setval(", "setseed(", "(delete from ", "(insert into ", "(update ",
+    "(merge into ",
+)  # fmt: skip
+"""Queries that do these leave something to those after them."""
 
 
 @pytest.fixture(scope="session", autouse=True)
