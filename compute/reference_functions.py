@@ -55,11 +55,11 @@ _COMPARISONS: Final[dict[str, Function]] = {
 }  # fmt: skip
 
 
-@cache
 def _is_negative_zero(value: float) -> bool:
     return value == 0 and math.copysign(1, value) < 0
 
 
+@cache
 def makers() -> dict[str, Maker]:
     """The implementation of every row that is no aggregate, by id."""
     found: dict[str, Maker] = {}

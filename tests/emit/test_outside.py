@@ -176,6 +176,10 @@ def test_the_evaluator_has_every_row() -> None:
     assert not missing
 
 
+def test_the_table_of_the_evaluator_is_made_once() -> None:
+    assert makers() is makers(), "every folded constant would make it anew"
+
+
 def test_the_page_says_what_is_computed_outside() -> None:
     for row in all_functions():
         if row.spark is not None or row.rewrite is not None or row.name in ACTING | CALLS:
