@@ -40,7 +40,6 @@ from sql.stand_ins import stand_in
 from sql.styles import PLAIN, check_style
 from sql.syntax import Node, at, is_a, position, strings
 from sql.types import (
-    NUMERIC,
     OIDS,
     REGISTERED,
     TEXT,
@@ -276,10 +275,7 @@ def numeric_call(
 ) -> tuple[tuple[Expr, ...], SqlType, bool]:
     """Apply the row's numeric rule: arguments reshaped, the result's type, whether it is exact."""
     assert row.numeric is not None, f"no numeric rule: {row.id}"
-    numerics = [arg for arg in args if arg.type.name == "numeric"]
-    absent = common_numeric(numerics) if numerics else NUMERIC
-    unifies = row.numeric == "unify"
-    types = [absent if unifies and arg in numerics and is_null(arg) else arg.type for arg in args]
+    types = _shapes(args) if row.numeric == "unify" else [arg.type for arg in args]
     operands = [
         numeric.Operand(type_, is_exact(binding, arg), _integer_constant(arg), _word(arg))
         for arg, type_ in zip(args, types, strict=True)
@@ -294,6 +290,15 @@ def numeric_call(
         )
     type_ = outcome.result if result == "numeric" else TYPES[result]
     return args, type_, outcome.exact
+
+
+def _shapes(args: Sequence[Expr]) -> list[SqlType]:
+    """The types of arguments that get one shape; a NULL has that of the others (T1)."""
+    numerics = [arg for arg in args if arg.type.name == "numeric"]
+    if not any(map(is_null, numerics)):
+        return [arg.type for arg in args]
+    common = common_numeric(numerics)
+    return [common if arg in numerics and is_null(arg) else arg.type for arg in args]
 
 
 def _integer_constant(expr: Expr) -> int | None:

@@ -131,9 +131,12 @@ def _width(binding: Binding, scope: Scope, query: Node) -> int:
     if first.valuesLists:
         return len(first.valuesLists[0])
     targets = first.targetList or ()
-    if any(_is_star(target.val) for target in targets):
-        return len(binding.bind_query(binding, query, scope).columns)
-    return len(targets)
+    if not any(_is_star(target.val) for target in targets):
+        return len(targets)
+    supplied = len(binding.supplied)
+    found = len(binding.bind_query(binding, query, scope).columns)
+    del binding.supplied[supplied:]  # It is bound once more, and runs once.
+    return found
 
 
 def _is_star(value: Node) -> bool:

@@ -81,7 +81,7 @@ def _average(call: Aggregate, scope: Scope, around: Around) -> str:
 
 
 def _float_total(call: Aggregate, scope: Scope, around: Around) -> str:
-    """sum() and avg(): an infinity that no input is is an overflow; only zeros below 0 are -0."""
+    """sum() and avg(): an infinity that no input is is an overflow; the sum of -0 alone is -0."""
     x = scope.emit(call.args[0])
     total = around.of(f"{call.function.name}(cast({x} as double))")
     # One more aggregate, not two: 2 for an infinity, 0 if all are -0.

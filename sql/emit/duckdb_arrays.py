@@ -91,9 +91,9 @@ def _compare(call: Call, scope: Scope) -> str:
     left, right = (scope.emit(arg) for arg in call.args)
     # DuckDB makes BETWEEN of an upper and a lower bound of the same value, and has none for lists.
     if call.function.name in ("<", "<="):
-        left = f"coalesce({left}, {left})"
+        left = f"coalesce({left}, null)"
     elif call.function.name in (">", ">="):
-        right = f"coalesce({right}, {right})"
+        right = f"coalesce({right}, null)"
     return f"{left} {call.function.name} {right}"
 
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Final
 
-from sql.functions import function_by_id
+from sql.functions import COMPARISONS, function_by_id
 from sql.plan import (
     Call,
     Case,
@@ -47,7 +47,6 @@ from sql.types import BOOL
 _FIRST: Final = 4 * 10**15
 """Of the numbers of columns that are made here, behind those of all others."""
 _FLOATS: Final = ("float4", "float8")
-_COMPARISONS: Final = frozenset({"=", "<>", "<", "<=", ">", ">="})
 
 
 def with_outer_zeros(plan: Plan) -> Plan:
@@ -89,7 +88,7 @@ def _seen(value: object) -> Iterator[ColumnRef]:
     """The columns whose sign may be seen: not those that are compared (Z1)."""
     if isinstance(value, ColumnRef):
         yield value
-    elif isinstance(value, Call) and value.function.name in _COMPARISONS:
+    elif isinstance(value, Call) and value.function.name in COMPARISONS:
         yield from _seen(tuple([arg for arg in value.args if not isinstance(arg, ColumnRef)]))
     else:
         for part in parts_of(value):
@@ -117,7 +116,7 @@ def _signed_within(expr: Expr, zeros: Mapping[ColumnId, Expr]) -> Expr:
     """The expression with signs, but for what is compared (Z1)."""
     if isinstance(expr, ColumnRef):
         return zeros.get(expr.id, expr)
-    compares = isinstance(expr, Call) and expr.function.name in _COMPARISONS
+    compares = isinstance(expr, Call) and expr.function.name in COMPARISONS
 
     def within(part: Expr) -> Expr:
         is_key = compares and isinstance(part, ColumnRef)

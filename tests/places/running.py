@@ -17,7 +17,7 @@ from psycopg.pq.abc import PGconn
 
 from tests.places.kinds import DEFINITIONS, Kind, Value
 from tests.sqldiff.answers import Answer, Column, Done, Failed, Rows, ask, show, to_answer
-from tests.sqldiff.comparing import Verdict, judge
+from tests.sqldiff.comparing import Verdict, judge, without_modifiers
 
 _ZEROS = re.compile(r"\.0+(?=[,}])|(\.\d*[1-9])0+(?=[,}])")
 
@@ -175,7 +175,7 @@ def _comparable(
     expected = _without_zeros(expected)
     if re.search("intersect|except", text) is None:
         return found, expected
-    return _without_modifiers(found), _without_modifiers(expected)
+    return without_modifiers(found), without_modifiers(expected)
 
 
 def _with_domains(found: tuple[Answer, ...], expected: tuple[Answer, ...]) -> tuple[Answer, ...]:
@@ -212,12 +212,3 @@ def _short(answer: Rows) -> Rows:
         for row in answer.rows
     )
     return replace(answer, rows=tuple(rows))
-
-
-def _without_modifiers(answers: tuple[Answer, ...]) -> tuple[Answer, ...]:
-    return tuple(
-        replace(answer, columns=tuple(replace(column, modifier=-1) for column in answer.columns))
-        if isinstance(answer, Rows)
-        else answer
-        for answer in answers
-    )

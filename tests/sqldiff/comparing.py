@@ -13,6 +13,7 @@ INVARIANTS
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from enum import Enum
 
@@ -40,6 +41,16 @@ def judge(text: str, found: Sequence[Answer], expected: Sequence[Answer]) -> Ver
         if not _same(ours, theirs, ordered=at < len(ordered) and ordered[at]):
             return Verdict.REFUSED if _is_refusal(ours, theirs) else Verdict.WRONG
     return Verdict.EQUAL if len(found) == len(expected) else Verdict.WRONG
+
+
+def without_modifiers(answers: Sequence[Answer]) -> tuple[Answer, ...]:
+    """INTERSECT and EXCEPT show the left side's, but not to Describe (`deviations.txt`)."""
+    return tuple(
+        replace(answer, columns=tuple(replace(column, modifier=-1) for column in answer.columns))
+        if isinstance(answer, Rows)
+        else answer
+        for answer in answers
+    )
 
 
 def _ordered(text: str) -> list[bool]:

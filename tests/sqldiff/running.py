@@ -74,6 +74,15 @@ def run(
                 yield Outcome(area, case, found, judge(case.text, found, case.expected))
 
 
+def check_alone(dsn: str, engine: str, case: Case) -> None:
+    """Ask one statement by itself; it has to be answered as it is recorded."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(f"set engine = {engine}".encode())
+        found = ask(connection.pgconn, case.text)
+    verdict = judge(case.text, found, case.expected)
+    assert verdict is Verdict.EQUAL, f"{show(case.expected)}\n---- found\n{show(found)}"
+
+
 @contextlib.contextmanager
 def session(dsn: str, area: str, engine: str) -> Iterator[PGconn]:
     """A connection to a database that is as good as new (N1)."""

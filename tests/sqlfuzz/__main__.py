@@ -17,7 +17,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -25,8 +24,8 @@ import psycopg
 from psycopg.pq.abc import PGconn
 
 from tests.servers import meridian, postgres
-from tests.sqldiff.answers import Answer, Failed, Rows, ask, show
-from tests.sqldiff.comparing import Verdict, judge
+from tests.sqldiff.answers import Answer, Failed, ask, show
+from tests.sqldiff.comparing import Verdict, judge, without_modifiers
 from tests.sqlfuzz import rows
 from tests.sqlfuzz.queries import Queries, Query, smaller_queries
 from tests.sqlfuzz.schema import statements
@@ -76,7 +75,7 @@ class Fuzzer:
         found = ask(self._engines[engine], text)
         if _of_data(found) != _of_data(expected) or _is_late(found) or _is_late(expected):
             return "not judged"
-        verdict = judge(text, _without_modifiers(found), _without_modifiers(expected))
+        verdict = judge(text, without_modifiers(found), without_modifiers(expected))
         if count and verdict is Verdict.REFUSED and isinstance(found[-1], Failed):
             self.refusals[f"{engine}: {found[-1].message}"] += 1
         return verdict.value
@@ -95,16 +94,6 @@ class Fuzzer:
         print(f"# {engine} --replay {seed}; it answered:")
         print("".join(f"#   {line}\n" for line in show(found).splitlines()), end="")
         print(f"{text}\n----\n{show(expected)}\n", flush=True)
-
-
-def _without_modifiers(answers: tuple[Answer, ...]) -> tuple[Answer, ...]:
-    """INTERSECT and EXCEPT show the left side's, but not to Describe (`deviations.txt`)."""
-    return tuple(
-        replace(answer, columns=tuple(replace(column, modifier=-1) for column in answer.columns))
-        if isinstance(answer, Rows)
-        else answer
-        for answer in answers
-    )
 
 
 def _of_data(answers: tuple[Answer, ...]) -> bool:

@@ -14,8 +14,8 @@ import pytest
 
 from tests.servers import meridian, postgres
 from tests.sqldiff.answers import ask, show
-from tests.sqldiff.comparing import Verdict, judge
-from tests.sqldiff.statement_files import Case, cases_of, rewrite
+from tests.sqldiff.running import check_alone
+from tests.sqldiff.statement_files import cases_of, rewrite
 from tests.tpcds.loading import load
 
 QUERIES = Path(__file__).parent / "testdata" / "queries.txt"
@@ -50,14 +50,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield server.dsn
 
 
-def check(dsn: str, engine: str, case: Case) -> None:
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute(f"set engine = {engine}".encode())
-        found = ask(connection.pgconn, case.text)
-    verdict = judge(case.text, found, case.expected)
-    assert verdict is Verdict.EQUAL, f"{show(case.expected)}\n---- found\n{show(found)}"
-
-
 def test_most_have_rows() -> None:
     assert len(CASES) == 99
     assert sum("\n|" in show(case.expected) for case in CASES.values()) >= 85
@@ -65,17 +57,17 @@ def test_most_have_rows() -> None:
 
 @pytest.mark.parametrize("name", ASKED)
 def test_local(local: str, name: str) -> None:
-    check(local, "local", CASES[name])
+    check_alone(local, "local", CASES[name])
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", SPARK_IN_SHORT)
 def test_spark_on_some(spark: str, name: str) -> None:
-    check(spark, "spark", CASES[name])
+    check_alone(spark, "spark", CASES[name])
 
 
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("name", [name for name in ASKED if name not in TOO_SLOW_ON_SPARK])
 def test_spark(spark: str, name: str) -> None:
-    check(spark, "spark", CASES[name])
+    check_alone(spark, "spark", CASES[name])

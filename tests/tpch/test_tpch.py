@@ -13,8 +13,8 @@ import pytest
 
 from tests.servers import meridian, postgres
 from tests.sqldiff.answers import ask, show
-from tests.sqldiff.comparing import Verdict, judge
-from tests.sqldiff.statement_files import Case, cases_of, rewrite
+from tests.sqldiff.running import check_alone
+from tests.sqldiff.statement_files import cases_of, rewrite
 from tests.tpch.loading import load
 
 QUERIES = Path(__file__).parent / "testdata" / "queries.txt"
@@ -45,14 +45,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield server.dsn
 
 
-def check(dsn: str, engine: str, case: Case) -> None:
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute(f"set engine = {engine}".encode())
-        found = ask(connection.pgconn, case.text)
-    verdict = judge(case.text, found, case.expected)
-    assert verdict is Verdict.EQUAL, f"{show(case.expected)}\n---- found\n{show(found)}"
-
-
 def test_there_are_22() -> None:
     assert len(CASES) == 22
     answered = [name for name, case in CASES.items() if "|" in show(case.expected)]
@@ -61,17 +53,17 @@ def test_there_are_22() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_local(local: str, name: str) -> None:
-    check(local, "local", CASES[name])
+    check_alone(local, "local", CASES[name])
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", SPARK_IN_SHORT)
 def test_spark_on_some(spark: str, name: str) -> None:
-    check(spark, "spark", CASES[name])
+    check_alone(spark, "spark", CASES[name])
 
 
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("name", CASES)
 def test_spark(spark: str, name: str) -> None:
-    check(spark, "spark", CASES[name])
+    check_alone(spark, "spark", CASES[name])

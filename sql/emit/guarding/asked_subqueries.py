@@ -148,15 +148,16 @@ def _over_several(
     """The conditions of WHERE over the rows of several relations (A3)."""
     rowless = [columns.isdisjoint(column_ids(part)) for part in parts]
     first = tuple([part for part, alone in zip(parts, rowless, strict=True) if alone])
-    plain = [part for part, alone in zip(parts, rowless, strict=True) if not alone]
-    plain = [part for part in plain if _is_harmless(part)]
+    plain = [
+        part for part, alone in zip(parts, rowless, strict=True) if not alone and _is_harmless(part)
+    ]
     made: list[Expr] = []
     for number, part in enumerate(parts):
         if rowless[number]:
             made.append(rows.guarded(part, first[: sum(rowless[:number])]))
         else:
-            together = rows_where(plan, plain) if asked_behind(part) else None
-            asked = together or _where_it_is_asked(plan, part, plain)
+            behind = bool(asked_behind(part))
+            asked = rows_where(plan, plain) if behind else _where_it_is_asked(plan, part, plain)
             made.append(replace(rows, input=asked).guarded(part, first))
     return tuple(made)
 
