@@ -20,9 +20,12 @@ from compute.reference_json_making import (
     jsonb_object_agg,
 )
 from compute.reference_ordering import ordering_key
+from compute.reference_powers import shown_decimals
 from compute.reference_statistics import STATISTICS
 from sql.errors import SqlError
+from sql.numeric import of_cast
 from sql.plan import Aggregate
+from sql.quotients import GROUP, SIGNIFICANT, estimated_weight
 from sql.sizes import check_text
 from sql.types import SqlType, Value
 
@@ -74,9 +77,11 @@ def _float_sum(values: Sequence[float], *, single: bool) -> float:
     return numbers.single(total) if single else total
 
 
-def _average(_source: SqlType, target: SqlType) -> Folder:
+def _average(source: SqlType, target: SqlType) -> Folder:
     if target.name == "numeric":
-        return lambda rows: numbers.fit(numbers.average([_decimal(row[0]) for row in rows]), target)
+        return lambda rows: numbers.fit(
+            numbers.average([_decimal(row[0]) for row in rows], source), target
+        )
     return lambda rows: _float_sum([_float(row[0]) for row in rows], single=False) / len(rows) + 0.0
 
 
@@ -183,15 +188,14 @@ def _array_agg(_source: SqlType, _target: SqlType) -> Folder:
 
 
 def _deviation(*, sample: bool, root: bool) -> "Callable[[SqlType, SqlType], Folder]":
-    def make(_source: SqlType, target: SqlType) -> Folder:
+    def make(source: SqlType, target: SqlType) -> Folder:
         def run(rows: Rows) -> Value:
             if sample and len(rows) < 2:
                 return None
             divisor = len(rows) - 1 if sample else len(rows)
             if target.name == "numeric":
-                variance = _exact_variance([_decimal(row[0]) for row in rows], divisor)
-                result = numbers.sqrt_numeric(variance) if root else variance
-                return numbers.fit(result, target)
+                values = [_decimal(row[0]) for row in rows]
+                return numbers.fit(_exact_deviation(values, divisor, source, root=root), target)
             spread = _spread([_float(row[0]) for row in rows]) / divisor
             return math.sqrt(spread) if root else spread
 
@@ -200,12 +204,22 @@ def _deviation(*, sample: bool, root: bool) -> "Callable[[SqlType, SqlType], Fol
     return make
 
 
-def _exact_variance(values: Sequence[Decimal], divisor: int) -> Decimal:
+def _exact_deviation(
+    values: Sequence[Decimal], divisor: int, source: SqlType, *, root: bool
+) -> Decimal:
+    """numeric_stddev_internal: the variance has a quotient's decimals, and its root as many."""
     exact, count = numbers.EXACT, Decimal(len(values))
     squares = _total([exact.multiply(value, value) for value in values])
     total = _total(values)
     spread = exact.subtract(exact.multiply(count, squares), exact.multiply(total, total))
-    return exact.divide(spread, exact.multiply(count, Decimal(divisor)))
+    if not spread:
+        return Decimal(0)
+    pairs = exact.multiply(count, Decimal(divisor))
+    shown = max(shown_decimals(value, of_cast(source)) for value in values)
+    decimals = max(SIGNIFICANT - GROUP * estimated_weight(spread, pairs), 2 * shown)
+    unit = Decimal(1).scaleb(-decimals)
+    variance = exact.divide(spread, pairs).quantize(unit, context=exact)
+    return exact.sqrt(variance).quantize(unit, context=exact) if root else variance
 
 
 def _spread(values: Sequence[float]) -> float:

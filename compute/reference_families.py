@@ -11,6 +11,7 @@ from compute.reference_intervals import FORMAT_FUNCTIONS, FORMAT_NAMES
 from compute.reference_json_path import JSON_PATHS, PATH_NAMES
 from compute.reference_mathematics import MATHEMATICS, MATHEMATICS_MAKERS
 from compute.reference_numbers import Function, Maker, numeric_result, plain
+from compute.reference_powers import POWERS
 from compute.reference_procedures import PROCEDURES
 from compute.reference_regex import REGEX_FUNCTIONS, REGEX_NAMES
 from compute.reference_registered import REGISTERED
@@ -40,6 +41,7 @@ _NAMES: Final[dict[str, Function]] = {
 _MAKERS: Final[dict[str, Maker]] = {
     **STRING_MAKERS,
     **MATHEMATICS_MAKERS,
+    **POWERS,
     **ENUM_MAKERS,
     **SYSTEM_MAKERS,
 }

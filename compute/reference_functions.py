@@ -25,6 +25,7 @@ from compute.reference_clocks import CLOCK_FUNCTIONS
 from compute.reference_families import family_function
 from compute.reference_json import JSON_FUNCTIONS
 from compute.reference_numbers import Function, Maker, plain
+from compute.reference_powers import make_power
 from compute.reference_sql_json import SQL_JSON
 from sql import functions as table
 from sql.arrays import converted_element, element_type
@@ -266,7 +267,7 @@ _NUMERIC_OPERATORS: Final[dict[str, Maker]] = {
     "*": numbers.numeric_result(numbers.EXACT.multiply),
     "/": numbers.make_divide,
     "%": numbers.numeric_result(numbers.modulo),
-    "^": numbers.numeric_result(numbers.power_numeric),
+    "^": make_power,
     "@": numbers.numeric_result(numbers.EXACT.abs),
 }
 _PATTERNS: Final[dict[str, Function]] = {
@@ -458,7 +459,6 @@ _BY_ID: Final[dict[str, Maker]] = {
     "power(float8,float8)": plain(numbers.power),
     "pow(float8,float8)": plain(numbers.power),
     "atan2(float8,float8)": plain(math.atan2),
-    "log(numeric,numeric)": numbers.numeric_result(numbers.log_numeric),
     "narrow(numeric)": lambda call: lambda x: numbers.narrow(x, call.type),
     "assign(varchar)": text.make_assign,
     "assign(bpchar)": text.make_assign,
@@ -481,10 +481,8 @@ _NAMED: Final[dict[str, Function]] = {
     "quote_literal": text.quote_literal,
     "abs": numbers.EXACT.abs, "ceil": numbers.ceil_numeric, "ceiling": numbers.ceil_numeric,
     "floor": numbers.floor_numeric, "round": numbers.round_numeric,
-    "trunc": numbers.trunc_numeric, "sqrt": numbers.sqrt_numeric, "exp": numbers.exp_numeric,
-    "ln": numbers.ln_numeric, "log": numbers.log10_numeric, "log10": numbers.log10_numeric,
+    "trunc": numbers.trunc_numeric,
     "sign": lambda x: Decimal((x > 0) - (x < 0)),
-    "power": numbers.power_numeric, "pow": numbers.power_numeric,
     "mod": numbers.modulo, "div": numbers.whole_quotient,
     "pi": lambda: math.pi, "random": _RANDOM.random,
     "make_date": times.make_date, "make_timestamp": times.make_timestamp,

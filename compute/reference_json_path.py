@@ -19,10 +19,12 @@ from sql.json_path import COMPARISONS, LAST, Path, Step, parse_path, regex_lette
 from sql.json_path_text import text_of
 from sql.json_text import Tree, canonical, tree
 from sql.json_values import is_list
+from sql.quotients import GROUP, SIGNIFICANT, estimated_weight
 from sql.types import Value
 
 _INT4_MAX: Final = 2**31 - 1
-_SIGNIFICANT: Final = 16
+_DECIMALS_MAX: Final = 1000
+"""NUMERIC_MAX_DISPLAY_SCALE."""
 
 
 class _Run:
@@ -327,19 +329,11 @@ def _children(value: Tree) -> Sequence[Tree]:
 def _quotient(left: Decimal, right: Decimal) -> Decimal:
     """With as many decimals as numeric has (select_div_scale)."""
 
-    def leading(number: Decimal) -> tuple[int, int]:
-        """The weight in digits of base 10000, and the first of them."""
-        if not number:
-            return 0, 0
-        weight = number.adjusted() // 4
-        return weight, int(abs(number).scaleb(-4 * weight).to_integral_value(ROUND_DOWN))
-
     def scale(number: Decimal) -> int:
         return max(0, -int(number.as_tuple().exponent))
 
-    (weight1, first1), (weight2, first2) = leading(left), leading(right)
-    weight = weight1 - weight2 - (1 if first1 <= first2 else 0)
-    decimals = min(1000, max(_SIGNIFICANT - 4 * weight, scale(left), scale(right), 0))
+    significant = SIGNIFICANT - GROUP * estimated_weight(left, right)
+    decimals = min(_DECIMALS_MAX, max(significant, scale(left), scale(right), 0))
     return EXACT.divide(left, right).quantize(Decimal(1).scaleb(-decimals), context=EXACT)
 
 

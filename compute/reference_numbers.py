@@ -3,8 +3,7 @@ plain Python.
 
 INVARIANTS
   U1  every arithmetic on Decimals goes through `EXACT`, whose precision no operand of 38 digits
-      can exceed; rounding happens in `fit` (and in `divide`, by the engine's own steps) and
-      nowhere else.
+      can exceed; rounding happens in `fit` and `divide`, and nowhere else.
   U2  a float4 is always rounded to 32 bits.
 
 Decimals may keep the exponent they came with: only `fit` gives a value its type's scale.
@@ -12,20 +11,29 @@ Decimals may keep the exponent they came with: only `fit` gives a value its type
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
 from typing import Final, TypeAlias
 
-from sql.emit.spark_decimals import quotient_operand, quotient_type
+from sql.emit.quotient_levels import shown
 from sql.errors import SqlError, division_by_zero, not_held, out_of_range
+from sql.numeric import of_cast
 from sql.plan import Call
+from sql.quotients import decimals
 from sql.text_input import field_overflow, parse_text, to_single
-from sql.types import DISPLAY_NAMES, NUMERIC, SqlType, Value
+from sql.types import (
+    DISPLAY_NAMES,
+    NUMERIC,
+    NUMERIC_PRECISION_MAX,
+    SqlType,
+    Value,
+    computed_numeric,
+)
 
 Function: TypeAlias = Callable[..., Value]
 Maker: TypeAlias = Callable[[Call], Function]
 
 EXACT: Final = Context(prec=200, rounding=ROUND_HALF_UP, Emax=999_999, Emin=-999_999)
-_ROOTS: Final = Context(prec=80, rounding=ROUND_HALF_UP, Emax=999_999, Emin=-999_999)
 _BITS: Final = {"int2": 16, "int4": 32, "int8": 64}
 
 
@@ -58,28 +66,21 @@ def narrow(value: Decimal, type_: SqlType) -> Decimal:
     return fitted
 
 
-def divide(left: Decimal, right: Decimal, left_type: SqlType, right_type: SqlType) -> Decimal:
-    """The quotient as `sql/emit/spark_decimals.py` D2 computes it."""
+def divide(left: Decimal, right: Decimal, types: tuple[SqlType, SqlType]) -> Decimal:
+    """The quotient with its decimals (`sql/quotients.py`), rounded once, half away from zero."""
     if not right:
         raise division_by_zero()
-    wide, divisor = quotient_operand(left_type), quotient_operand(right_type)
-    return fit(rounded_quotient(fit(left, wide), fit(right, divisor)), quotient_type(wide, divisor))
-
-
-def rounded_quotient(left: Decimal, right: Decimal) -> Decimal:
-    """The quotient with 38 decimals, half away from zero."""
+    scale = decimals(left, right, types)
     a, b = int(left.scaleb(38, EXACT)), int(right.scaleb(38, EXACT))
-    scaled = abs(a) * 10**38
-    quotient, rest = divmod(scaled, abs(b))
+    quotient, rest = divmod(abs(a) * 10**scale, abs(b))
     quotient += rest * 2 >= abs(b)
-    signed = quotient if (a < 0) == (b < 0) else -quotient
-    return Decimal(signed).scaleb(-38, EXACT)
+    return Decimal(quotient if (a < 0) == (b < 0) else -quotient).scaleb(-scale, EXACT)
 
 
 def make_divide(call: Call) -> Function:
     """`numeric / numeric`."""
-    left, right = call.args[0].type, call.args[1].type
-    return lambda a, b: fit(divide(a, b, left, right), call.type)
+    types = (shown(call.args[0]).type, call.args[1].type)
+    return lambda a, b: fit(divide(a, b, types), call.type)
 
 
 def modulo(a: Decimal, b: Decimal) -> Decimal:
@@ -122,67 +123,6 @@ def ceil_numeric(value: Decimal) -> Decimal:
 def floor_numeric(value: Decimal) -> Decimal:
     """Down."""
     return _to_places(value, 0, ROUND_FLOOR)
-
-
-def sqrt_numeric(value: Decimal) -> Decimal:
-    """2201F for negatives."""
-    if value < 0:
-        raise SqlError("2201F", "cannot take square root of a negative number")
-    return _ROOTS.sqrt(value)
-
-
-def exp_numeric(value: Decimal) -> Decimal:
-    """22003 when 38 digits do not hold it."""
-    if value > 100:
-        raise SqlError("22003", "value overflows numeric format")
-    return _ROOTS.exp(value)
-
-
-def ln_numeric(value: Decimal) -> Decimal:
-    """2201E for what has no logarithm."""
-    _check_logarithm(value)
-    return _ROOTS.ln(value)
-
-
-def log10_numeric(value: Decimal) -> Decimal:
-    """2201E for what has no logarithm."""
-    _check_logarithm(value)
-    return _ROOTS.log10(value)
-
-
-def log_numeric(base: Decimal, value: Decimal) -> Decimal:
-    """log(b, x)."""
-    _check_logarithm(base)
-    _check_logarithm(value)
-    divisor = _ROOTS.ln(base)
-    if not divisor:
-        raise division_by_zero()
-    return _ROOTS.divide(_ROOTS.ln(value), divisor)
-
-
-def _check_logarithm(value: Decimal | float) -> None:
-    if value == 0:
-        raise SqlError("2201E", "cannot take logarithm of zero")
-    if value < 0:
-        raise SqlError("2201E", "cannot take logarithm of a negative number")
-
-
-def power_numeric(base: Decimal, exponent: Decimal) -> Decimal:
-    """Exact for whole exponents of moderate size, else exp(y ln x)."""
-    if not base:
-        if exponent < 0:
-            raise SqlError("2201F", "zero raised to a negative power is undefined")
-        return Decimal(0) if exponent else Decimal(1)
-    is_whole = exponent == exponent.to_integral_value()
-    if base < 0 and not is_whole:
-        raise SqlError(
-            "2201F", "a negative number raised to a non-integer power yields a complex result"
-        )
-    if exponent * base.copy_abs().log10(_ROOTS) > 40:
-        raise SqlError("22003", "value overflows numeric format")
-    if is_whole:
-        exponent = exponent.to_integral_value()
-    return _ROOTS.power(base, exponent)
 
 
 def numeric_result(function: Function) -> Maker:
@@ -356,15 +296,23 @@ def exp(x: float) -> float:
     return result
 
 
+def check_logarithm(value: Decimal | float) -> None:
+    """2201E for what has no logarithm."""
+    if value == 0:
+        raise SqlError("2201E", "cannot take logarithm of zero")
+    if value < 0:
+        raise SqlError("2201E", "cannot take logarithm of a negative number")
+
+
 def ln(x: float) -> float:
     """2201E for what has no logarithm."""
-    _check_logarithm(x)
+    check_logarithm(x)
     return math.log(x)
 
 
 def log10(x: float) -> float:
     """2201E for what has no logarithm."""
-    _check_logarithm(x)
+    check_logarithm(x)
     return math.log10(x)
 
 
@@ -481,9 +429,11 @@ def float_to_numeric(call: Call) -> Function:
     return run
 
 
-def average(values: list[Decimal]) -> Decimal:
-    """The exact sum divided once."""
+def average(values: list[Decimal], type_: SqlType) -> Decimal:
+    """The exact sum of values of a type, divided once."""
     total = Decimal(0)
     for value in values:
         total = EXACT.add(total, value)
-    return fit(rounded_quotient(fit(total, NUMERIC), Decimal(len(values))), NUMERIC)
+    count = computed_numeric(19, 0, trim=False)
+    source = replace(of_cast(type_), precision=NUMERIC_PRECISION_MAX)
+    return fit(divide(total, Decimal(len(values)), (source, count)), NUMERIC)

@@ -11,8 +11,8 @@ from typing import Final
 
 from sql.char_blanks import trimmed
 from sql.emit.duckdb_arrays import native
-from sql.emit.duckdb_calls import call_of, reference_over
-from sql.emit.duckdb_numbers import quotient
+from sql.emit.duckdb_calls import reference_over
+from sql.emit.duckdb_quotients import quotient
 from sql.emit.duckdb_types import duckdb_type, error, unsupported
 from sql.emit.enums import extreme_of, place
 from sql.emit.guarding.guards import filtered
@@ -20,7 +20,7 @@ from sql.emit.scope import Scope
 from sql.emit.templates import Around, described, filled, sorted_by
 from sql.enum_types import is_enum
 from sql.plan import Aggregate, Expr, SortKey
-from sql.types import NUMERIC, computed_numeric, display
+from sql.types import computed_numeric, display
 
 _NARROW_DIGITS: Final = 18
 """Of a decimal that is 64 bits in DuckDB."""
@@ -73,11 +73,10 @@ def _average(call: Aggregate, scope: Scope, around: Around) -> str:
     total = _total(call.args[0], scale or 0, scope, around)
     count = around.of(f"count({x})")
     # PostgreSQL's and Spark's sums are exact too: the division is the only rounding.
-    types = (computed_numeric(38, scale or 0, trim=True), computed_numeric(19, 0, trim=True))
-    division = call_of("numeric / numeric", types, NUMERIC)
+    types = (computed_numeric(38, scale or 0, trim=type_.trim), computed_numeric(19, 0, trim=False))
     # count is 0 only where sum is NULL, and a division by zero would come first.
     divisor = f"cast(nullif({count}, 0) as {duckdb_type(types[1])})"
-    return quotient(division, (total, divisor), (total, types[0]), scope)
+    return quotient((total, types[0]), (divisor, types[1]), scope)
 
 
 def _float_total(call: Aggregate, scope: Scope, around: Around) -> str:

@@ -4,27 +4,23 @@
 INVARIANTS
   D1  DuckDB's decimals are exact up to 38 digits, and fail beyond: both operands of a sum go in
       with the type of the result, so that the engine's own rules for scales do not matter.
-  D2  DuckDB would divide decimals as doubles. A quotient has 18 decimals, rounded half away from
-      zero, like the reference evaluator's: of integers of 128 bits where they hold it, by the
-      reference evaluator itself where they do not.
+
+Not here: quotients (`duckdb_quotients.py`).
 """
 
-from collections.abc import Iterator
 from typing import Final
 
-from sql.emit.duckdb_calls import reference, reference_over
+from sql.emit.duckdb_calls import reference
+from sql.emit.duckdb_quotients import quotient
 from sql.emit.duckdb_types import duckdb_type, error, unsupported
+from sql.emit.quotient_levels import shown
 from sql.emit.scope import Scope
 from sql.plan import Call
-from sql.types import NUMERIC, SqlType
+from sql.types import SqlType
 
 _DIGITS_EXACT: Final = 15
 """Decimals of so many digits are doubles divided by a power of ten that is exact."""
 _MAX: Final = 38
-_WIDE: Final = 36
-"""A numerator of so many digits can be doubled in 128 bits, and the divisor added."""
-_REPEATED_MAX: Final = 400
-"""Characters of an operand that is written out several times."""
 _SMALL_MAX: Final = 18
 """Digits of the decimals that DuckDB keeps in 64 bits."""
 
@@ -48,64 +44,9 @@ def _multiply(call: Call, scope: Scope) -> str:
 
 
 def _divide(call: Call, scope: Scope) -> str:
-    left, right = (scope.emit(arg) for arg in call.args)
-    # The binder widens the dividend, for engines whose quotients depend on its scale.
-    plain = call.args[0]
-    while isinstance(plain, Call) and _keeps_digits(plain):
-        plain = plain.args[0]
-    dividend = (scope.emit(plain), plain.type)
-    return quotient(call, (left, right), dividend, scope)
-
-
-def _keeps_digits(call: Call) -> bool:
-    source = call.args[0].type
-    same = call.function.id == "numeric::numeric"
-    return same and (source.scale or 0) <= (call.type.scale or 0)
-
-
-def quotient(call: Call, args: tuple[str, str], dividend: tuple[str, SqlType], scope: Scope) -> str:
-    """The quotient of texts of the types of the call's arguments (D2). `dividend`: the first of
-    them in a type of fewer digits.
-    """
-    (x, a), (y, b) = dividend, (args[1], call.args[1].type)
-    other = reference_over(call, args, scope)
-    scale_a, scale_b = a.scale or 0, b.scale or 0
-    shift = (NUMERIC.scale or 0) + scale_b - scale_a
-    # So many digits before the point may the operands have.
-    most = _digits(call.args[0].type)
-    digits_a = min(_WIDE - shift - scale_a, _MAX - 2 * scale_a, most)
-    digits_b = min(_WIDE + 1 - scale_b, _MAX - 2 * scale_b)
-    if not 0 <= shift <= _WIDE or min(digits_a, digits_b) < 1 or len(x + y) > _REPEATED_MAX:
-        return other
-    numerator = f"abs({_unscaled(x, scale_a)}) * cast('{10**shift}' as hugeint)"
-    divisor = f"abs({_unscaled(y, scale_b)})"
-    rounded = f"({numerator} * 2 + {divisor}) // ({divisor} * 2)"
-    signed = f"{rounded} * case when ({x} < 0) <> ({y} < 0) then -1 else 1 end"
-    unit = "cast('0.000000000000000001' as decimal(19,18))"
-    checks = [
-        f"when {x} is null or {y} is null then null",
-        f"when {y} = 0 then {error('22012', 'division by zero')}",
-        *(f"when {large} then {other}" for large in _larger(x, a, digits_a)),
-        *(f"when {large} then {other}" for large in _larger(y, b, digits_b)),
-    ]
-    return f"case {' '.join(checks)} else cast({signed} as decimal(38,0)) * {unit} end"
-
-
-def _digits(type_: SqlType) -> int:
-    return (type_.precision or 0) - (type_.scale or 0)
-
-
-def _unscaled(text: str, scale: int) -> str:
-    if not scale:
-        return f"cast({text} as hugeint)"
-    power = f"cast('{10**scale}' as decimal({scale + 1},0))"
-    return f"cast(cast({text} as decimal({_MAX},{scale})) * {power} as hugeint)"
-
-
-def _larger(text: str, type_: SqlType, digits: int) -> Iterator[str]:
-    """Whether the value has more digits before the point; nothing if its type says no."""
-    if _digits(type_) > digits:
-        yield f"abs({text}) >= cast('{10**digits}' as decimal({digits + 1},0))"
+    dividend, divisor = shown(call.args[0]), call.args[1]
+    left, right = (scope.emit(arg) for arg in (dividend, divisor))
+    return quotient((left, dividend.type), (right, divisor.type), scope)
 
 
 def _modulo(call: Call, scope: Scope) -> str:

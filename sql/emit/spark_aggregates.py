@@ -2,7 +2,7 @@
 
 INVARIANTS
   A1  integers are summed as decimals where PostgreSQL does (sum(bigint)), an average is one
-      division of exact sums (D2 of `spark_decimals.py`): both engines get the same digits.
+      division of exact sums (`spark_quotients.py`): both engines get the same digits.
   A2  what has no template, or is refused by it, is computed by the reference evaluator from the
       list of all rows: exact, and as large as the group (over a window: as each frame).
   A3  no template has nullif() around an aggregate or in its argument: Spark puts a projection of
@@ -18,12 +18,13 @@ from sql.emit.guarding.guards import filtered
 from sql.emit.scope import Scope
 from sql.emit.spark_arrays import native, ordered
 from sql.emit.spark_outside import NOT_SUPPORTED, Refused, aggregated
+from sql.emit.spark_quotients import quotient
 from sql.emit.spark_types import error, interval_key, spark_type, unsupported
 from sql.emit.templates import Around, described, filled, sorted_by
 from sql.enum_types import is_enum
 from sql.errors import SqlError
 from sql.plan import Aggregate, SortKey
-from sql.types import NUMERIC
+from sql.types import computed_numeric
 
 
 def aggregate(call: Aggregate, scope: Scope, over: str = "") -> str:
@@ -63,18 +64,13 @@ def _sum(call: Aggregate, scope: Scope, around: Around) -> str:
 
 def _average(call: Aggregate, scope: Scope, around: Around) -> str:
     x, type_ = scope.emit(call.args[0]), call.args[0].type
-    scale = type_.scale if type_.name == "numeric" else 0
+    scale = (type_.scale or 0) if type_.name == "numeric" else 0
     total = around.of(f"sum(cast({x} as decimal(38,{scale})))")
     count = around.of(f"count({x})")
-    wide = spark_type(NUMERIC)
     # count is 0 only where sum is NULL, and a division by zero would come first.
     rows = f"cast(case when {count} <> 0L then {count} end as decimal(19,0))"
-    quotient = f"cast({total} as {wide}) / cast({rows} as {wide})"
-    # From 1e20 on a sum is no decimal(38,18): its whole multiple of the rows first, then the rest.
-    rest = f"({total} % {rows})"
-    whole = f"cast(({total} - {rest}) / {rows} as decimal(20,0))"
-    again = f"{whole} + cast(cast({rest} as {wide}) / cast({rows} as {wide}) as {wide})"
-    return f"case when abs({total}) >= 1e20BD then {again} else {quotient} end"
+    types = (computed_numeric(38, scale, trim=type_.trim), computed_numeric(19, 0, trim=False))
+    return quotient((total, types[0]), (rows, types[1]), scope)
 
 
 def _float_total(call: Aggregate, scope: Scope, around: Around) -> str:

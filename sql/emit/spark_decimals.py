@@ -3,44 +3,24 @@
 INVARIANTS
   D1  Spark runs with `allowPrecisionLoss=false` and ANSI on: a value that does not fit its decimal
       is an error.
-  D2  a quotient is computed by `quotient_type` and cast to the result once; the reference
-      evaluator follows the same steps, so that both round alike.
+
+Not here: quotients (`spark_quotients.py`).
 """
 
 from typing import Final
 
+from sql.emit.quotient_levels import shown
 from sql.emit.scope import Scope
+from sql.emit.spark_quotients import quotient
 from sql.emit.spark_types import error, spark_type, unsupported
 from sql.plan import Call
-from sql.types import NUMERIC, SqlType, computed_numeric
 
 _MAX: Final = 38
 
 
-def quotient_operand(type_: SqlType) -> SqlType:
-    """The type in which an operand of a division goes in: (38,18) wherever that holds it."""
-    precision, scale = type_.precision or 0, type_.scale or 0
-    fits = scale <= (NUMERIC.scale or 0) and precision - scale <= _MAX - (NUMERIC.scale or 0)
-    return NUMERIC if fits else type_
-
-
-def quotient_type(left: SqlType, right: SqlType) -> SqlType:
-    """The type that Spark computes left / right in (DecimalPrecision, allowPrecisionLoss=false)."""
-    p1, s1, p2, s2 = left.precision or 0, left.scale or 0, right.precision or 0, right.scale or 0
-    whole = min(_MAX, p1 - s1 + s2)
-    decimals = min(_MAX, max(6, s1 + p2 + 1))
-    excess = whole + decimals - _MAX
-    if excess > 0:
-        decimals -= excess // 2 + 1
-        whole = _MAX - decimals
-    return computed_numeric(min(whole + decimals, _MAX), min(decimals, _MAX), trim=True)
-
-
 def _divide(call: Call, scope: Scope) -> str:
-    left, right = (
-        f"cast({scope.emit(arg)} as {spark_type(quotient_operand(arg.type))})" for arg in call.args
-    )
-    return f"{left} / {right}"
+    left, right = ((scope.emit(arg), arg.type) for arg in (shown(call.args[0]), call.args[1]))
+    return quotient(left, right, scope)
 
 
 def _to_numeric(call: Call, scope: Scope) -> str:

@@ -4,8 +4,8 @@ INVARIANTS
   E1  rows count in order only where the statement says ORDER BY at its end; otherwise as a
       multiset.
   E2  a value is the same text, byte by byte, but for what is documented: an unconstrained numeric
-      is compared in the digits that both print (we print no trailing zeros and at most 18
-      decimals), and a float may differ in its last place, where a sum has another order.
+      has no trailing zeros and at most 18 decimals, and a float may differ in its last place, where
+      a sum has another order.
   E3  an answer where PostgreSQL fails, another SQLSTATE, another position is wrong. 0A000 is a
       refusal wherever it stands. A number or a time beyond what we hold (22003, 22008) and too
       deep or too long a statement (54001) are refusals where PostgreSQL answers.
@@ -130,9 +130,6 @@ def _rough(column: Column, value: str | None) -> str:
     return value
 
 
-_STDDEV_DIGITS = 16
-
-
 def same_value(column: Column, found: str | None, expected: str | None) -> bool:
     """Whether two texts of a value count as the same (E2)."""
     if found == expected:
@@ -154,13 +151,10 @@ def same_value(column: Column, found: str | None, expected: str | None) -> bool:
 
 
 def _off(expected: Decimal) -> Decimal:
-    """How much a numeric may be off: less than 18 digits behind the point show. PostgreSQL's own
-    stddev is off by less than one in its last digit, of which it has 16 and more.
-    """
-    _, digits, exponent = expected.as_tuple()
+    """How much a numeric may be off: nothing, but what 18 digits behind the point do not show."""
+    exponent = expected.as_tuple().exponent
     assert isinstance(exponent, int), "finite numbers have an exponent"
-    last = Decimal(1).scaleb(exponent) if len(digits) >= _STDDEV_DIGITS else Decimal(0)
-    return max(last, Decimal(1).scaleb(-18))
+    return Decimal(1).scaleb(-18) if exponent < -18 else Decimal(0)
 
 
 def _decimal(text: str) -> Decimal | None:

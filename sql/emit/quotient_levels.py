@@ -1,0 +1,80 @@
+"""The decimals of a quotient as text of an engine: the comparisons that choose a level of
+`sql/quotients.py` (Q3 there), and what both engines know of the operands.
+
+A level is chosen from the quotient itself. Its weight is that of the estimate, unless the operands
+begin with the same group of digits: then the quotient is within a factor of two of a power of
+10,000, and the estimate is the weight below that power.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sql.plan import Call, Expr
+from sql.quotients import GROUP, Level, levels
+from sql.types import SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What an engine writes: `below(n)`: the quotient is less than n; `same_group`: the operands
+    begin with the same group; `held(p)`: the trimmed operands are multiples of 10^-p, nothing if
+    they always are; `result(d)`: the quotient with d decimals, all of them for None.
+    """
+
+    below: Callable[[int], str]
+    same_group: str
+    held: Callable[[int], str]
+    result: Callable[[int | None], str]
+
+
+def shown(arg: Expr) -> Expr:
+    """The dividend without the cast by which the binder widens it (`numeric.py`): what it is told
+    there is not what the operand shows.
+    """
+    while isinstance(arg, Call) and _widens(arg):
+        arg = arg.args[0]
+    return arg
+
+
+def _widens(call: Call) -> bool:
+    source = call.args[0].type
+    same = call.function.id == "numeric::numeric" and call.type.trim
+    return same and (source.scale or 0) <= (call.type.scale or 0)
+
+
+def leveled(left: SqlType, right: SqlType, texts: Texts) -> str:
+    """The quotient of operands that show what these types say."""
+    found = levels(left, right)
+    if not found:
+        return texts.result(None)
+    whens = [f"when {texts.below(1)} then {texts.result(None)}"]
+    for level in found[:-1]:
+        limit = 10 ** (GROUP * (level.weight + 1))
+        whens.append(f"when {texts.below(limit)} then {_of_weight(level.weight, found, texts)}")
+    return f"case {' '.join(whens)} else {_of_weight(found[-1].weight, found, texts)} end"
+
+
+def _of_weight(weight: int, found: Sequence[Level], texts: Texts) -> str:
+    """The quotient from 10^(4 weight) up to the next power of 10,000."""
+    chosen = _held(found[: weight + 1], texts)
+    lower = _held(found[:weight], texts)
+    if chosen == lower:
+        return chosen
+    close = f"{texts.below(2 * 10 ** (GROUP * weight))} and {texts.same_group}"
+    return f"case when {close} then {lower} else {chosen} end"
+
+
+def _held(found: Sequence[Level], texts: Texts) -> str:
+    """The quotient at the highest of these levels that the trimmed operands allow."""
+    whens = []
+    for level in reversed(found):
+        held = texts.held(level.held)
+        if not held:
+            whens.append(f"else {texts.result(level.decimals)}")
+            break
+        whens.append(f"when {held} then {texts.result(level.decimals)}")
+    else:
+        whens.append(f"else {texts.result(None)}")
+    if len(whens) == 1:
+        return whens[0].removeprefix("else ")
+    return f"case {' '.join(whens)} end"
