@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from sql.bind_grouping_sets import grouping_columns
+from sql.bind_grouping_sets import grouping_columns, matching_key
 from sql.binding import Binding
 from sql.collations import note_column
 from sql.comparability import check_equality
 from sql.errors import grouping_error, not_supported
 from sql.plan import ColumnId, ColumnRef, Expr, GroupBy, Plan, PlanColumn, Subquery
-from sql.renumbering import same_expression
 from sql.scope import Scope
 from sql.traverse import rewritten_plan, rewritten_set, with_children
 
@@ -71,10 +70,8 @@ class Grouping:
         return with_children(expr, lambda part: self._rewrite(part, inner=inner))
 
     def _key(self, expr: Expr) -> PlanColumn | None:
-        key = self.keys.get(expr)
-        if key is None and isinstance(expr, Subquery):
-            return next((col for k, col in self.keys.items() if same_expression(k, expr)), None)
-        return key
+        key = matching_key(expr, self.keys)
+        return None if key is None else self.keys[key]
 
     def _dependent(self, expr: ColumnRef) -> Expr | None:
         """A column of a table whose primary key is among the keys: it becomes one more key

@@ -4,7 +4,7 @@
     GROUP BY a, ROLLUP (b, c)  ─▶  (a, b, c), (a, b), (a)
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Final, TypeAlias
@@ -15,10 +15,10 @@ from pglast.enums import GroupingSetKind
 from sql.binding import Binding
 from sql.errors import SqlError, grouping_error
 from sql.plan import ColumnId, Expr, PlanColumn
-from sql.renumbering import references
+from sql.renumbering import references, same_expression
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a, position
-from sql.traverse import column_ids
+from sql.traverse import column_ids, has_subquery
 from sql.types import INT4
 
 SETS_MAX: Final = 4096
@@ -172,13 +172,23 @@ def grouping_columns(
     columns: list[PlanColumn] = []
     numbers: list[tuple[int, ...]] = []
     for args, (column, where) in scope.groupings.items():
-        for arg, place in zip(args, where, strict=True):
-            if arg not in places:
+        found = [matching_key(arg, places) for arg in args]
+        for key, place in zip(found, where, strict=True):
+            if key is None:
                 message = (
                     "arguments to GROUPING must be grouping expressions of the associated "
                     "query level"
                 )
                 raise grouping_error(message, place)
         columns.append(column)
-        numbers.append(tuple([places[arg] for arg in args]))
+        numbers.append(tuple([places[key] for key in found if key is not None]))
     return tuple(columns), tuple(numbers)
+
+
+def matching_key(expr: Expr, keys: Collection[Expr]) -> Expr | None:
+    """The key that an expression is the same as. Each text of a subquery has columns of its own."""
+    if expr in keys:
+        return expr
+    if has_subquery(expr):
+        return next((key for key in keys if same_expression(key, expr)), None)
+    return None

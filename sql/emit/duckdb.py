@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from sql.emit.asked_windows import with_asked_windows
 from sql.emit.duckdb_aggregates import aggregate, order_by
 from sql.emit.duckdb_arrays import key
 from sql.emit.duckdb_expressions import expression
@@ -40,7 +41,7 @@ def emit(
 
     A statement may be cached by its plan and relations: `emitted_again` tells for which parameters.
     """
-    plan = with_condition_columns(run_if_asked(called_once(plan)))
+    plan = with_condition_columns(run_if_asked(with_asked_windows(called_once(plan))))
     plan = with_outer_zeros(with_rows_in_case(with_rows_outside(plan)))
     query = emit_plan(plan, relations, parameters, _DUCKDB)
     # A template may have left a string out that it had asked for; DuckDB refuses to be given it.

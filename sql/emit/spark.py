@@ -9,6 +9,7 @@ Not here: running it, and turning Spark's failures into ours (`compute/spark.py`
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from sql.emit.asked_windows import with_asked_windows
 from sql.emit.guarding.asked_subqueries import run_if_asked
 from sql.emit.guarding.guarded_filters import guarded_parts
 from sql.emit.guarding.outer_guards import guarded_by_outer
@@ -37,8 +38,8 @@ def emit(
     Parameters are part of the text, so a statement may be cached by (plan, relations, parameters)
     only.
     """
-    plan = with_counted_rows(guarded_by_outer(run_if_asked(called_once(plan))))
-    plan = with_outer_zeros(plan)
+    plan = guarded_by_outer(run_if_asked(with_asked_windows(called_once(plan))))
+    plan = with_outer_zeros(with_counted_rows(plan))
     return emit_plan(plan, relations, parameters, _SPARK)
 
 
