@@ -14,9 +14,19 @@ from sql.binding import Binding
 from sql.collations import note_column
 from sql.comparability import check_equality
 from sql.errors import grouping_error, not_supported
-from sql.plan import ColumnId, ColumnRef, Expr, GroupBy, Plan, PlanColumn, Subquery
+from sql.functions import is_immutable
+from sql.plan import (
+    Call,
+    ColumnId,
+    ColumnRef,
+    Expr,
+    GroupBy,
+    Plan,
+    PlanColumn,
+    Subquery,
+)
 from sql.scope import Scope
-from sql.traverse import rewritten_plan, rewritten_set, with_children
+from sql.traverse import children, rewritten_plan, rewritten_set, with_children
 
 
 @dataclass(slots=True)
@@ -47,6 +57,14 @@ class Grouping:
         numbers = {key: number for number, key in enumerate(self.keys)}
         return tuple([tuple([numbers[key] for key in one]) for one in self.sets])
 
+    def target(self, expr: Expr, *, is_key: bool) -> Expr:
+        """A column of the result, or one to sort by, over keys and aggregates. A constant is no key
+        but there, where GROUP BY has found it.
+        """
+        if self.sets is None or not _is_constant(expr):
+            return self.rewrite(expr)
+        return ColumnRef(self.keys[expr].id, expr.type) if is_key else expr
+
     def rewrite(self, expr: Expr) -> Expr:
         """An expression over keys and aggregates; 42803 for any other column of this level."""
         return self._rewrite(expr, inner=False)
@@ -71,7 +89,9 @@ class Grouping:
 
     def _key(self, expr: Expr) -> PlanColumn | None:
         key = matching_key(expr, self.keys)
-        return None if key is None else self.keys[key]
+        if key is None or (self.sets is not None and _is_constant(key)):
+            return None
+        return self.keys[key]
 
     def _dependent(self, expr: ColumnRef) -> Expr | None:
         """A column of a table whose primary key is among the keys: it becomes one more key
@@ -96,6 +116,17 @@ class Grouping:
             "or be used in an aggregate function"
         )
         raise grouping_error(message, place)
+
+
+def _is_constant(expr: Expr) -> bool:
+    """Whether PostgreSQL knows the value before it looks for keys (substitute_grouped_columns,
+    eval_const_expressions).
+    """
+    if isinstance(expr, ColumnRef | Subquery):
+        return False
+    if isinstance(expr, Call) and not is_immutable(expr.function):
+        return False
+    return all(map(_is_constant, children(expr)))
 
 
 def _primary_key(binding: Binding, scope: Scope, column: ColumnId) -> Sequence[Expr] | None:

@@ -292,7 +292,7 @@ def _grouped(
 ) -> Plan:
     grouping = Grouping(binding, scope, key_columns(binding, groups.keys), groups.sets)
     for target in targets:
-        target.expr = grouping.rewrite(target.expr)
+        target.expr = grouping.target(target.expr, is_key=target.is_key)
     scope.set_calls = {
         rewritten_set(call, grouping.rewrite): column for call, column in scope.set_calls.items()
     }

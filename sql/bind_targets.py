@@ -10,22 +10,24 @@ from sql.bind_json_rows import row_argument
 from sql.binding import Binding
 from sql.coerce import implicit
 from sql.errors import SqlError, grouping_error, not_supported
-from sql.plan import Const, Expr, Param
-from sql.renumbering import same_expression
+from sql.plan import ColumnRef, Const, Expr, Param, Subquery
+from sql.renumbering import references, same_expression
 from sql.scope import Scope, in_item, referred, required_item
 from sql.syntax import Node, at, column_name, is_a, position
+from sql.traverse import children
 from sql.types import TEXT, display
 from sql.whole_rows import whole_row
 
 
 @dataclass(slots=True)
 class Target:
-    """An entry of a target list. `junk`: only there to sort by."""
+    """An entry of a target list. `junk`: only there to sort by; `is_key`: GROUP BY has found it."""
 
     name: str
     expr: Expr
     node: Node
     junk: bool = False
+    is_key: bool = False
 
 
 def target_list(binding: Binding, scope: Scope, nodes: Sequence[Node]) -> list[Target]:
@@ -155,10 +157,14 @@ def _group_key(
         _refuse_aggregates(binding, scope, expr)
         if known is not None and known.setdefault(expr, found) is not found:
             raise not_supported("grouping sets of columns with the same value", position(node))
+        found.is_key = True
         return expr
     expr = binding.expression(scope, node)
     if expr.type.name == "unknown":
         expr = implicit(binding, expr, node, TEXT)
+    same = next((target for target in targets if same_expression(target.expr, expr)), None)
+    if same is not None:
+        same.is_key = True
     return expr
 
 
@@ -174,10 +180,6 @@ def _is_input_column(scope: Scope, node: Node) -> bool:
 
 
 def _refuse_aggregates(binding: Binding, scope: Scope, expr: Expr) -> None:
-    from sql.plan import ColumnRef, Subquery
-    from sql.renumbering import references
-    from sql.traverse import children
-
     ids = {column.id for column in scope.aggregates.values()}
     windows = {column.id for column in scope.windows.values()}
     waiting: list[Expr] = [expr]
