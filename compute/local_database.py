@@ -19,6 +19,9 @@ OPTIMIZERS_DISABLED: Final = (
     # It takes two joins for one of which different columns are read, and reads the wrong ones. Of
     # TPC-H only the plan of q11 is another without it.
     "common_subplan",
+    # It makes the sets of CUBE of each other's states, and fails where aggregates share an argument
+    # or one of them is of a constant: DuckDB gave its database up.
+    "grouping_sets",
     # It takes away a join that DISTINCT makes needless, but not all that its condition needs:
     # the statement failed, and DuckDB gave its database up.
     "join_elimination",

@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 
 _CAUSES_MAX: Final = 20
 _FRAMES_MAX: Final = 8
+_LEFT_OVER: Final = "Unable to rewrite domain join"
+"""An internal error of Spark: a branch of a correlated subquery turned out to be empty."""
 _OVERFLOW: Final = "java.lang.ArithmeticException"
 _CAST: Final = re.compile(r" as (smallint|int|bigint)\)")
 _TYPES: Final[dict[str, str]] = {
@@ -186,6 +188,8 @@ def _known(failure: Failure) -> SqlError | None:
         return SqlError(failure.sqlstate, "data exception", detail=None)
     if failure.sqlstate == "0A000":
         log.warning("spark refuses a query: %s", failure.condition)
+        return not_supported("a query of this form on the spark engine", hint=HINT)
+    if failure.parameters.get("message", "").startswith(_LEFT_OVER):
         return not_supported("a query of this form on the spark engine", hint=HINT)
     if "No space left on device" in failure.message:
         return SqlError("53100", "could not write temporary file: no space left on device")

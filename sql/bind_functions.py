@@ -25,7 +25,12 @@ from sql.bind_calls import (
     refuse_names,
 )
 from sql.bind_folding import folded
-from sql.bind_grouping_sets import innermost_level, refuse_groupings, shown_clause
+from sql.bind_grouping_sets import (
+    innermost_level,
+    matching_key,
+    refuse_groupings,
+    shown_clause,
+)
 from sql.bind_hypothetical import HYPOTHETICAL, hypothetical_set
 from sql.bind_json_rows import TAKING_ROWS, json_of_row, row_argument
 from sql.bind_ordered_sets import check_within, keys_within, sorted_nodes
@@ -409,12 +414,13 @@ def _distinct_order(
         became.setdefault(arg if unknown else expr, arg)
     keys: list[SortKey] = []
     for key, item in zip(order, node.agg_order or (), strict=True):
-        if key.expr not in became:
+        found = matching_key(key.expr, became)
+        if found is None:
             message = (
                 "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list"
             )
             raise SqlError("42P10", message, at(_place(item.node)))
-        keys.append(replace(key, expr=became[key.expr]))
+        keys.append(replace(key, expr=became[found]))
     return keys
 
 

@@ -71,7 +71,8 @@ class Grouping:
 
     def _rewrite(self, expr: Expr, *, inner: bool) -> Expr:
         # In a subquery PostgreSQL takes no expression for a key, but columns.
-        key = None if inner and not isinstance(expr, ColumnRef) else self._key(expr)
+        outside = not inner or isinstance(expr, ColumnRef) or expr in self.binding.beside
+        key = self._key(expr) if outside else None
         if key is not None:
             return ColumnRef(key.id, expr.type)
         if isinstance(expr, ColumnRef):

@@ -83,6 +83,7 @@ def _compared(
     """The subquery with the comparison of each of its rows as the only column."""
     nodes: Sequence[Node] = row_parts(binding, scope, test) if is_a(test, ast.RowExpr) else (test,)
     lefts = [binding.expression(scope, part) for part in nodes]
+    binding.beside.update(lefts)
     if any(map(is_volatile_anywhere, lefts)):
         # It belongs to the row outside, and would be evaluated inside.
         raise not_supported("comparing a volatile function with a subquery", at(place))

@@ -143,6 +143,8 @@ class Binding:
     """Columns of another collation than the default one."""
     inexact: set[ColumnId] = field(default_factory=set[ColumnId])
     """Numeric columns that were rounded already (N2 of `numeric.py`)."""
+    beside: set[Expr] = field(default_factory=set[Expr])
+    """Operands of ANY and ALL, of the query outside, that are compared in the subquery."""
     places: dict[int, tuple[Expr, int]] = field(default_factory=dict[int, tuple[Expr, int]])
     """Where an expression stands in the text, by its identity; the expression is kept alive."""
     look_ups: set[LookUp] = field(default_factory=set[LookUp])

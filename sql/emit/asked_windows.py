@@ -1,4 +1,5 @@
-"""Subqueries in the calls of windows are columns of the rows below.
+"""Subqueries in the calls of windows, and in min() and max() of arrays, are columns of the rows
+below.
 
     max(array(select ..)) over w  ─▶  max(c) over w  from (select .., array(select ..) as c from ..)
 
@@ -7,16 +8,22 @@ has none in a window.
 
 INVARIANTS
   W1  the columns of a node stay what they were, in their order.
+  W2  an argument stays unevaluated for rows that FILTER leaves out.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from itertools import count
 from typing import Final
 
 from sql.plan import (
+    Aggregate,
+    Case,
     ColumnId,
     ColumnRef,
+    Const,
     Expr,
+    GroupBy,
     Plan,
     PlanColumn,
     Project,
@@ -25,6 +32,7 @@ from sql.plan import (
     output_columns,
 )
 from sql.traverse import (
+    has_subquery,
     plan_has_subquery,
     rewritten_node,
     with_children,
@@ -37,35 +45,54 @@ _FIRST: Final = 5 * 10**15
 
 
 def with_asked_windows(plan: Plan) -> Plan:
-    """The plan with no subquery in a window's call."""
+    """The plan with no subquery in such a call."""
     return _plan(plan, count(_FIRST)) if plan_has_subquery(plan) else plan
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
     made = with_queries(plan, lambda part: _plan(part, numbers))
-    if not isinstance(made, Window):
-        return made
     asked: dict[PlanColumn, Expr] = {}
 
-    def within(expr: Expr) -> Expr:
-        if not isinstance(expr, Subquery):
-            return with_children(expr, within)
-        column = PlanColumn(ColumnId(next(numbers)), "asked", expr.type)
-        asked[column] = expr
-        return ColumnRef(column.id, expr.type)
+    def column(expr: Expr) -> ColumnRef:
+        found = PlanColumn(ColumnId(next(numbers)), "asked", expr.type)
+        asked[found] = expr
+        return _column(found)
 
-    told = rewritten_node(made, within)
+    def within(expr: Expr) -> Expr:
+        return column(expr) if isinstance(expr, Subquery) else with_children(expr, within)
+
+    told = made
+    if isinstance(made, Window):
+        told = rewritten_node(made, within)
+    elif isinstance(made, GroupBy):
+        told = replace(
+            made, aggregates=tuple([_of_columns(call, column) for call in made.aggregates])
+        )
     if not asked:
         return made
-    below = _projected(made.input, asked)
+    below = _projected(told, asked)
     shown = output_columns(made)
-    return Project(with_inputs(told, lambda _input: below), shown, tuple(map(_column, shown)))
+    return Project(below, shown, tuple(map(_column, shown)))
 
 
-def _projected(plan: Plan, more: Mapping[PlanColumn, Expr]) -> Project:
-    """The rows with more columns."""
-    shown = output_columns(plan)
-    return Project(plan, (*shown, *more), (*map(_column, shown), *more.values()))
+def _of_columns(call: Aggregate, column: Callable[[Expr], ColumnRef]) -> Aggregate:
+    is_array = call.function.name in ("min", "max") and call.type.element is not None
+    if not is_array or not has_subquery(call.args[0]):
+        return call
+    (arg,) = call.args
+    if call.filter is not None:
+        arg = Case(((call.filter, arg),), Const(None, arg.type), arg.type)
+    return replace(call, args=(column(arg),))
+
+
+def _projected(plan: Plan, more: Mapping[PlanColumn, Expr]) -> Plan:
+    """The node over rows with more columns."""
+
+    def below(rows: Plan) -> Project:
+        shown = output_columns(rows)
+        return Project(rows, (*shown, *more), (*map(_column, shown), *more.values()))
+
+    return with_inputs(plan, below)
 
 
 def _column(column: PlanColumn) -> ColumnRef:

@@ -41,7 +41,7 @@ def emit(
 
     A statement may be cached by its plan and relations: `emitted_again` tells for which parameters.
     """
-    plan = with_condition_columns(run_if_asked(with_asked_windows(called_once(plan))))
+    plan = with_condition_columns(with_asked_windows(run_if_asked(called_once(plan))))
     plan = with_outer_zeros(with_rows_in_case(with_rows_outside(plan)))
     query = emit_plan(plan, relations, parameters, _DUCKDB)
     # A template may have left a string out that it had asked for; DuckDB refuses to be given it.

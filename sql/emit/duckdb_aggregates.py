@@ -19,7 +19,7 @@ from sql.emit.guarding.guards import filtered
 from sql.emit.scope import Scope
 from sql.emit.templates import Around, described, filled, sorted_by
 from sql.enum_types import is_enum
-from sql.plan import Aggregate, Expr, SortKey
+from sql.plan import Aggregate, Const, Expr, Param, SortKey
 from sql.types import computed_numeric, display
 
 _NARROW_DIGITS: Final = 18
@@ -115,23 +115,32 @@ def _string_agg(call: Aggregate, scope: Scope, around: Around) -> str:
         # As hexadecimal text, which sorts like the bytes.
         x, wrapped = f"hex({x})", True
         joint = delimiter[0].hex() if isinstance(delimiter[0], bytes) else ""
-    order = order_by(call.order, scope)
     if call.distinct:
-        # DISTINCT sorts its values in PostgreSQL, and so orders what has no ORDER BY.
-        descending = bool(call.order) and call.order[0].descending
-        order = f"{x} {'desc' if descending else 'asc'} nulls last"
+        found = f"array_to_string({_sorted(call, x, around)}, {scope.statement.string(joint)})"
+        return f"from_hex({found})" if wrapped else found
+    order = _inner_order(call, scope)
     ordered = f" order by {order}" if order else ""
     separator = scope.statement.string(joint)
-    found = f"string_agg({around.distinct}{x}, {separator}{ordered}){around.behind}"
+    found = f"string_agg({x}, {separator}{ordered}){around.behind}"
     return f"from_hex({found})" if wrapped else found
 
 
+def _sorted(call: Aggregate, x: str, around: Around) -> str:
+    """The values of an aggregate with DISTINCT, which PostgreSQL sorts. An ORDER BY can only be of
+    the same values; DuckDB takes it for the same where it sees that, not in a lambda or CASE.
+    """
+    key = call.order[0] if call.order else None
+    direction = "DESC" if key is not None and key.descending else "ASC"
+    nulls = "FIRST" if key is not None and key.nulls_first else "LAST"
+    return f"list_sort(list(distinct {x}){around.behind}, '{direction}', 'NULLS {nulls}')"
+
+
 def _array_agg(call: Aggregate, scope: Scope, around: Around) -> str:
-    """All values, NULL too; DISTINCT sorts them in PostgreSQL."""
+    """All values, NULL too."""
     x = scope.emit(call.args[0])
-    order = order_by(call.order, scope)
-    if call.distinct and not order:
-        order = f"{x} asc nulls last"
+    if call.distinct and not is_enum(call.args[0].type.name):
+        return _sorted(call, x, around)
+    order = _inner_order(call, scope)
     ordered = f" order by {order}" if order else ""
     return f"list({around.distinct}{x}{ordered}){around.behind}"
 
@@ -160,7 +169,7 @@ def _lists(call: Aggregate, scope: Scope, around: Around) -> str:
     """By the reference evaluator, of lists of the values of all arguments, in one order."""
     if call.distinct:
         raise unsupported(f"DISTINCT in {call.function.name}")
-    order = order_by(call.order, scope)
+    order = _inner_order(call, scope)
     ordered = f" order by {order}" if order else ""
     args = call.args[: len(call.function.args)]
     lists = [f"list({scope.emit(arg)}{ordered}){around.behind}" for arg in args]
@@ -184,6 +193,12 @@ def _char_extreme(call: Aggregate, scope: Scope, around: Around) -> str:
     if not x.type.has_blanks:
         return around.of(f"{name}({scope.emit(x)})")
     return around.of(f"arg_{name}({scope.emit(x)}, {scope.emit(trimmed(x))})")
+
+
+def _inner_order(call: Aggregate, scope: Scope) -> str:
+    """The order of an aggregate's input. DuckDB takes no constants there but integers."""
+    keys = [key for key in call.order if not isinstance(key.expr, Const | Param)]
+    return order_by(keys, scope)
 
 
 def order_by(keys: Sequence[SortKey], scope: Scope) -> str:

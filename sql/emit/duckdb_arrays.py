@@ -7,6 +7,7 @@ INVARIANTS
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from sql.arrays import compared_element, converted_element, element_type
@@ -18,6 +19,7 @@ from sql.emit.scope import Scope
 from sql.emit.templates import filled
 from sql.enum_types import is_enum
 from sql.plan import AnyAll, Call, Expr
+from sql.traverse import has_subquery
 from sql.types import BYTEA, REGISTERED, SqlType, Value
 
 _NATIVE: Final = frozenset(
@@ -113,6 +115,12 @@ def any_all(expr: AnyAll, scope: Scope) -> str:
     known = scope.statement.known(expr.args[1])
     if known is not None:
         return _over_known(expr, known[0], scope)
+    if any(map(has_subquery, expr.args)):
+        # No lambda has a subquery.
+        name, operands, inside = scope.fields(expr.args)
+        bound = any_all(replace(expr, args=operands), inside)
+        given = ", ".join(f"'f{at}': {scope.emit(arg)}" for at, arg in enumerate(expr.args))
+        return f"list_transform([{{{given}}}], lambda {name}: {bound})[1]"
     name, element, inside = scope.element(element_type(expr.args[1].type))
     body = inside.emit(compared_element(expr, element))
     found = f"list_transform({scope.emit(expr.args[1])}, lambda {name}: {body})"

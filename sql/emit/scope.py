@@ -288,6 +288,18 @@ class Scope:
         inside = replace(self, columns=columns, filtering=False, in_lambda=True)
         return name, ColumnRef(id_, type_), inside
 
+    def fields(self, exprs: Sequence[Expr]) -> "tuple[str, tuple[ColumnRef, ...], Scope]":
+        """A variable for a struct of these expressions, by its name and its fields `f0`, `f1` ..,
+        and the scope in which they are known.
+        """
+        name, columns = self.variable(), dict(self.columns)
+        fields: list[ColumnRef] = []
+        for number, expr in enumerate(exprs):
+            self.statement.names += 1
+            fields.append(ColumnRef(ColumnId(-self.statement.names), expr.type))
+            columns[fields[-1].id] = f"{name}.f{number}"
+        return name, tuple(fields), replace(self, columns=columns, filtering=False, in_lambda=True)
+
     def key(self, expr: Expr, what: str) -> str:
         """The text by which values of an expression compare; 0A000 with `what` is done to them."""
         dialect = self.statement.dialect

@@ -38,7 +38,7 @@ def emit(
     Parameters are part of the text, so a statement may be cached by (plan, relations, parameters)
     only.
     """
-    plan = guarded_by_outer(run_if_asked(with_asked_windows(called_once(plan))))
+    plan = guarded_by_outer(with_asked_windows(run_if_asked(called_once(plan))))
     plan = with_outer_zeros(with_counted_rows(plan))
     return emit_plan(plan, relations, parameters, _SPARK)
 
