@@ -14,9 +14,11 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 from typing import Final
 
+from compute.reference_numbers import single
 from sql.errors import SqlError, not_supported
 
 _CACHED_MAX: Final = 512
+_FLOAT4_DIGITS: Final = 6
 _KEYS: Final = (
     ",", ".", "0", "9", "B", "C", "D", "EEEE", "FM", "G", "L", "MI", "PL", "PR", "RN", "SG", "SP",
     "S", "TH", "V",
@@ -218,6 +220,9 @@ def float_to_char(value: float, template: str, digits: int) -> str:
         return text if text.startswith("-") else f" {text}"
     if "V" in counts.flags:
         value *= 10.0**counts.multi
+        if digits == _FLOAT4_DIGITS:
+            # The product is a real, too.
+            value = single(value)
         counts = replace(counts, pre=counts.pre + counts.multi)
     before = len(_fixed(abs(value), 0))
     post = 0 if before >= digits else min(counts.post, digits - before)

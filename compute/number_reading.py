@@ -20,7 +20,8 @@ def to_number(text: str, template: str) -> Decimal | None:
     nodes, counts = parsed(template)
     if counts.flags & {"R", "E"}:
         raise not_supported("to_number() with RN or EEEE")
-    reader = _Reader(counts, text)
+    # PostgreSQL goes on byte by byte where a template asks for a digit.
+    reader = _Reader(counts, text.encode().decode("latin-1"))
     reader.run(nodes)
     digits = "".join(reader.digits).removesuffix(".")
     if not DIGITS.intersection(digits):
@@ -36,7 +37,9 @@ def to_number(text: str, template: str) -> Decimal | None:
 
 @dataclass(slots=True)
 class _Reader:
-    """NUM_processor for to_number. `sign`: ` ` until one is read."""
+    """NUM_processor for to_number. `text`: bytes, a character for each. `sign`: ` ` until one is
+    read.
+    """
 
     counts: Counts
     text: str
@@ -52,7 +55,7 @@ class _Reader:
             if self.at >= len(self.text):
                 return
             if not is_key:
-                self.at += 1
+                self._pass_character()
             elif text in ("9", "0", ".", "D"):
                 self._part(text)
                 self.at += 1
@@ -76,8 +79,13 @@ class _Reader:
 
     def _skip(self, count: int) -> None:
         while count and self.at < len(self.text) and self.text[self.at] not in _DATA:
-            self.at += 1
+            self._pass_character()
             count -= 1
+
+    def _pass_character(self) -> None:
+        """All bytes of one (pg_mblen)."""
+        first = self.text[self.at]
+        self.at += 4 if first >= "\xf0" else 3 if first >= "\xe0" else 2 if first >= "\xc0" else 1
 
     def _part(self, key: str) -> None:
         if self.text[self.at] == " ":

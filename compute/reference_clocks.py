@@ -8,7 +8,7 @@ from typing import Final
 
 from compute.reference_intervals import overlaps, zone_span
 from compute.reference_numbers import Function, Maker, plain
-from compute.reference_times import in_range, to_local
+from compute.reference_times import float_seconds, in_range, to_local
 from sql.dates import MICROS_PER_DAY, MICROS_PER_SECOND
 from sql.errors import SqlError, not_supported
 from sql.fields import canonical_field
@@ -70,8 +70,7 @@ def _extract(call: Call) -> Function:
     numeric = call.type.name == "numeric"
 
     def run(text: str, time: int) -> Value:
-        found = _field(text, time)
-        return found if numeric else float(found)
+        return _field(text, time) if numeric else _float_field(text, time)
 
     return run
 
@@ -82,6 +81,15 @@ def _field(text: str, time: int) -> Decimal:
     if found is None:
         raise _not_of(text, _TIME)
     return found
+
+
+def _float_field(text: str, time: int) -> float:
+    found = _float_seconds(canonical_field(text, _TIME), time)
+    return float(_field(text, time)) if found is None else found
+
+
+def _float_seconds(field: str, time: int) -> float | None:
+    return float_seconds(field, *divmod(time % _MINUTE, MICROS_PER_SECOND))
 
 
 def _not_of(text: str, type_: SqlType) -> SqlError:
@@ -107,8 +115,15 @@ def _clock_field(field: str, time: int) -> Decimal | None:
 
 
 def _extract_zoned(call: Call) -> Function:
-    shape = Decimal if call.type.name == "numeric" else float
-    return lambda text, value: shape(_zoned_field(text, value))
+    return _zoned_field if call.type.name == "numeric" else _float_zoned_field
+
+
+def _float_zoned_field(text: str, value: int) -> float:
+    field = canonical_field(text, TIMETZ)
+    if field == "epoch":
+        return clock_of(value) / 1_000_000.0 - offset_of(value)
+    found = _float_seconds(field, clock_of(value))
+    return float(_zoned_field(text, value)) if found is None else found
 
 
 def _zoned_field(text: str, value: int) -> Decimal:

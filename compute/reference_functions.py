@@ -380,10 +380,18 @@ def _time_functions() -> dict[str, Maker]:
         "timestamptz - timestamptz": plain(times.difference),
         "date_trunc(text,timestamp)": plain(times.date_trunc),
         "date_trunc(text,interval)": plain(times.date_trunc_interval),
-        "date_trunc(text,timestamptz)": plain(times.date_trunc_zoned),
-        "date_trunc(text,timestamptz,text)": plain(times.date_trunc_zoned),
-        "timezone(text,timestamp)": plain(lambda zone, x: times.to_instant(x, zone)),
-        "timezone(text,timestamptz)": plain(lambda zone, x: times.to_local(x, zone)),
+        "date_trunc(text,timestamptz)": plain(
+            lambda field, x, session: times.date_trunc_zoned(field, x, times.session_zone(session))
+        ),
+        "date_trunc(text,timestamptz,text)": plain(
+            lambda field, x, *zone: times.date_trunc_zoned(field, x, times.whole_zone(*zone))
+        ),
+        "timezone(text,timestamp)": plain(
+            lambda zone, x, session: times.instant_in(x, times.named_zone(zone, session))
+        ),
+        "timezone(text,timestamptz)": plain(
+            lambda zone, x, session: times.local_in(x, times.named_zone(zone, session))
+        ),
         **{
             f"{name}(text,{type_})": times.make_extract
             for name in ("extract", "date_part")

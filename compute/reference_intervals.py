@@ -13,12 +13,16 @@ from compute.number_formats import (
 from compute.number_reading import to_number
 from compute.reference_numbers import Function
 from compute.reference_times import (
+    instant_in,
     make_timestamp,
+    named_zone,
     negative,
     plus_interval,
+    plus_interval_in,
     plus_interval_zoned,
     to_instant,
     to_local,
+    whole_zone,
     zone_name,
 )
 from compute.time_formats import broken_interval, broken_timestamp, time_to_char
@@ -183,12 +187,20 @@ def zone_span(span: Interval) -> int:
     return (-seconds if span.micros < 0 else seconds) * _SECOND
 
 
+def _make_of_session(
+    year: int, month: int, day: int, hour: int, minute: int, second: float, session: str
+) -> int:
+    return to_instant(make_timestamp(year, month, day, hour, minute, second), session)
+
+
 def _make_zoned(
-    year: int, month: int, day: int, hour: int, minute: int, second: float, zone: str
+    year: int, month: int, day: int, hour: int, minute: int, second: float, zone: str, session: str
 ) -> int:
     micros = make_timestamp(year, month, day, hour, minute, second)
     east = _numeric_zone(zone)
-    return to_instant(micros, zone) if east is None else _moment(micros - east * 1_000_000)
+    if east is None:
+        return instant_in(micros, named_zone(zone, session))
+    return _moment(micros - east * _SECOND)
 
 
 def _numeric_zone(zone: str) -> int | None:
@@ -306,16 +318,15 @@ FORMAT_NAMES: Final[dict[str, Function]] = {
 }  # fmt: skip
 
 
-def date_add(moment: int, span: Interval, zone: str) -> int:
+def date_add(moment: int, span: Interval, zone: str, session: str) -> int:
     """An instant and an interval on a zone's clock; the zone must exist in any case."""
-    to_local(moment, zone)
-    return plus_interval_zoned(moment, span, zone)
+    return plus_interval_in(moment, span, whole_zone(zone, session))
 
 
 FORMAT_FUNCTIONS: Final[dict[str, Function]] = {
     "date_add(timestamptz,interval,text)": date_add,
-    "date_subtract(timestamptz,interval,text)": lambda x, span, zone: date_add(
-        x, negative(span), zone
+    "date_subtract(timestamptz,interval,text)": lambda x, span, *zone: date_add(
+        x, negative(span), *zone
     ),
     "to_char(timestamp,text)": lambda x, f: time_to_char(broken_timestamp(x), f),
     "to_char(timestamptz,text)": timestamptz_to_char,
@@ -328,7 +339,7 @@ FORMAT_FUNCTIONS: Final[dict[str, Function]] = {
     "to_timestamp(text,text)": to_timestamp,
     "age(timestamp,timestamp)": age,
     "age(timestamptz,timestamptz)": age_zoned,
-    "make_timestamptz(int4,int4,int4,int4,int4,float8)": _make_zoned,
+    "make_timestamptz(int4,int4,int4,int4,int4,float8)": _make_of_session,
     "make_timestamptz(int4,int4,int4,int4,int4,float8,text)": _make_zoned,
     "timezone(interval,timestamp)": lambda z, x: _moment(x - zone_span(z)),
     "timezone(interval,timestamptz)": lambda z, x: _moment(x + zone_span(z)),

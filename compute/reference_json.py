@@ -32,6 +32,8 @@ from sql.json_values import as_text, is_list, raw_as_text
 from sql.plan import Call
 from sql.types import SqlType, Value, display
 
+BLANKS: Final = " \t\n\r"
+
 
 def _index(text: str) -> int | None:
     """An element of a path as an index: what C's strtol takes, whole."""
@@ -91,17 +93,31 @@ def _raw_element(text: str, index: int) -> str | None:
 
 
 def _raw_path(text: str, path: Sequence[Value]) -> str | None:
-    found: str | None = text
+    found: str | None = text if path else _whole(text)
     for step in path:
         if found is None or step is None:
             return None
         name = str(step)
-        if found.lstrip(" \t\n\r")[:1] == "[":
+        if found.lstrip(BLANKS)[:1] == "[":
             index = _index(name)
             found = None if index is None else _raw_element(found, index)
         else:
             found = _raw_field(found, name)
     return found
+
+
+def _whole(text: str) -> str:
+    """All of a json: without the blanks around it, but for those before a scalar (get_scalar)."""
+    bare = text.strip(BLANKS)
+    return bare if bare[:1] in ("{", "[") else text.rstrip(BLANKS)
+
+
+def _raw_path_text(text: str, path: Sequence[Value]) -> str | None:
+    found = _raw_path(text, path)
+    if found is None or path:
+        return raw_as_text(found)
+    bare = found.lstrip(BLANKS)
+    return raw_as_text(bare) if bare == "null" or bare.startswith('"') else found
 
 
 def _json_get(look: Callable[..., str | None], *, text: bool) -> Function:
@@ -347,7 +363,6 @@ def _two_ways(name: str, json: Function, jsonb: Function, rest: str = "") -> dic
     }
 
 
-_RAW_PATH_TEXT: Final = _json_get(_raw_path, text=True)
 _LOOKING: Final[dict[str, Maker]] = {
     "jsonb -> text": plain(_jsonb_get(_field, text=False)),  # type: ignore[arg-type]
     "jsonb -> int4": plain(_jsonb_get(_element, text=False)),  # type: ignore[arg-type]
@@ -359,11 +374,11 @@ _LOOKING: Final[dict[str, Maker]] = {
     "json -> int4": plain(_json_get(_raw_element, text=False)),
     "json ->> text": plain(_json_get(_raw_field, text=True)),
     "json ->> int4": plain(_json_get(_raw_element, text=True)),
-    "json #> _text": plain(_json_get(_raw_path, text=False)),
-    "json #>> _text": plain(_RAW_PATH_TEXT),
+    "json #> _text": plain(_raw_path),
+    "json #>> _text": plain(_raw_path_text),
     **_two_ways("extract_path", _spread(_raw_path), _spread(_path_get(text=False)), ",text"),
     **_two_ways(
-        "extract_path_text", _spread(_RAW_PATH_TEXT), _spread(_path_get(text=True)), ",text"
+        "extract_path_text", _spread(_raw_path_text), _spread(_path_get(text=True)), ",text"
     ),
     "subscript(jsonb,_text)": plain(_path_get(text=False)),
     "sort_key(jsonb)": plain(sort_key),

@@ -13,6 +13,7 @@ from typing import Any, Final
 from compute.reference_numbers import Function
 from sql.errors import SqlError, not_supported, undefined_schema
 from sql.function_names import function_called, function_named
+from sql.names import check_type_name
 from sql.qualified_names import folded, name_parts, relation_parts
 from sql.types import quoted_name
 
@@ -123,6 +124,7 @@ def _type(text: str, known: dict[str, Any]) -> int | None:
             return answer
     if name in known["relations"]:
         raise not_supported("a table as a type", None)
+    check_type_name(text)
     return None
 
 

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from compute.reference_expressions import Frame, Row, Source, compile_expression
 from compute.reference_groups import compiled
 from compute.reference_numbers import EXACT
-from compute.reference_times import length, zone_of
+from compute.reference_times import length, whole_zone
 from sql.errors import SqlError, not_supported
 from sql.functions import function_by_id
 from sql.plan import Call, ColumnId, ColumnRef, SetCall, SetScan
@@ -19,6 +19,7 @@ _ADDITIONS: Final = {
     "timestamp": "timestamp + interval",
     "timestamptz": "timestamptz + interval",
 }
+_NAMED_ADDITION: Final = "date_add(timestamptz,interval,text)"
 
 
 def can_run_sets(plan: SetScan) -> bool:
@@ -91,20 +92,22 @@ def _decimals(start: Decimal, stop: Decimal, step: Decimal) -> _Values:
 
 def _times(call: SetCall, frame: Frame) -> Callable[[Sequence[Value]], _Values]:
     """Each value is the one before it and the step, as PostgreSQL adds them up."""
-    named = len(call.function.args) > 3
-    zone = (ColumnRef(ColumnId(-3), TEXT),) if call.type.name == "timestamptz" else ()
-    operands = (ColumnRef(ColumnId(-1), call.type), ColumnRef(ColumnId(-2), INTERVAL), *zone)
-    addition = Call(function_by_id(_ADDITIONS[call.type.name]), operands, call.type)
-    places = {ColumnId(-1): 0, ColumnId(-2): 1, ColumnId(-3): 2}
-    add = compile_expression(addition, Frame(places, frame.parameters, frame.subplan))
+    # The zones behind the step: of the session, or a named one and the session's.
+    zones = [ColumnRef(ColumnId(-3 - place), TEXT) for place in range(len(call.args) - 3)]
+    operands = (ColumnRef(ColumnId(-1), call.type), ColumnRef(ColumnId(-2), INTERVAL), *zones)
+    addition = _NAMED_ADDITION if len(zones) > 1 else _ADDITIONS[call.type.name]
+    made = Call(function_by_id(addition), operands, call.type)
+    places = {operand.id: place for place, operand in enumerate(operands)}
+    add = compile_expression(made, Frame(places, frame.parameters, frame.subplan))
 
     def run(args: Sequence[Value]) -> _Values:
         if any(arg is None for arg in args):
             return
         start, stop, step, *rest = args
         assert isinstance(step, Interval), "the step is an interval"
-        if named:
-            zone_of(str(rest[0]))  # a name that nobody knows is an error, whatever the step is
+        if len(zones) > 1:
+            # A name that nobody knows is an error, whatever the step is.
+            whole_zone(*[str(name) for name in rest])
         direction = length(step)
         if not direction:
             raise SqlError("22023", "step size cannot equal zero")

@@ -6,6 +6,7 @@ INVARIANTS
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from itertools import count
 from typing import Final
 
 from compute.reference_json_path import SWALLOWED, found_items
@@ -29,14 +30,16 @@ def _object(*, binary: bool) -> Maker:
 
         def run(absent: bool, unique: bool, *rest: Value) -> str:
             zone, parts = str(rest[-1]), rest[:-1]
-            pairs = list(zip(parts[::2], parts[1::2], types[::2], types[1::2], strict=True))
-            keys = [_key(key, type_, zone) for key, _, type_, _ in pairs]
-            check_unique(keys if unique else (), binary=binary)
-            kept = [
-                (key, value, type_)
-                for key, (_, value, _, type_) in zip(keys, pairs, strict=True)
-                if not (absent and value is None)
+            pairs = [
+                (_key(key, of_key, zone, argument if binary else None), value, type_)
+                for argument, key, value, of_key, type_ in zip(
+                    count(1, 2), parts[::2], parts[1::2], types[::2], types[1::2], strict=False
+                )
+                # The keys of what is left out are looked at, but for json's that may come twice.
+                if binary or unique or not (absent and value is None)
             ]
+            check_unique([key for key, _, _ in pairs] if unique else (), binary=binary)
+            kept = [pair for pair in pairs if not (absent and pair[1] is None)]
             if binary:
                 # What is JSON's own null is left out, too.
                 trees = {key: json_tree(value, t, zone) for key, value, t in kept}
@@ -70,7 +73,10 @@ def _array(*, binary: bool) -> Maker:
     return make
 
 
-def _key(key: Value, type_: SqlType, zone: str) -> str:
+def _key(key: Value, type_: SqlType, zone: str, argument: int | None) -> str:
+    """A key as text. `argument`: its number, which only jsonb complains with."""
+    if key is None and argument is not None:
+        raise SqlError("22023", f"argument {argument}: key must not be null")
     if key is None:
         raise SqlError("22004", "null value not allowed for object key")
     return key_text(key, type_, zone)

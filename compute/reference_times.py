@@ -7,11 +7,9 @@ INVARIANTS
 """
 
 import math
-from datetime import UTC, tzinfo
+from datetime import tzinfo
 from decimal import Decimal
-from functools import cache
 from typing import Final
-from zoneinfo import ZoneInfo
 
 from compute.reference_numbers import EXACT, Function
 from sql.dates import MICROS_PER_DAY, civil_from_days, days_from_civil, days_in_month
@@ -21,8 +19,8 @@ from sql.fields import canonical_field
 from sql.plan import Call
 from sql.timezones import (
     abbreviation_at_utc,
-    find_abbreviation,
-    find_changing,
+    find_named_zone,
+    find_whole_zone,
     find_zone,
     offset_at_local,
     offset_at_utc,
@@ -46,38 +44,50 @@ def in_range(micros: int) -> int:
 # --- zones -------------------------------------------------------------------------------------
 
 
-@cache
-def zone_of(name: str) -> tzinfo | int:
-    """A zone, or the fixed offset of an abbreviation."""
-    abbreviation = find_abbreviation(name.lower())
-    if abbreviation is not None:
-        return abbreviation[0]
-    zone = find_changing(name.lower()) or find_zone(name)
+def session_zone(name: str) -> tzinfo:
+    """The session's zone, which is no abbreviation (Z4 of `sql/timezones.py`)."""
+    return _known(find_zone(name), name)
+
+
+def named_zone(name: str, session: str) -> tzinfo:
+    """What a statement calls a zone, in a session with that one."""
+    return _known(find_named_zone(name, session), name)
+
+
+def whole_zone(name: str, session: str) -> tzinfo:
+    """The same where days are counted."""
+    return _known(find_whole_zone(name, session), name)
+
+
+def _known(zone: tzinfo | None, name: str) -> tzinfo:
     if zone is None:
         raise SqlError("22023", f'time zone "{name}" not recognized')
     return zone
 
 
 def zone_name(micros: int, name: str) -> str:
-    """The abbreviation in force in the zone at an instant."""
-    zone = find_zone(name)
-    if zone is None or not (isinstance(zone, ZoneInfo) or zone is UTC):
-        raise not_supported("the abbreviation of such a time zone")
-    return abbreviation_at_utc(zone, micros // _SECOND)
+    """The abbreviation in force in the session's zone at an instant."""
+    return abbreviation_at_utc(session_zone(name), micros // _SECOND)
 
 
-def to_local(micros: int, name: str) -> int:
+def local_in(micros: int, zone: tzinfo) -> int:
     """What a clock in the zone shows at an instant."""
-    zone = zone_of(name)
-    offset = zone if isinstance(zone, int) else offset_at_utc(zone, micros // _SECOND)
-    return in_range(micros + offset * _SECOND)
+    return in_range(micros + offset_at_utc(zone, micros // _SECOND) * _SECOND)
 
 
-def to_instant(local: int, name: str) -> int:
+def instant_in(local: int, zone: tzinfo) -> int:
     """The instant at which a clock in the zone shows this."""
-    zone = zone_of(name)
-    offset = zone if isinstance(zone, int) else offset_at_local(zone, local // _SECOND)
-    return in_range(local - offset * _SECOND)
+    return in_range(local - offset_at_local(zone, local // _SECOND) * _SECOND)
+
+
+def to_local(micros: int, session: str) -> int:
+    """`local_in` the session's zone."""
+    return local_in(micros, session_zone(session))
+
+
+def to_instant(local: int, session: str) -> int:
+    """`instant_in` the session's zone."""
+    return instant_in(local, session_zone(session))
 
 
 def date_to_timestamp(days: int) -> int:
@@ -127,10 +137,15 @@ def _plus_days(local: int, span: Interval) -> int:
     return in_range((days + span.days) * MICROS_PER_DAY + within)
 
 
-def plus_interval_zoned(micros: int, span: Interval, zone: str) -> int:
+def plus_interval_zoned(micros: int, span: Interval, session: str) -> int:
+    """An instant and an interval in the session's zone."""
+    return plus_interval_in(micros, span, session_zone(session))
+
+
+def plus_interval_in(micros: int, span: Interval, zone: tzinfo) -> int:
     """An instant and an interval: months and days on the zone's clock."""
     if span.months or span.days:
-        micros = to_instant(_plus_days(to_local(micros, zone), span), zone)
+        micros = instant_in(_plus_days(local_in(micros, zone), span), zone)
     return in_range(micros + span.micros)
 
 
@@ -324,6 +339,45 @@ def _extract_date(field: str, days: int, type_: SqlType) -> int:
     return result
 
 
+def float_seconds(field: str, seconds: int, micros: int) -> float | None:
+    """The fields second and milliseconds as date_part() adds them up, not the nearest double."""
+    match field:
+        case "second":
+            return seconds + micros / 1_000_000.0
+        case "milliseconds":
+            return seconds * 1000.0 + micros / 1000.0
+        case _:
+            return None
+
+
+def _float_field(text: str, value: int | Interval, type_: SqlType, zone: str) -> float:
+    """What date_part() makes of timestamps and intervals."""
+    field = canonical_field(text, type_)
+    if isinstance(value, Interval):
+        sign = -1 if value.micros < 0 else 1
+        seconds, micros = divmod(abs(value.micros) % (60 * _SECOND), _SECOND)
+        found = float_seconds(field, sign * seconds, sign * micros)
+        epoch = _float_epoch(value) if field == "epoch" else None
+    else:
+        local = to_local(value, zone) if type_.name == "timestamptz" else value
+        if field == "julian":
+            return _julian(local)
+        found = float_seconds(field, *divmod(local % (60 * _SECOND), _SECOND))
+        epoch = value / 1_000_000.0 if field == "epoch" else None
+    if epoch is not None:
+        return epoch
+    return float(extract(text, value, type_, zone)) if found is None else found
+
+
+def _float_epoch(span: Interval) -> float:
+    """One after the other, in doubles."""
+    years = abs(span.months) // 12 * (-1 if span.months < 0 else 1)
+    result = span.micros / 1_000_000.0
+    result += 365.25 * 86_400 * years
+    result += 30.0 * 86_400 * (span.months - years * 12)
+    return result + 86_400.0 * span.days
+
+
 def _julian(local: int) -> float:
     """The day, and how much of it is over, added up as date_part() does."""
     days, within = divmod(local, MICROS_PER_DAY)
@@ -344,9 +398,9 @@ def make_extract(call: Call) -> Function:
 
 def _dated(type_: SqlType, shape: type[float] | type[Decimal]) -> Function:
     def run(text: str, value: int | Interval, zone: str = "UTC") -> Value:
-        if shape is float and isinstance(value, int) and canonical_field(text, type_) == "julian":
-            return _julian(to_local(value, zone) if type_.name == "timestamptz" else value)
-        return shape(extract(text, value, type_, zone))
+        if shape is float:
+            return _float_field(text, value, type_, zone)
+        return Decimal(extract(text, value, type_, zone))
 
     return run
 
@@ -391,15 +445,15 @@ def date_trunc(text: str, local: int, type_: SqlType = TIMESTAMP) -> int:
     return in_range(first * MICROS_PER_DAY)
 
 
-def date_trunc_zoned(text: str, micros: int, zone: str) -> int:
+def date_trunc_zoned(text: str, micros: int, zone: tzinfo) -> int:
     """On the zone's clock; times of day are cut without a detour over it."""
     type_ = SqlType("timestamptz")
     field = canonical_field(text, type_)
-    local = to_local(micros, zone)
+    local = local_in(micros, zone)
     cut = date_trunc(text, local, type_)
     if field in _TIME_UNITS and field != "day":
         return micros - (local - cut)
-    return to_instant(cut, zone)
+    return instant_in(cut, zone)
 
 
 def date_trunc_interval(text: str, span: Interval) -> Interval:

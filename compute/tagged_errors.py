@@ -1,9 +1,9 @@
 """Errors of the reference evaluator as texts, to pass through an engine that calls it.
 
-    MERIDIAN:22012:division by zero␟detail␟hint␟context
+    MERIDIAN:22012:division by zero␟detail␟hint␟context␟position
 
 INVARIANTS
-  T1  what was tagged comes back the same: SQLSTATE, message, detail, hint, context.
+  T1  what was tagged comes back the same: SQLSTATE, message, detail, hint, context, position.
 """
 
 import re
@@ -17,13 +17,13 @@ assert ERROR_TAG == LOCAL_TAG, "one tag for all engines"
 
 _TAGGED: Final = re.compile(re.escape(ERROR_TAG) + r"(\w{5}):(.*)", re.DOTALL)
 _SEPARATOR: Final = "\x1f"
-"""Between message, detail, hint and context; no text of ours has it."""
+"""Between message, detail, hint, context and position; no text of ours has it."""
 
 
 def tagged(error: SqlError) -> str:
     """The text by which an error passes through an engine."""
-    parts = (error.message, error.detail, error.hint, error.context)
-    text = _SEPARATOR.join(part or "" for part in parts).rstrip(_SEPARATOR)
+    parts = (error.message, error.detail, error.hint, error.context, error.position)
+    text = _SEPARATOR.join(str(part or "") for part in parts).rstrip(_SEPARATOR)
     return f"{ERROR_TAG}{error.sqlstate}:{text}"
 
 
@@ -33,5 +33,6 @@ def untagged(text: str) -> SqlError | None:
     if found is None:
         return None
     message, *rest = found[2].split(_SEPARATOR)
-    detail, hint, context = (*[part or None for part in rest], None, None, None)[:3]
-    return SqlError(found[1], message, detail=detail, hint=hint, context=context)
+    detail, hint, context, place = (*[part or None for part in rest], *[None] * 4)[:4]
+    position = None if place is None else int(place)
+    return SqlError(found[1], message, position, detail=detail, hint=hint, context=context)

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, TypeAlias
 from zoneinfo import ZoneInfo
@@ -151,7 +152,7 @@ def _timezone(name: str, value: str) -> str:
         raise invalid_value(name, value)
     if isinstance(zone, ZoneInfo) and zone.key:
         return zone.key
-    return text.upper() if text.isalpha() else text
+    return text.upper() if text.isalpha() or zone is not UTC else text
 
 
 def _shown_offset(seconds: int) -> str:

@@ -103,7 +103,7 @@ def _is_mutable(expr: Expr) -> bool:
     if isinstance(expr, Call):
         # What these make of such values is the same everywhere.
         plain = expr.function.name in _PRINTING and all(a.type.name in _PLAIN for a in expr.args)
-        if expr.function.zone or (expr.function.volatility != "immutable" and not plain):
+        if expr.function.volatility != "immutable" and (expr.function.zone or not plain):
             return True
         if expr.function.context is not None and _is_of_labels(expr):
             return True

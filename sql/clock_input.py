@@ -119,7 +119,7 @@ class _TimeDecoder(Decoder):
             return self._offset
         if Part.DATE in self._seen:
             return self._offset_of_moment()
-        fixed = None if self._uses else fixed_offset(self._zone or self._session_zone)
+        fixed = fixed_offset(self._zone or self._session_zone)
         if fixed is None and self._clock is None:
             raise not_supported(f'a time with time zone without its offset in "{timezone}"')
         if fixed is None:

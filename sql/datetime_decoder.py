@@ -42,14 +42,11 @@ from sql.datetime_fields import (
 )
 from sql.errors import not_held, not_supported
 from sql.timezones import (
-    AbbreviationUse,
-    abbreviation_uses,
+    ChangingZone,
     find_abbreviation,
-    find_changing,
     find_zone,
     offset_at_local,
     offset_at_utc,
-    use_at_local,
 )
 
 _JULIAN_OF_EPOCH: Final = 2_440_588
@@ -77,7 +74,6 @@ class Decoder:
         self._clock = clock
         self._order = order
         self._session_zone = session_zone
-        self._uses: tuple[AbbreviationUse, ...] = ()
         self._seen = Part.NONE
         self._prefix: _Prefix | None = None
         self._year = self._month = self._day = self._day_of_year = 0
@@ -131,7 +127,7 @@ class Decoder:
     @property
     def _needs_date(self) -> bool:
         """Whether the offset depends on the moment."""
-        if self._zone is None and not self._uses and Part.ZONE in self._seen:
+        if self._zone is None and Part.ZONE in self._seen:
             return False
         if Part.DAYLIGHT in self._seen:
             raise FieldError(Fault.FORMAT)
@@ -140,8 +136,6 @@ class Decoder:
     def _offset_of_moment(self) -> int:
         days = days_from_civil(self._year, self._month, self._day)
         seconds = days * 86_400 + self._micros_of_day() // MICROS_PER_SECOND
-        if self._uses:
-            return use_at_local(self._uses, self._session_zone, seconds).offset
         return offset_at_local(self._zone or self._session_zone, seconds)
 
     def _mark(self, parts: Part) -> None:
@@ -313,19 +307,14 @@ class Decoder:
     # ------------------------------------------------------------ words that begin with a letter
 
     def _add_word(self, text: str) -> Part:
-        uses = abbreviation_uses(self._session_zone, text)
-        if len({(use.offset, use.is_daylight) for use in uses}) > 1:
-            self._uses = uses
+        abbreviation = find_abbreviation(text, self._session_zone)
+        if abbreviation is None:
+            return self._add_plain_word(text, text[:TOKEN_LENGTH_MAX])
+        if isinstance(abbreviation, ChangingZone):
+            self._zone = abbreviation
             return Part.ZONE
-        changing = None if uses else find_changing(text)
-        if changing is not None:
-            self._zone = changing
-            return Part.ZONE
-        abbreviation = uses[0].meaning if uses else find_abbreviation(text)
-        if abbreviation is not None:
-            self._offset, is_daylight = abbreviation
-            return Part.ZONE | (Part.DAYLIGHT_ZONE if is_daylight else Part.NONE)
-        return self._add_plain_word(text, text[:TOKEN_LENGTH_MAX])
+        self._offset, is_daylight = abbreviation
+        return Part.ZONE | (Part.DAYLIGHT_ZONE if is_daylight else Part.NONE)
 
     def _add_plain_word(self, text: str, token: str) -> Part:
         if token in MONTHS:

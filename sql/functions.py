@@ -121,7 +121,7 @@ def is_immutable(function: Function) -> bool:
     """Whether PostgreSQL computes a call of constants when it plans, by its own marks: ours say
     less, where a value here does not rest on a setting.
     """
-    if function.volatility != "immutable" or function.zone:
+    if function.volatility != "immutable":
         return False
     if function.internal:
         return function.id in _INTERNAL

@@ -1,5 +1,6 @@
 """Names of types as the grammar gives them, and identifiers as messages quote them."""
 
+from functools import lru_cache
 from typing import Final
 
 from pglast import ast, parser
@@ -20,6 +21,10 @@ from sql.types import (
     plain_type,
     varchar,
 )
+
+_TEXTS_CACHED_MAX: Final = 256
+_BEFORE_TYPE: Final = "select null::"
+"""What makes a statement of a type's name."""
 
 _FOREIGN: Final = frozenset(
     [
@@ -184,10 +189,23 @@ def _with_precision(modifiers: list[int], place: int | None) -> SqlType:
     return numeric(precision, scale)
 
 
+@lru_cache(maxsize=_TEXTS_CACHED_MAX)
+def check_type_name(text: str) -> None:
+    """42601, with its place in the text, for what is not written as a type."""
+    try:
+        parser.parse_sql(f"{_BEFORE_TYPE}{text}")
+    except parser.ParseError as error:
+        message = str(error.args[0])
+        place = error.args[1] if len(error.args) > 1 else None
+        # Without a place the end was not expected.
+        position = place - len(_BEFORE_TYPE) if isinstance(place, int) else len(text)
+        raise SqlError("42601", message, position + 1) from None
+
+
 def type_in(text: str, place: int | None) -> Node:
     """The name of a type that a literal of regtype holds. Raises 42601."""
     try:
-        (tree,) = parser.parse_sql(f"select null::{text}")
+        (tree,) = parser.parse_sql(f"{_BEFORE_TYPE}{text}")
     except parser.ParseError:
         raise SqlError("42601", f'invalid type name "{text}"', place) from None
     statement: Node = tree.stmt

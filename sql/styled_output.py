@@ -3,10 +3,7 @@
 Not here: the default styles, and what does not depend on any (`text_output.py`).
 """
 
-import re
-from datetime import UTC, tzinfo
 from typing import Final
-from zoneinfo import ZoneInfo
 
 from sql.array_text import format_array
 from sql.dates import MICROS_PER_SECOND, civil_from_days
@@ -21,7 +18,6 @@ _WEEKDAYS: Final = ("Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed")
 _MONTHS: Final = (
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 )  # fmt: skip
-_POSIX_NAME: Final = re.compile(r"<([^>]+)>|([A-Za-z]+)")
 _HOUR_S: Final = 3600
 
 
@@ -111,19 +107,8 @@ def _timestamptz(micros: int, styles: Styles, timezone: str) -> str:
         raise SqlError("22023", f'time zone "{timezone}" not recognized')
     seconds = micros // MICROS_PER_SECOND
     offset = offset_at_utc(zone, seconds)
-    shown = f" {_abbreviation(zone, timezone, seconds)}"
+    shown = f" {abbreviation_at_utc(zone, seconds)}"
     return _timestamp(micros + offset * MICROS_PER_SECOND, styles, shown)
-
-
-def _abbreviation(zone: tzinfo, name: str, seconds: int) -> str:
-    """What the zone is called then."""
-    if zone is UTC:
-        return "GMT" if name.upper() == "GMT" else "UTC"
-    if isinstance(zone, ZoneInfo):
-        return abbreviation_at_utc(zone, seconds)
-    # A POSIX zone has the name in its angle brackets, or its letters, or none.
-    found = _POSIX_NAME.match(name)
-    return (found[1] or found[2]) if found else ""
 
 
 # --- intervals ---------------------------------------------------------------------------------

@@ -4,11 +4,13 @@ INVARIANTS
   Z1  offsets are seconds east of UTC.
   Z2  a local time that a change of clocks skips or repeats is read as standard time.
   Z3  names compare without case; a name never reaches the file system unless it is a known zone.
+  Z4  what a statement calls a zone is an abbreviation before it is a zone, and means what the
+      session's zone means by it, at the time if that changed. The session's zone itself is never
+      one: `SET timezone = 'CET'` has a summer, and AT TIME ZONE 'CET' has none.
 
 Years outside Python's range borrow the rules of a year in range: the first known offset before it,
-the same year of another 400-year cycle behind it. Abbreviations mean what they mean in the
-session's zone, at the time if that changed; those it does not know are in PostgreSQL's list, with
-one offset each, or with the zone that uses it (DYNTZ).
+the same year of another 400-year cycle behind it. Abbreviations that the session's zone does not
+know are in PostgreSQL's list, with one offset each, or with the zone that uses it (DYNTZ).
 """
 
 import re
@@ -17,7 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo, available_timezones
 
 from sql.dates import DAYS_PER_CYCLE
@@ -35,7 +37,7 @@ _LAST_USE: Final = (datetime(2040, 1, 1) - _EPOCH).days
 
 # A POSIX zone without daylight saving: a name, which may be empty, and hours *west*, as in `UTC+3`,
 # `<+03>-03` or `+02`.
-_POSIX: Final = re.compile(r"(?:[A-Za-z]*|<[^>]+>)([+-]?)(\d{1,3})(?::(\d{2}))?(?::(\d{2}))?")
+_POSIX: Final = re.compile(r"(?:([A-Za-z]*)|<([^>]+)>)([+-]?)(\d{1,3})(?::(\d{2}))?(?::(\d{2}))?")
 
 
 # One with it: a second name, and perhaps an offset and when it begins and ends.
@@ -54,31 +56,46 @@ _Meaning: TypeAlias = tuple[str, int, bool]
 def find_zone(name: str) -> tzinfo | None:
     """The zone of that name, or None (Z3). 0A000 for rules of daylight saving in the name."""
     lowered = name.lower()
-    if lowered in ("utc", "gmt", "etc/utc", "zulu"):
+    if lowered in ("utc", "etc/utc", "zulu"):
         return UTC
     known = _zone_names().get(lowered)
     return ZoneInfo(known) if known is not None else _posix_zone(name)
 
 
-def find_abbreviation(name: str) -> tuple[int, bool] | None:
-    """Offset (Z1) of a lower-case abbreviation, and whether it is daylight saving time. None also
-    for what `find_changing` knows.
-    """
-    return _abbreviations().get(name)
+class FixedAbbreviation(NamedTuple):
+    """An abbreviation that has always meant one offset (Z1)."""
+
+    offset: int
+    is_daylight: bool
+
+
+def find_abbreviation(name: str, session: tzinfo) -> "FixedAbbreviation | ChangingZone | None":
+    """What a lower-case abbreviation means where this is the session's zone (Z4), or None."""
+    meanings = {use.meaning for use in abbreviation_uses(session, name)}
+    if meanings:
+        return meanings.pop() if len(meanings) == 1 else ChangingZone(session, name)
+    zone = _changing().get(name)
+    return _abbreviations().get(name) if zone is None else ChangingZone(ZoneInfo(zone), name)
 
 
 @lru_cache(maxsize=_ZONES_CACHED_MAX)
-def find_changing(name: str) -> "ChangingZone | None":
-    """A lower-case abbreviation that meant several offsets, or None."""
-    zone = _changing().get(name)
-    return None if zone is None else ChangingZone(ZoneInfo(zone), name)
+def find_named_zone(name: str, session: str) -> tzinfo | None:
+    """What AT TIME ZONE takes: the clock of an abbreviation or a zone (Z4), or None. `session`:
+    the name of the session's zone.
+    """
+    own = find_zone(session)
+    known = None if own is None else find_abbreviation(name.lower(), own)
+    if isinstance(known, FixedAbbreviation):
+        return timezone(timedelta(seconds=known.offset))
+    return find_zone(name) if known is None else known
 
 
-def is_known_zone(name: str) -> bool:
-    """Whether AT TIME ZONE takes it: a name or an abbreviation."""
-    lowered = name.lower()
-    known = find_abbreviation(lowered) or find_changing(lowered)
-    return known is not None or find_zone(name) is not None
+def find_whole_zone(name: str, session: str) -> tzinfo | None:
+    """The same where days and months are counted in a zone, as by date_trunc(): an abbreviation
+    that changed is the whole zone that has used it (DecodeTimezoneNameToTz).
+    """
+    found = find_named_zone(name, session)
+    return found.zone if isinstance(found, ChangingZone) else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +107,18 @@ class AbbreviationUse:
     is_daylight: bool
 
     @property
-    def meaning(self) -> tuple[int, bool]:
+    def meaning(self) -> FixedAbbreviation:
         """As `find_abbreviation` says it."""
-        return self.offset, self.is_daylight
+        return FixedAbbreviation(self.offset, self.is_daylight)
 
 
 def abbreviation_uses(zone: tzinfo, name: str) -> tuple[AbbreviationUse, ...]:
     """Every use that a zone makes of a lower-case abbreviation, in order."""
+    if isinstance(zone, timezone):
+        # Not to be looked up: zones of POSIX are equal where only their offsets are.
+        is_own = name != "" and zone.tzname(None).lower() == name
+        return (AbbreviationUse(0, offset_at_utc(zone, 0), False),) if is_own else ()
     return _uses(zone).get(name, ())
-
-
-def use_at_local(uses: Sequence[AbbreviationUse], zone: tzinfo, seconds: int) -> AbbreviationUse:
-    """The use at a local time."""
-    return _use_at(uses, seconds - offset_at_local(zone, seconds))
 
 
 def _use_at(uses: Sequence[AbbreviationUse], instant: int) -> AbbreviationUse:
@@ -117,7 +133,7 @@ class ChangingZone(tzinfo):
     """
 
     def __init__(self, zone: tzinfo, name: str) -> None:
-        self._zone = zone
+        self.zone = zone
         self._name = name
         self._uses = abbreviation_uses(zone, name)
 
@@ -139,13 +155,12 @@ class ChangingZone(tzinfo):
         """The offset at an instant."""
         if self._uses:
             return _use_at(self._uses, seconds).offset
-        return offset_at_utc(self._zone, seconds)
+        return offset_at_utc(self.zone, seconds)
 
     def at_local(self, seconds: int) -> int:
         """The offset at a local time."""
-        if self._uses:
-            return use_at_local(self._uses, self._zone, seconds).offset
-        return offset_at_local(self._zone, seconds)
+        own = offset_at_local(self.zone, seconds)
+        return _use_at(self._uses, seconds - own).offset if self._uses else own
 
 
 @lru_cache(maxsize=_ZONES_CACHED_MAX)
@@ -239,19 +254,20 @@ def _posix_zone(name: str) -> tzinfo | None:
         if _DAYLIGHT.fullmatch(name):
             raise not_supported(f'time zone "{name}", which has rules of its own,')
         return None
-    hours, minutes, seconds = (int(part or 0) for part in match.group(2, 3, 4))
+    hours, minutes, seconds = (int(part or 0) for part in match.group(4, 5, 6))
     if hours > _POSIX_HOURS_MAX:
         return None
     west = timedelta(hours=hours, minutes=minutes, seconds=seconds)
     if west >= timedelta(hours=24):
         raise not_supported(f'time zone "{name}", a day or more from UTC,')
-    return timezone(west if match[1] == "-" else -west)
+    abbreviation = (match[1] or match[2] or "").upper()
+    return timezone(west if match[3] == "-" else -west, abbreviation)
 
 
 @cache
-def _abbreviations() -> dict[str, tuple[int, bool]]:
+def _abbreviations() -> dict[str, FixedAbbreviation]:
     rows = [row for row in _rows() if "/" not in row[1]]
-    return {row[0]: (int(row[1]), len(row) > 2) for row in rows}
+    return {row[0]: FixedAbbreviation(int(row[1]), len(row) > 2) for row in rows}
 
 
 @cache

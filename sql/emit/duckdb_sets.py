@@ -6,6 +6,7 @@ from sql.emit.duckdb_types import array, duckdb_type, error, span, unsupported
 from sql.emit.scope import Scope
 from sql.emit.select_parts import Select, extended, within
 from sql.emit.series import constants, decimal_series, series_zone
+from sql.emit.zones import is_utc
 from sql.plan import PlanColumn, SetCall, SetScan
 from sql.types import Interval, array_of
 
@@ -117,7 +118,7 @@ def _times(call: SetCall, scope: Scope) -> str:
         zone = series_zone(call, scope)
         if zone is None:
             return f"cast(null as {duckdb_type(array_of(call.type))})"
-        if value is not None and (value.months or value.days) and zone != "UTC":
+        if value is not None and (value.months or value.days) and not is_utc(zone):
             raise unsupported("generate_series of days in a time zone")
     start, stop, text = (scope.emit(arg) for arg in call.args[:3])
     text = span(text)

@@ -15,6 +15,7 @@ from sql.emit.duckdb_calls import reference, reference_over
 from sql.emit.duckdb_types import error, interval_key, span
 from sql.emit.scope import Scope
 from sql.emit.time_templates import DUCKDB, native_to_char
+from sql.emit.zones import argument_zone, is_utc
 from sql.fields import canonical_field
 from sql.plan import Call, Expr
 from sql.time_modifiers import MOMENTS_ZERO
@@ -23,7 +24,6 @@ from sql.types import SECONDS_DIGITS_MAX
 
 _SMALL: Final = 3
 """Of an expression: as many nodes as a cast column has, and one."""
-UTC_NAMES: Final = frozenset({"utc", "gmt", "etc/utc", "etc/gmt", "z", "zulu", "uct", "universal"})
 
 
 def _known_text(expr: Expr, scope: Scope) -> str | None:
@@ -31,16 +31,16 @@ def _known_text(expr: Expr, scope: Scope) -> str | None:
     return known[0] if known is not None and isinstance(known[0], str) else None
 
 
-def _is_utc(expr: Expr, scope: Scope) -> bool:
-    zone = _known_text(expr, scope)
-    return zone is not None and zone.lower() in UTC_NAMES
+def _is_utc(call: Call, place: int, scope: Scope) -> bool:
+    name = _known_text(call.args[place], scope)
+    return name is not None and is_utc(argument_zone(call, place, name, scope))
 
 
 def _in_zone(zone: int, value: int, target: str) -> Callable[[Call, Scope], str]:
     """A cast to `target` where the zone, an argument, is UTC."""
 
     def emit(call: Call, scope: Scope) -> str:
-        if not _is_utc(call.args[zone], scope):
+        if not _is_utc(call, zone, scope):
             return reference(call, scope)
         return f"cast(cast({scope.emit(call.args[value])} as timestamp) as {target})"
 
@@ -52,7 +52,7 @@ def _session_cast(call: Call, scope: Scope) -> str:
 
 
 def _zoned_compare(call: Call, scope: Scope) -> str:
-    if not _is_utc(call.args[2], scope):
+    if not _is_utc(call, 2, scope):
         return reference(call, scope)
     left, right = (f"cast({scope.emit(arg)} as timestamp)" for arg in call.args[:2])
     return f"{left} {call.function.name} {right}"
@@ -80,7 +80,7 @@ def _date_plus(call: Call, scope: Scope) -> str:
 def _plus_interval(call: Call, scope: Scope) -> str:
     """Months first, then days, then time, as PostgreSQL adds them."""
     args = [scope.emit(arg) for arg in call.args]
-    if call.function.zone and not _is_utc(call.args[2], scope):
+    if call.function.zone and not _is_utc(call, 2, scope):
         return reference(call, scope)
     other = reference_over(call, args, scope)
     time, interval = args[:2]
@@ -143,7 +143,7 @@ _TRUNCATED: Final = frozenset(
 def _date_trunc(call: Call, scope: Scope) -> str:
     field = _known_text(call.args[0], scope)
     zoned = call.type.name == "timestamptz"
-    if field is None or (zoned and not _is_utc(call.args[2], scope)):
+    if field is None or (zoned and not _is_utc(call, 2, scope)):
         return reference(call, scope)
     name = canonical_field(field, call.args[1].type)
     if name not in _TRUNCATED:
@@ -165,6 +165,12 @@ _TIME_FIELDS: Final = {
     "milliseconds": "cast(microsecond({0}) as decimal(20,0)) * cast('0.001' as decimal(4,3))",
     "microseconds": "microsecond({0})",
 }
+_FLOAT_FIELDS: Final = {
+    "epoch": "cast(epoch_us({0}) as double) / 1000000",
+    "second": "second({0}) + cast(microsecond({0}) % 1000000 as double) / 1000000",
+    "milliseconds": "second({0}) * 1000 + cast(microsecond({0}) % 1000000 as double) / 1000",
+}
+"""Of date_part(), added up as PostgreSQL does."""
 
 
 def _extract(call: Call, scope: Scope) -> str:
@@ -173,21 +179,23 @@ def _extract(call: Call, scope: Scope) -> str:
     other = reference_over(call, args, scope)
     if field_text is None or type_.name == "interval":
         return other
-    if type_.name == "timestamptz" and not _is_utc(call.args[2], scope):
+    if type_.name == "timestamptz" and not _is_utc(call, 2, scope):
         return other
     field = canonical_field(field_text, type_)
-    native = _field(field, args, type_.name)
+    native = _field(field, args, type_.name, exact=call.type.name == "numeric")
     if native is None:
         return other
     return f"case when year({args[1]}) between 1 and 9999 then {native} else {other} end"
 
 
-def _field(field: str, args: Sequence[str], type_name: str) -> str | None:
+def _field(field: str, args: Sequence[str], type_name: str, *, exact: bool) -> str | None:
     x = f"cast({args[1]} as timestamp)"
     if field in _DATE_FIELDS:
         return f"datepart('{field}', {x})"
     if type_name == "date":
         return None
+    if not exact and field in _FLOAT_FIELDS:
+        return _FLOAT_FIELDS[field].format(x)
     if field == "epoch":
         return f"cast(epoch_us({x}) as decimal(20,0)) * cast('0.000001' as decimal(7,6))"
     template = _TIME_FIELDS.get(field)
@@ -209,7 +217,7 @@ def _to_timestamp(call: Call, scope: Scope) -> str:
 
 def _to_char(call: Call, scope: Scope) -> str:
     template = _known_text(call.args[1], scope)
-    if template is None or (len(call.args) > 2 and not _is_utc(call.args[2], scope)):
+    if template is None or (len(call.args) > 2 and not _is_utc(call, 2, scope)):
         return reference(call, scope)
     args = [scope.emit(arg) for arg in call.args]
     x = f"cast({args[0]} as timestamp)"

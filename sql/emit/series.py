@@ -2,14 +2,14 @@
 
 from calendar import monthrange
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from decimal import Context, Decimal
 from typing import Final
 
 from sql.emit.scope import Scope
+from sql.emit.zones import argument_zone
 from sql.errors import SqlError
 from sql.plan import SetCall
-from sql.timezones import find_zone
 from sql.types import Interval, Value
 
 VALUES_MAX: Final = 1_000
@@ -71,17 +71,17 @@ def monthly_series(call: SetCall, scope: Scope) -> Sequence[int]:
     return found
 
 
-def series_zone(call: SetCall, scope: Scope) -> str | None:
+def series_zone(call: SetCall, scope: Scope) -> tzinfo | None:
     """The zone in which a series of instants takes its days; None if the series is NULL with it."""
     known = scope.statement.known(call.args[3])
     if known is None:
         raise scope.statement.dialect.unsupported("generate_series in a computed time zone")
     if known[0] is None:
         return None
-    name = str(known[0])
-    if find_zone(name) is None:
+    zone = argument_zone(call, 3, str(known[0]), scope)
+    if zone is None:
         raise scope.statement.dialect.unsupported("generate_series in a zone that is not known")
-    return name
+    return zone
 
 
 def _added(micros: int, step: Interval) -> int | None:

@@ -6,6 +6,7 @@ from sql.emit.scope import Scope
 from sql.emit.select_parts import Select, extended, within
 from sql.emit.series import DAY, constants, decimal_series, monthly_series, series_zone
 from sql.emit.spark_types import array, error, spark_type, unsupported
+from sql.emit.zones import is_utc
 from sql.plan import PlanColumn, SetCall, SetScan
 from sql.types import Interval, array_of
 
@@ -152,7 +153,7 @@ def _times(call: SetCall, scope: Scope) -> str:
         zone = series_zone(call, scope)
         if zone is None:
             return "cast(null as array<bigint>)"
-        if (step.months or step.days) and zone != "UTC":
+        if (step.months or step.days) and not is_utc(zone):
             raise unsupported("generate_series of days in a time zone")
     if step.months:
         return f"array({', '.join(f'{value}L' for value in monthly_series(call, scope))})"

@@ -10,19 +10,20 @@ INVARIANTS
       refused.
 """
 
+from datetime import tzinfo
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from sql.emit.scope import Scope
 from sql.emit.spark_types import ERROR_TAG, error, interval_key, unsupported
 from sql.emit.time_templates import SPARK, native_to_char
+from sql.emit.zones import argument_zone, is_utc
 from sql.errors import SqlError
 from sql.fields import canonical_field
 from sql.plan import Call, Expr
 from sql.time_modifiers import MOMENTS_ZERO, UNIT_MICROS, digits_of, smallest_field
-from sql.timezones import is_known_zone
 from sql.types import SECONDS_DIGITS_MAX, TIMESTAMP, SqlType
 
-UTC_NAMES: Final = frozenset({"utc", "gmt", "etc/utc", "etc/gmt", "z", "zulu", "uct", "universal"})
 _NTZ: Final = "timestamp_ntz"
 _RANGE: Final = error("22008", "timestamp out of range")
 
@@ -38,55 +39,58 @@ def _known_text(expr: Expr, scope: Scope, what: str) -> str | None:
 # --- zones -------------------------------------------------------------------------------------
 
 
-def _local(x: str, zone: str | None, scope: Scope) -> str:
+def _zone(call: Call, place: int, scope: Scope) -> tzinfo | None:
+    """What an argument names; None for NULL."""
+    name = _known_text(call.args[place], scope, "time zone")
+    if name is None:
+        return None
+    zone = argument_zone(call, place, name, scope)
+    if zone is None:
+        raise SqlError("22023", f'time zone "{name}" not recognized')
+    return zone
+
+
+def _local(x: str, zone: tzinfo | None, scope: Scope) -> str:
     """The reading of an instant on a clock in the zone."""
     if zone is None:
         return f"cast(null as {_NTZ})"
-    if not is_known_zone(zone):
-        raise SqlError("22023", f'time zone "{zone}" not recognized')
     reading = f"cast({x} as {_NTZ})"
-    if zone.lower() in UTC_NAMES:
+    if is_utc(zone):
         return reading
-    if "/" not in zone:
+    if not isinstance(zone, ZoneInfo) or "/" not in zone.key:
         # Abbreviations and POSIX offsets mean something else to Java.
         raise unsupported(f'time zone "{zone}"')
-    return f"convert_timezone('UTC', {scope.statement.string(zone)}, {reading})"
+    return f"convert_timezone('UTC', {scope.statement.string(zone.key)}, {reading})"
 
 
-def _instant(x: str, zone: str | None) -> str:
+def _instant(x: str, zone: tzinfo | None) -> str:
     """The instant when a clock in the zone reads x; in a repeated hour Java takes the other one."""
     if zone is None:
         return "cast(null as timestamp_ltz)"
-    if not is_known_zone(zone):
-        raise SqlError("22023", f'time zone "{zone}" not recognized')
-    if zone.lower() not in UTC_NAMES:
+    if not is_utc(zone):
         raise unsupported("local time to instants in other time zones than UTC")
     return f"cast({x} as timestamp_ltz)"
 
 
 def _to_instant(call: Call, scope: Scope) -> str:
-    zone = _known_text(call.args[0], scope, "time zone")
-    return _instant(scope.emit(call.args[1]), zone)
+    return _instant(scope.emit(call.args[1]), _zone(call, 0, scope))
 
 
 def _to_local(call: Call, scope: Scope) -> str:
-    zone = _known_text(call.args[0], scope, "time zone")
-    return _local(scope.emit(call.args[1]), zone, scope)
+    return _local(scope.emit(call.args[1]), _zone(call, 0, scope), scope)
 
 
 def _to_instant_session(call: Call, scope: Scope) -> str:
-    zone = _known_text(call.args[1], scope, "time zone")
-    return _instant(f"cast({scope.emit(call.args[0])} as {_NTZ})", zone)
+    return _instant(f"cast({scope.emit(call.args[0])} as {_NTZ})", _zone(call, 1, scope))
 
 
 def _to_local_session(call: Call, scope: Scope) -> str:
-    zone = _known_text(call.args[1], scope, "time zone")
-    local = _local(scope.emit(call.args[0]), zone, scope)
+    local = _local(scope.emit(call.args[0]), _zone(call, 1, scope), scope)
     return f"cast({local} as date)" if call.type.name == "date" else local
 
 
 def _zoned_compare(call: Call, scope: Scope) -> str:
-    zone = _known_text(call.args[2], scope, "time zone")
+    zone = _zone(call, 2, scope)
     left, right = (
         scope.emit(arg)
         if arg.type.name == "timestamptz"
@@ -123,10 +127,8 @@ def _plus_interval(call: Call, scope: Scope) -> str:
     time, interval = call.args[:2]
     if time.type.name == "interval":
         time, interval = interval, time
-    if call.function.zone:
-        zone = _known_text(call.args[2], scope, "time zone")
-        if zone is None or zone.lower() not in UTC_NAMES:
-            raise unsupported("timestamp with time zone and interval outside of UTC")
+    if call.function.zone and not is_utc(_zone(call, 2, scope)):
+        raise unsupported("timestamp with time zone and interval outside of UTC")
     sign = "-" if call.function.name == "-" else ""
     span = scope.emit(interval)
     x = f"cast({scope.emit(time)} as {_NTZ})"
@@ -171,10 +173,10 @@ def _date_trunc(call: Call, scope: Scope) -> str:
         return "null"
     x = scope.emit(call.args[1])
     if call.type.name == "timestamptz":
-        zone = _known_text(call.args[2], scope, "time zone")
+        zone = _zone(call, 2, scope)
         if zone is None:
             return "null"
-        if zone.lower() not in UTC_NAMES:
+        if not is_utc(zone):
             raise unsupported("date_trunc in other time zones than UTC")
     unit = _TRUNCATED.get(canonical_field(field, call.args[1].type))
     if unit is None:
@@ -203,6 +205,12 @@ _TIME_FIELDS: Final = {
     "milliseconds": "extract(second from {0}) * 1000",
     "microseconds": "extract(second from {0}) * 1000000",
 }
+_MICROS: Final = "cast(extract(second from {0}) * 1000000 as int) % 1000000"
+_FLOAT_FIELDS: Final = {
+    "second": f"(second({{0}}) + {_MICROS} / 1000000D)",
+    "milliseconds": f"(second({{0}}) * 1000 + {_MICROS} / 1000D)",
+}
+"""Of date_part(), added up as PostgreSQL does."""
 
 
 def _extract(call: Call, scope: Scope) -> str:
@@ -214,16 +222,17 @@ def _extract(call: Call, scope: Scope) -> str:
         # date_part() of a date is that of its midnight; extract() knows dates.
         type_, x = TIMESTAMP, f"cast({x} as {_NTZ})"
     field = canonical_field(field_text, type_)
+    exact = call.type.name == "numeric"
     if field == "epoch":
-        return _epoch(x, type_)
+        return _epoch(x, type_) if exact else _float_epoch(x, type_)
     if type_.name == "interval":
         raise unsupported(f'extract of "{field}" from an interval')
     if type_.name == "timestamptz":
-        x = _local(x, _known_text(call.args[2], scope, "time zone"), scope)
+        x = _local(x, _zone(call, 2, scope), scope)
     template = _DATE_FIELDS.get(field)
     if template is None and type_.name == "date" and field in _TIME_FIELDS:
         raise SqlError("0A000", f'unit "{field_text.lower()}" not supported for type date')
-    template = template or _TIME_FIELDS.get(field)
+    template = template or (None if exact else _FLOAT_FIELDS.get(field)) or _TIME_FIELDS.get(field)
     if template is None:
         raise unsupported(f'extract of "{field}"')
     before = error("0A000", "fields of dates before the common era are not supported")
@@ -236,6 +245,16 @@ def _epoch(x: str, type_: SqlType) -> str:
     # A year of 365.25 days, the remaining months of 30 days.
     days = f"({x}.months div 12) * 365.25BD + ({x}.months % 12) * 30 + {x}.days"
     return f"({days}) * 86400 + cast({x}.micros as decimal(20,0)) * 0.000001BD"
+
+
+def _float_epoch(x: str, type_: SqlType) -> str:
+    """As date_part() adds it up."""
+    if type_.name != "interval":
+        return f"{_micros(x)} / 1000000D"
+    return (
+        f"({x}.micros / 1000000D + 31557600D * ({x}.months div 12)"
+        f" + 2592000D * ({x}.months % 12) + 86400D * {x}.days)"
+    )
 
 
 def _make_date(call: Call, scope: Scope) -> str:
@@ -272,7 +291,7 @@ def _to_char(call: Call, scope: Scope) -> str:
         return "cast(null as string)"
     x = scope.emit(call.args[0])
     if len(call.args) > 2:
-        x = _local(x, _known_text(call.args[2], scope, "time zone"), scope)
+        x = _local(x, _zone(call, 2, scope), scope)
     native = native_to_char(template, x, SPARK, scope.statement.string)
     if native is None:
         raise unsupported("to_char() with this template")
