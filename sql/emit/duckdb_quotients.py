@@ -49,6 +49,9 @@ def quotient(left: tuple[str, SqlType], right: tuple[str, SqlType], scope: Scope
             whens += [
                 f"when {larger} then {other}" for larger in _larger(text, type_, digits - scale)
             ]
+        # Doubled, with 18 decimals, 8.5e19 is not held.
+        beyond = f"abs(cast({x} as double)) > 8e19 * abs(cast({y} as double))"
+        whens.append(f"when {beyond} then {other}")
     sign = f"case when ({x} < 0) <> ({y} < 0) then -1 else 1 end"
     unsigned = f"cast({_unsigned((x, y), types, scope)} * {sign} as decimal(38,0))"
     unit = "cast('0.000000000000000001' as decimal(19,18))"
