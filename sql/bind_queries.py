@@ -49,6 +49,7 @@ from sql.coerce import stored
 from sql.collations import note_computed, note_united
 from sql.comparability import check_equality, check_ordering
 from sql.errors import SqlError, not_supported
+from sql.lost_sets import drop_lost_sets
 from sql.plan import (
     CteId,
     Expr,
@@ -234,6 +235,7 @@ def _select(binding: Binding, scope: Scope, node: Node) -> SelectResult:
     if scope.windows:
         plan = Window(plan, tuple(scope.windows.values()), tuple(scope.windows))
     lock(binding, scope, node)
+    drop_lost_sets(scope, targets)
     plan, distinct = distinct_before_sets(binding, scope, plan, distinct, order)
     plan = with_sets(binding, scope, plan)
     number: Target | None = None
