@@ -6,7 +6,8 @@ from typing import Final
 from sql.emit.scope import Scope
 from sql.emit.select_parts import Select, extended, ordering, within
 from sql.errors import SqlError
-from sql.plan import DistinctOn, Expr, Limit, Plan, Sort, SortKey, output_columns
+from sql.plan import DistinctOn, Expr, Limit, Plan, Project, Sort, SortKey, output_columns
+from sql.renumbering import free_columns
 
 _BIGINT_MAX: Final = (1 << 63) - 1
 
@@ -45,6 +46,16 @@ def limit_by_number(plan: Limit, select: Select, scope: Scope) -> Select:
         number = f"{alias}.r" if plan.ties else f"{alias}.n"
         where.append(f"({number} - {skipped} <= {taken} and {taken} > 0)")
     return replace(found, where=tuple(where), order=f"{alias}.n" if keys else None)
+
+
+def is_first_row(plan: Plan, scope: Scope) -> bool:
+    """Whether these are the rows for a row outside, one at most by a constant LIMIT."""
+    while isinstance(plan, Project):
+        plan = plan.input
+    if not isinstance(plan, Limit) or plan.ties or plan.limit is None:
+        return False
+    known = scope.statement.known(plan.limit)
+    return known in ((0,), (1,)) and bool(free_columns(plan.input))
 
 
 def _counted(expr: Expr | None, scope: Scope, sqlstate: str, clause: str) -> str | None:

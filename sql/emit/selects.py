@@ -444,12 +444,12 @@ def _sort(plan: Sort, scope: Scope) -> Select:
 
 
 def _is_of_outer_row(plan: Limit, scope: Scope) -> bool:
-    """Whether these are the first rows for a row outside: Spark numbers them for each, and forgets
-    the order where it finds a projection above the sorting.
+    """Whether these are the first rows for a row outside. Spark's LIMIT numbers the rows of all of
+    them together where it compares with an expression over the row outside, or where what is above
+    the LIMIT refers to that row, too; and it forgets the order below a projection. Windows it
+    divides by all that the rows are joined by.
     """
-    if scope.statement.dialect.deep_correlation or not isinstance(plan.input, Sort):
-        return False
-    return bool(free_columns(plan.input))
+    return not scope.statement.dialect.deep_correlation and bool(free_columns(plan.input))
 
 
 def _limit(plan: Limit, scope: Scope) -> Select:

@@ -16,6 +16,7 @@ from sql.emit import enums, spark_arrays, spark_decimals, spark_floats, spark_te
 from sql.emit.array_subqueries import gathered
 from sql.emit.guarding.guarded_subqueries import guarded
 from sql.emit.in_subqueries import counted
+from sql.emit.limits import is_first_row
 from sql.emit.mixed_conditions import is_mixed
 from sql.emit.one_row_subqueries import of_one_row
 from sql.emit.scope import DEPTH_MAX, TEXT_MAX, Scope
@@ -43,6 +44,7 @@ from sql.plan import (
     Plan,
     Subquery,
     SubqueryKind,
+    output_columns,
 )
 from sql.renumbering import free_columns
 from sql.traverse import is_volatile_plan, scans
@@ -192,7 +194,7 @@ def _subquery(expr: Subquery, scope: Scope) -> str:
     query = scope.subplan(expr.plan, inner)
     match expr.kind:
         case SubqueryKind.SCALAR:
-            return f"({query})"
+            return f"({_only_row(expr.plan, query, scope) or query})"
         case SubqueryKind.EXISTS:
             if as_condition:
                 return f"exists ({query})"
@@ -207,6 +209,17 @@ def _subquery(expr: Subquery, scope: Scope) -> str:
             left = _list(expr.args, inner)
             left = left if len(expr.args) == 1 else f"({left})"
             return f"({left} {expr.kind.value} ({query}))"
+
+
+def _only_row(plan: Plan, query: str, scope: Scope) -> str | None:
+    """The first row for a row outside as an aggregate: that there is but one Spark does not see in
+    a row's number, and where it counts the rows it has no join by the key but of small tables.
+    """
+    if not is_first_row(plan, scope):
+        return None
+    alias, (column,) = scope.statement.alias(), output_columns(plan)
+    # first() and any_value() would be volatile for Spark.
+    return f"select max_by({alias}.c{column.id}, 1) as v from ({query}) {alias}"
 
 
 def _check_volatile(plan: Plan) -> None:

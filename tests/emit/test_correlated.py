@@ -52,6 +52,13 @@ QUERIES = (
     "select sum(s.n) from sale s, item i where s.k = i.k"
     " and (select {} from sale where sale.k = i.k) is not null",
 )
+LIMITED = (
+    "select (select s.n from sale s where s.k = item.k limit 1) from item",
+    "select (select s.n from sale s where s.k = item.k + 0 limit 1) from item",
+    "select (select count(*) from (select from sale s where s.k = item.k offset 1) q) from item",
+    "select s.n from item, lateral (select n from sale where sale.k = item.k limit 2) s",
+    "select count(*) from item where exists (select from sale s where s.k = item.k offset 1)",
+)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +74,19 @@ def tables(spark: Spark) -> Iterator[Spark]:
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("aggregate", AGGREGATES)
 def test_a_join_by_the_key(tables: Spark, query: str, aggregate: str) -> None:
-    bound = bind(parse(query.format(aggregate))[0], CONTEXT, ()).bound
+    check_join(tables, query.format(aggregate))
+
+
+@pytest.mark.parametrize("query", LIMITED)
+def test_rows_are_numbered_by_the_key(tables: Spark, query: str) -> None:
+    plan = check_join(tables, query)
+    assert "Window [row_number()" in plan
+    assert "SinglePartition" not in plan.partition("Window [row_number()")[2]
+
+
+def check_join(tables: Spark, query: str) -> str:
+    """The plan of a query, in which Spark joins by the key and reads each input once."""
+    bound = bind(parse(query)[0], CONTEXT, ()).bound
     assert isinstance(bound, Query)
     read = list(scans(bound.plan))
     emitted = emit(bound.plan, {scan.relation: scan.name for scan in read})
@@ -77,3 +96,4 @@ def test_a_join_by_the_key(tables: Spark, query: str, aggregate: str) -> None:
     assert "CartesianProduct" not in plan
     assert "NestedLoopJoin" not in plan
     assert plan.count("Range (") <= len(read), "an input is read more than once"
+    return plan
