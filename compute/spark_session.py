@@ -90,6 +90,8 @@ _FIXED: Final[Mapping[str, str]] = {
     "spark.sql.variable.substitute": "false",
     "spark.sql.decimalOperations.allowPrecisionLoss": "false",
     "spark.sql.ansi.doubleQuotedIdentifiers": "true",
+    # A subquery may be an argument of a lambda (quotients); in its body we write none.
+    "spark.sql.analyzer.allowSubqueryExpressionsInLambdasOrHigherOrderFunctions": "true",
     "spark.sql.runSQLOnFiles": "false",
     # PostgreSQL tells "A" from "a"; so must a table's columns. Names in statements are generated.
     "spark.sql.caseSensitive": "true",

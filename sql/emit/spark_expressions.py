@@ -180,6 +180,9 @@ def _call(call: Call, scope: Scope) -> str:
 
 
 def _subquery(expr: Subquery, scope: Scope) -> str:
+    if scope.in_lambda:
+        # Sessions allow them in the arguments of lambdas; in a lambda Spark has no join for them.
+        raise unsupported("a subquery in a function of an array's elements")
     inner = replace(scope, filtering=False)
     alone = only_value(expr)
     if alone is not None:
