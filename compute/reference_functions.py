@@ -27,6 +27,7 @@ from compute.reference_json import JSON_FUNCTIONS
 from compute.reference_numbers import Function, Maker, plain
 from compute.reference_powers import make_power
 from compute.reference_sql_json import SQL_JSON
+from compute.reference_truncation import TRUNCATIONS
 from sql import functions as table
 from sql.arrays import converted_element, element_type
 from sql.char_type import byte_of, of_integer
@@ -378,14 +379,7 @@ def _time_functions() -> dict[str, Maker]:
         "date - date": plain(operator.sub),
         "timestamp - timestamp": plain(times.difference),
         "timestamptz - timestamptz": plain(times.difference),
-        "date_trunc(text,timestamp)": plain(times.date_trunc),
-        "date_trunc(text,interval)": plain(times.date_trunc_interval),
-        "date_trunc(text,timestamptz)": plain(
-            lambda field, x, session: times.date_trunc_zoned(field, x, times.session_zone(session))
-        ),
-        "date_trunc(text,timestamptz,text)": plain(
-            lambda field, x, *zone: times.date_trunc_zoned(field, x, times.whole_zone(*zone))
-        ),
+        **TRUNCATIONS,
         "timezone(text,timestamp)": plain(
             lambda zone, x, session: times.instant_in(x, times.named_zone(zone, session))
         ),

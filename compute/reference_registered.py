@@ -124,7 +124,8 @@ def _type(text: str, known: dict[str, Any]) -> int | None:
             return answer
     if name in known["relations"]:
         raise not_supported("a table as a type", None)
-    check_type_name(text)
+    if text.strip():
+        check_type_name(text)
     return None
 
 

@@ -185,7 +185,8 @@ def length(span: Interval) -> int:
 # --- fields ------------------------------------------------------------------------------------
 
 
-def _unsupported_unit(field: str, type_: SqlType) -> SqlError:
+def unsupported_unit(field: str, type_: SqlType) -> SqlError:
+    """For a field that values of this type do not have."""
     names = {
         "date": "date",
         "timestamp": "timestamp without time zone",
@@ -197,12 +198,13 @@ def _unsupported_unit(field: str, type_: SqlType) -> SqlError:
 
 def _iso_week(days: int) -> tuple[int, int]:
     """ISO year and week: those of the week's Thursday."""
-    thursday = days - _iso_day(days) + 4
+    thursday = days - iso_day(days) + 4
     year = civil_from_days(thursday)[0]
     return year, (thursday - days_from_civil(year, 1, 1)) // 7 + 1
 
 
-def _iso_day(days: int) -> int:
+def iso_day(days: int) -> int:
+    """1 for Monday."""
     return (days + 3) % 7 + 1
 
 
@@ -223,9 +225,9 @@ def _date_field(field: str, days: int) -> int | None:
             iso = _iso_week(days)[0]
             return iso if iso > 0 else iso - 1
         case "dow":
-            return _iso_day(days) % 7
+            return iso_day(days) % 7
         case "isodow":
-            return _iso_day(days)
+            return iso_day(days)
         case "doy":
             return days - days_from_civil(year, 1, 1) + 1
         case "decade":
@@ -300,7 +302,7 @@ def _extract_interval(field: str, span: Interval, type_: SqlType) -> Decimal | i
         case _:
             value = _time_field(field, within % (3600 * _SECOND))
             if value is None:
-                raise _unsupported_unit(field, type_)
+                raise unsupported_unit(field, type_)
             return sign * value
 
 
@@ -323,7 +325,7 @@ def extract(text: str, value: int | Interval, type_: SqlType, zone: str) -> Deci
         if found is None and type_.name == "timestamptz":
             found = _zone_field(field, (local - value) // _SECOND)
         if found is None:
-            raise _unsupported_unit(text.lower(), type_)
+            raise unsupported_unit(text.lower(), type_)
         return found
     return result
 
@@ -335,7 +337,7 @@ def _extract_date(field: str, days: int, type_: SqlType) -> int:
         return days + 2_440_588
     result = _date_field(field, days)
     if result is None:
-        raise _unsupported_unit(field, type_)
+        raise unsupported_unit(field, type_)
     return result
 
 
@@ -403,73 +405,6 @@ def _dated(type_: SqlType, shape: type[float] | type[Decimal]) -> Function:
         return Decimal(extract(text, value, type_, zone))
 
     return run
-
-
-# --- truncation --------------------------------------------------------------------------------
-
-_TIME_UNITS: Final = {
-    "microseconds": 1,
-    "milliseconds": 1_000,
-    "second": _SECOND,
-    "minute": 60 * _SECOND,
-    "hour": 3600 * _SECOND,
-    "day": MICROS_PER_DAY,
-}
-
-
-def date_trunc(text: str, local: int, type_: SqlType = TIMESTAMP) -> int:
-    """The beginning of the period that holds the timestamp."""
-    field = canonical_field(text, type_)
-    unit = _TIME_UNITS.get(field)
-    if unit is not None:
-        return local // unit * unit
-    days = local // MICROS_PER_DAY
-    year, month, _ = civil_from_days(days)
-    match field:
-        case "week":
-            first = days - _iso_day(days) + 1
-        case "month":
-            first = days_from_civil(year, month, 1)
-        case "quarter":
-            first = days_from_civil(year, (month - 1) // 3 * 3 + 1, 1)
-        case "year":
-            first = days_from_civil(year, 1, 1)
-        case "decade":
-            first = days_from_civil(year // 10 * 10, 1, 1)
-        case "century":
-            first = days_from_civil((year - 1) // 100 * 100 + 1, 1, 1)
-        case "millennium":
-            first = days_from_civil((year - 1) // 1000 * 1000 + 1, 1, 1)
-        case _:
-            raise _unsupported_unit(text.lower(), type_)
-    return in_range(first * MICROS_PER_DAY)
-
-
-def date_trunc_zoned(text: str, micros: int, zone: tzinfo) -> int:
-    """On the zone's clock; times of day are cut without a detour over it."""
-    type_ = SqlType("timestamptz")
-    field = canonical_field(text, type_)
-    local = local_in(micros, zone)
-    cut = date_trunc(text, local, type_)
-    if field in _TIME_UNITS and field != "day":
-        return micros - (local - cut)
-    return instant_in(cut, zone)
-
-
-def date_trunc_interval(text: str, span: Interval) -> Interval:
-    """An interval without its smaller fields."""
-    type_ = SqlType("interval")
-    field = canonical_field(text, type_)
-    unit = _TIME_UNITS.get(field)
-    if unit is not None:
-        micros = abs(span.micros) // unit * unit if field != "day" else 0
-        return Interval(span.months, span.days, -micros if span.micros < 0 else micros)
-    months = {"month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200}
-    size = 12_000 if field == "millennium" else months.get(field)
-    if size is None:
-        raise _unsupported_unit(text.lower(), type_)
-    whole = abs(span.months) // size * size
-    return Interval(-whole if span.months < 0 else whole, 0, 0)
 
 
 # --- making ------------------------------------------------------------------------------------

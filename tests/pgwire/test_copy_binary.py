@@ -58,7 +58,8 @@ def test_what_is_written_reads_back(data: st.DataObject, type_: SqlType, size: i
     batch = pa.RecordBatch.from_arrays([to_array(column, type_)], ["c"])
     frames = [bytes(writer.header()), bytes(writer.message(batch).data), writer.trailer()]
     stream = b"".join(frame[5:] for part in frames for frame in split_frames(part))
-    assert read(stream, size, (type_,)) == [column]
+    # As text: NaN is not equal to itself.
+    assert repr(read(stream, size, (type_,))) == repr([column])
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
