@@ -92,7 +92,8 @@ def _leveled(
 
     def held(places: int) -> str:
         return " and ".join(
-            f"{operand} = round({operand}, {places})"
+            # Of two types Spark compares in one that gives up decimals.
+            f"{operand} = cast(round({operand}, {places}) as {spark_type(type_)})"
             for operand, type_ in zip(operands, types, strict=True)
             if type_.trim and (type_.scale or 0) > places
         )
