@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
+from compute.float_folds import Floats, float_fold, float_groups
 from compute.reference_aggregates import folder
 from compute.reference_arrow import to_array, to_values
 from compute.reference_expressions import Frame, Source, compile_expression
@@ -96,6 +97,8 @@ def _bounded(values: Iterable[Value]) -> list[Value]:
 
 def _over_lists(call: Aggregate) -> Callable[..., _Array]:
     """The aggregate as a function of lists of values."""
+    if (of_floats := float_fold(call)) is not None:
+        return _over_float_lists(of_floats, call.type)
     fold = folder(call)
     assert fold is not None, "the reference evaluator has every aggregate"
     columns, nulls = _columns(call), call.function.nulls
@@ -119,6 +122,24 @@ def _over_lists(call: Aggregate) -> Callable[..., _Array]:
     return _described(over_lists, len(columns))
 
 
+def _over_float_lists(fold: Callable[[Floats], Value], type_: SqlType) -> Callable[..., _Array]:
+    def over_lists(lists: _Column) -> _Array:
+        with _passing():
+            found = [
+                fold(values)
+                for chunk in lists.chunks
+                for values in float_groups(_as_lists(chunk).flatten(), chunk)
+            ]
+            return to_array(found, type_)
+
+    return _described(over_lists, 1)
+
+
+def _as_lists(array: _Array) -> "pa.ListArray[pa.Scalar[pa.DataType]]":
+    assert isinstance(array, pa.ListArray), "an aggregate takes lists"
+    return array
+
+
 def _columns(call: OutsideCall) -> Sequence[Expr]:
     """The arguments that are columns, or lists of values of an aggregate."""
     return call.args if isinstance(call, Call) else call.args[: len(call.function.args)]
@@ -126,10 +147,10 @@ def _columns(call: OutsideCall) -> Sequence[Expr]:
 
 def _lists(array: _Column, type_: SqlType) -> Iterator[Sequence[Value]]:
     for chunk in array.chunks:
-        assert isinstance(chunk, pa.ListArray), "an aggregate takes lists"
-        values = to_values(pa.chunked_array([chunk.flatten()]), type_)
+        lists = _as_lists(chunk)
+        values = to_values(pa.chunked_array([lists.flatten()]), type_)
         first = 0
-        for length in chunk.value_lengths().to_pylist():
+        for length in lists.value_lengths().to_pylist():
             # NULL is the list of no values.
             yield values[first : first + (length or 0)]
             first += length or 0

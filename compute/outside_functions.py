@@ -19,6 +19,7 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
+from compute.float_folds import Floats, float_fold, float_groups
 from compute.reference_arrow import to_array, to_values
 from compute.reference_expressions import Frame, Row, Source, compile_expression
 from compute.reference_groups import aggregate_over
@@ -77,7 +78,8 @@ class ArrowFunction:
     def _rows(self, arrays: Sequence[_Array]) -> Iterable[object]:
         types = self.function.columns
         if isinstance(self.function.expr, Aggregate):
-            return _groups(arrays[0], types)
+            of_floats = _float_fold(self.function.expr) is not None
+            return _float_lists(arrays[0]) if of_floats else _groups(arrays[0], types)
         return _tuples(arrays, types, len(arrays[0]))
 
     def _evaluate(self) -> _Evaluate:
@@ -106,10 +108,15 @@ def _evaluator(function: OutsideFunction) -> _Evaluate:
     frame = Frame(columns, (), _no_subplan)
     try:
         if isinstance(function.expr, Aggregate):
-            return aggregate_over(function.expr, frame)
+            return _float_fold(function.expr) or aggregate_over(function.expr, frame)
         return compile_expression(function.expr, frame)
     except SqlError as error:
         return _failing(error)
+
+
+def _float_fold(call: Aggregate) -> _Evaluate | None:
+    """What takes the column of a group instead of its rows."""
+    return None if call.distinct or call.order else float_fold(call)
 
 
 def _failing(error: SqlError) -> _Evaluate:
@@ -128,10 +135,20 @@ def _tuples(arrays: Sequence[_Array], types: Sequence[SqlType], count: int) -> I
     return zip(*[to_values(array, type_) for array, type_ in pairs], strict=True)
 
 
-def _groups(array: _Array, types: Sequence[SqlType]) -> Iterator[Sequence[Row]]:
+def _items(array: _Array) -> pa.StructArray:
     assert isinstance(array, pa.ListArray), "an aggregate takes a list of rows"
     items = array.flatten()
     assert isinstance(items, pa.StructArray), "a row is a struct"
+    return items
+
+
+def _float_lists(array: _Array) -> Iterator[Floats]:
+    return float_groups(_items(array).flatten()[0], array)
+
+
+def _groups(array: _Array, types: Sequence[SqlType]) -> Iterator[Sequence[Row]]:
+    assert isinstance(array, pa.ListArray), "an aggregate takes a list of rows"
+    items = _items(array)
     rows = list(_tuples(items.flatten(), types, len(items)))
     first = 0
     for length in array.value_lengths().to_pylist():

@@ -1,8 +1,8 @@
 """Aggregates of the reference evaluator: from the list of a group's values to one value.
 
 INVARIANTS
-  R1  floats are added in the order of the input; all other aggregates do not depend on it, unless
-      they have an ORDER BY.
+  R1  floats are added in the order of the input, a float4 is rounded at each step; all other
+      aggregates do not depend on it, unless they have an ORDER BY.
 """
 
 import math
@@ -71,10 +71,10 @@ def _float_sum(values: Sequence[float], *, single: bool) -> float:
     total = -0.0  # of nothing but -0 the sum is that
     for value in values:
         before = total
-        total += value
+        total = numbers.single(total + value) if single else total + value
         if math.isinf(total) and not math.isinf(before) and not math.isinf(value):
-            raise SqlError("22003", "value out of range: overflow")
-    return numbers.single(total) if single else total
+            raise numbers.overflow()
+    return total
 
 
 def _average(source: SqlType, target: SqlType) -> Folder:
@@ -82,7 +82,13 @@ def _average(source: SqlType, target: SqlType) -> Folder:
         return lambda rows: numbers.fit(
             numbers.average([_decimal(row[0]) for row in rows], source), target
         )
-    return lambda rows: _float_sum([_float(row[0]) for row in rows], single=False) / len(rows) + 0.0
+    return lambda rows: _float_average([_float(row[0]) for row in rows])
+
+
+def _float_average(values: Sequence[float]) -> float:
+    """Fails where the variance would: PostgreSQL keeps its state for both."""
+    total, _ = _spread(values)
+    return total / len(values) + 0.0
 
 
 def _only_one(rows: Rows) -> Value:
@@ -196,7 +202,7 @@ def _deviation(*, sample: bool, root: bool) -> "Callable[[SqlType, SqlType], Fol
             if target.name == "numeric":
                 values = [_decimal(row[0]) for row in rows]
                 return numbers.fit(_exact_deviation(values, divisor, source, root=root), target)
-            spread = _spread([_float(row[0]) for row in rows]) / divisor
+            spread = _spread([_float(row[0]) for row in rows])[1] / divisor
             return math.sqrt(spread) if root else spread
 
         return run
@@ -222,17 +228,24 @@ def _exact_deviation(
     return exact.sqrt(variance).quantize(unit, context=exact) if root else variance
 
 
-def _spread(values: Sequence[float]) -> float:
-    """The sum of squared distances from the mean, by Youngs and Cramer as PostgreSQL does."""
+def _spread(values: Sequence[float]) -> tuple[float, float]:
+    """The sum, and that of squared distances from the mean, by Youngs and Cramer in the order of
+    the input: PostgreSQL's float8_accum.
+    """
     total = spread = 0.0
     for count, value in enumerate(values, 1):
+        before = total
         total += value
         if count > 1:
             distance = value * count - total
             spread += distance * distance / (count * (count - 1))
+            if math.isinf(total) or math.isinf(spread):
+                if not math.isinf(before) and not math.isinf(value):
+                    raise numbers.overflow()
+                spread = math.nan
         elif not math.isfinite(value):
             spread = math.nan
-    return spread
+    return total, spread
 
 
 def _decimal(value: Value) -> Decimal:

@@ -46,7 +46,7 @@ def method(step: Step, value: Tree, *, strict: bool) -> Tree:
     if not isinstance(value, Decimal):
         raise _misapplied(name, "a numeric")
     if name == "abs":
-        return abs(value)
+        return value.copy_abs()  # abs() rounds to the context's 28 digits
     return value.to_integral_value(ROUND_CEILING if name == "ceiling" else ROUND_FLOOR)
 
 

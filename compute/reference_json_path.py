@@ -223,13 +223,15 @@ class _Run:
                 return _quotient(left, right)
 
     def _signed(self, step: Step, value: Tree) -> Iterator[Tree]:
+        # The operator itself would round to the context's 28 digits.
+        negated = step.kind == "-x"
         for item in self._unwrapped(_only(step), value):
             if not isinstance(item, Decimal):
                 message = (
                     f"operand of unary jsonpath operator {step.kind[0]} is not a numeric value"
                 )
                 raise PathFailure("2203B", message)
-            yield from self._next(step, -item if step.kind == "-x" and item else item)
+            yield from self._next(step, item.copy_negate() if negated and item else item)
 
     # --- predicates: true, false or None, which is unknown -------------------------------------
 

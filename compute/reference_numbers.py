@@ -224,7 +224,8 @@ def shift_right(call: Call) -> Function:
 # --- floats ------------------------------------------------------------------------------------
 
 
-def _overflow() -> SqlError:
+def overflow() -> SqlError:
+    """Of a float."""
     return SqlError("22003", "value out of range: overflow")
 
 
@@ -256,7 +257,7 @@ def float_operator(name: str) -> Maker:
                 raise division_by_zero()
             result = shape(plain(a, b))
             if math.isinf(result) and not (math.isinf(a) or (math.isinf(b) and name != "/")):
-                raise _overflow()
+                raise overflow()
             if checked and result == 0 and a != 0 and not _expected_zero(name, b):
                 raise _underflow()
             return result
@@ -290,7 +291,7 @@ def exp(x: float) -> float:
     try:
         result = math.exp(x)
     except OverflowError:
-        raise _overflow() from None
+        raise overflow() from None
     if result == 0 and not math.isinf(x):
         raise _underflow()
     return result
@@ -327,7 +328,7 @@ def power(x: float, y: float) -> float:
     try:
         result = math.pow(x, y)
     except OverflowError:
-        raise _overflow() from None
+        raise overflow() from None
     if result == 0 and x != 0 and math.isfinite(x) and math.isfinite(y):
         raise _underflow()
     return result
@@ -340,13 +341,16 @@ def degrees(x: float) -> float:
     """PostgreSQL divides by this constant."""
     result = x / _DEGREE
     if math.isinf(result) and not math.isinf(x):
-        raise _overflow()
+        raise overflow()
     return result
 
 
 def radians(x: float) -> float:
     """The other way."""
-    return x * _DEGREE
+    result = x * _DEGREE
+    if result == 0 and x != 0:
+        raise _underflow()
+    return result
 
 
 def circular(function: Callable[[float], float]) -> Function:
@@ -411,7 +415,7 @@ def float8_to_float4(x: float) -> float:
     """22003 when it is too large or too small."""
     result = single(x)
     if math.isinf(result) and not math.isinf(x):
-        raise _overflow()
+        raise overflow()
     if result == 0 and x != 0:
         raise _underflow()
     return result

@@ -17,7 +17,7 @@ from sql.emit.duckdb_types import duckdb_type, error, unsupported
 from sql.emit.enums import extreme_of, place
 from sql.emit.guarding.guards import filtered
 from sql.emit.scope import Scope
-from sql.emit.templates import Around, described, filled, sorted_by
+from sql.emit.templates import FAR, Around, described, filled, sorted_by
 from sql.enum_types import is_enum
 from sql.plan import Aggregate, Const, Expr, Param, SortKey
 from sql.types import computed_numeric, display
@@ -40,7 +40,7 @@ def aggregate(call: Aggregate, scope: Scope, over: str = "") -> str:
         )
     if call.distinct and not native(call.args[0].type):
         raise unsupported(f"DISTINCT of values of type {display(call.args[0].type)}")
-    around = Around("distinct " if call.distinct else "", _filter(call, scope) + over)
+    around = Around("distinct " if call.distinct else "", _filter(call, scope) + over, bool(over))
     if template.startswith("@"):
         text = _SPECIALS[template[1:]](call, scope, around)
     else:
@@ -79,21 +79,38 @@ def _average(call: Aggregate, scope: Scope, around: Around) -> str:
     return quotient((total, types[0]), (divisor, types[1]), scope)
 
 
-def _float_total(call: Aggregate, scope: Scope, around: Around) -> str:
-    """sum() and avg(): an infinity that no input is is an overflow; the sum of -0 alone is -0."""
+def _float_sum(call: Aggregate, scope: Scope, around: Around) -> str:
+    """An infinity that no input is is an overflow; the sum of -0 alone is -0."""
+    if call.type.name == "float4" and not around.windowed:
+        return _in_order(call, scope, around)
     x = scope.emit(call.args[0])
-    total = around.of(f"{call.function.name}(cast({x} as double))")
+    total = around.of(f"sum(cast({x} as double))")
     # One more aggregate, not two: 2 for an infinity, 0 if all are -0.
     kind = f"case when {x} is null then null when isinf({x}) then 2"
     inputs = around.of(f"max({kind} when {x} = 0 and signbit({x}) then 0 else 1 end)")
     failure = error("22003", "value out of range: overflow")
     overflow = f"when isinf({total}) and {inputs} < 2 then {failure}"
-    if call.function.name == "avg":
-        return f"case {overflow} else {total} end"
     return f"case {overflow} when {inputs} = 0 then cast('-0' as double) else {total} end"
 
 
+def _float_average(call: Aggregate, scope: Scope, around: Around) -> str:
+    """An overflow of the sum, or of the square of a distance, which PostgreSQL sums up as well."""
+    x = f"cast({scope.emit(call.args[0])} as double)"
+    total, least, greatest = (around.of(f"{name}({x})") for name in ("avg", "min", "max"))
+    far = f"{greatest} - {least} > cast('{FAR}' as double)"
+    failure = error("22003", "value out of range: overflow")
+    return (
+        f"case when isnan({total}) or isinf({greatest}) or isinf({least}) then {total}"
+        f" when isinf({total}) or {far} then {failure} else {total} end"
+    )
+
+
 def _deviation(call: Aggregate, scope: Scope, around: Around) -> str:
+    """By PostgreSQL's recurrence over all rows, which has its own last digits. A window would have
+    a list for each of its rows: what it answers may differ in the last digits.
+    """
+    if not around.windowed:
+        return _in_order(call, scope, around)
     name = {"stddev": "stddev_samp", "variance": "var_samp"}.get(
         call.function.name, call.function.name
     )
@@ -145,7 +162,7 @@ def _array_agg(call: Aggregate, scope: Scope, around: Around) -> str:
     return f"list({around.distinct}{x}{ordered}){around.behind}"
 
 
-def _json_agg(call: Aggregate, scope: Scope, around: Around) -> str:
+def _in_order(call: Aggregate, scope: Scope, around: Around) -> str:
     """By the reference evaluator, of the list of all values, NULL too."""
     return reference_over(call, [_array_agg(call, scope, around)], scope)
 
@@ -218,11 +235,12 @@ _SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, Around], str]]] = {
     "array_extreme": _array_extreme,
     "any_value": _any_value,
     "average": _average,
-    "json_agg": _json_agg,
     "char_extreme": _char_extreme,
     "deviation": _deviation,
     "enum_extreme": _enum_extreme,
-    "float_total": _float_total,
+    "float_average": _float_average,
+    "float_sum": _float_sum,
+    "in_order": _in_order,
     "lists": _lists,
     "reference": _reference,
     "string_agg": _string_agg,

@@ -83,6 +83,12 @@ def _degrees(call: Call, scope: Scope) -> str:
     return f"case when isinf{result} and not isinf({x}) then {_OVERFLOW} else {result} end"
 
 
+def _radians(call: Call, scope: Scope) -> str:
+    x = scope.emit(call.args[0])
+    result = f"({x} * cast('0.017453292519943295' as double))"
+    return f"case when {result} = {_ZERO} and {x} <> {_ZERO} then {_UNDERFLOW} else {result} end"
+
+
 def _power(call: Call, scope: Scope) -> str:
     """C's pow with PostgreSQL's errors."""
     x, y = (scope.emit(arg) for arg in call.args)
@@ -122,6 +128,7 @@ SPECIALS: Final = {
     "ln": _logarithm("ln"),
     "log10": _logarithm("log10"),
     "degrees": _degrees,
+    "radians": _radians,
     "power": _power,
     "float_narrow": _float_narrow,
     "float_to_integer": _float_to_integer,

@@ -20,7 +20,7 @@ from sql.emit.spark_arrays import native, ordered
 from sql.emit.spark_outside import NOT_SUPPORTED, Refused, aggregated
 from sql.emit.spark_quotients import quotient
 from sql.emit.spark_types import error, interval_key, spark_type, unsupported
-from sql.emit.templates import Around, described, filled, sorted_by
+from sql.emit.templates import FAR, Around, described, filled, sorted_by
 from sql.enum_types import is_enum
 from sql.errors import SqlError
 from sql.plan import Aggregate, SortKey
@@ -51,7 +51,7 @@ def _native(call: Aggregate, scope: Scope, over: str) -> str:
         # Spark computes what is to be DISTINCT before it looks at FILTER.
         call = filtered(call)
     where = "" if call.filter is None else f" filter (where {scope.emit(call.filter)})"
-    around = Around("distinct " if call.distinct else "", where + over)
+    around = Around("distinct " if call.distinct else "", where + over, bool(over))
     if template.startswith("@"):
         return _SPECIALS[template[1:]](call, scope, around)
     return around.of(filled(template, [scope.emit(arg) for arg in call.args], error))
@@ -73,23 +73,40 @@ def _average(call: Aggregate, scope: Scope, around: Around) -> str:
     return quotient((total, types[0]), (rows, types[1]), scope)
 
 
-def _float_total(call: Aggregate, scope: Scope, around: Around) -> str:
-    """sum() and avg(): an infinity that no input is is an overflow; the sum of -0 alone is -0."""
+def _float_sum(call: Aggregate, scope: Scope, around: Around) -> str:
+    """An infinity that no input is is an overflow; the sum of -0 alone is -0."""
+    if call.type.name == "float4" and not around.windowed:
+        raise unsupported("a sum that is rounded at each step")
     x = scope.emit(call.args[0])
-    total = around.of(f"{call.function.name}(cast({x} as double))")
+    total = around.of(f"sum(cast({x} as double))")
     # One more aggregate, not two: 2 for an infinity, 0 if all are -0.
     kind = f"case when {x} is null then null when abs({x}) = double('Infinity') then 2"
     negative = f"{x} = 0D and cast({x} as string) = '-0.0'"
     inputs = around.of(f"max({kind} when {negative} then 0 else 1 end)")
     failure = error("22003", "value out of range: overflow")
     overflow = f"when abs({total}) = double('Infinity') and {inputs} < 2 then {failure}"
-    if call.function.name == "avg":
-        return f"case {overflow} else {total} end"
     return f"case {overflow} when {inputs} = 0 then double('-0.0') else {total} end"
 
 
+def _float_average(call: Aggregate, scope: Scope, around: Around) -> str:
+    """An overflow of the sum, or of the square of a distance, which PostgreSQL sums up as well."""
+    x = f"cast({scope.emit(call.args[0])} as double)"
+    total, least, greatest = (around.of(f"{name}({x})") for name in ("avg", "min", "max"))
+    far = f"{greatest} - {least} > {FAR}D"
+    failure = error("22003", "value out of range: overflow")
+    infinite = "double('Infinity')"
+    return (
+        f"case when isnan({total}) or {greatest} = {infinite} or {least} = -{infinite} then {total}"
+        f" when abs({total}) = {infinite} or {far} then {failure} else {total} end"
+    )
+
+
 def _deviation(call: Aggregate, scope: Scope, around: Around) -> str:
-    """Spark gives NULL for a single value of a sample, as PostgreSQL does."""
+    """By PostgreSQL's recurrence over all rows, which has its own last digits. A window would have
+    a list for each of its rows: what it answers may differ in the last digits.
+    """
+    if not around.windowed:
+        raise unsupported("a variance with PostgreSQL's last digits")
     name = {"stddev": "stddev_samp", "variance": "var_samp"}.get(
         call.function.name, call.function.name
     )
@@ -210,6 +227,7 @@ _SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, Around], str]]] = {
     "deviation": _deviation,
     "char_extreme": _char_extreme,
     "enum_extreme": _enum_extreme,
-    "float_total": _float_total,
+    "float_average": _float_average,
+    "float_sum": _float_sum,
     "string_agg": _string_agg,
 }

@@ -8,9 +8,11 @@ emitted as
 
 with the leaves written out in every condition: one CASE for the whole tree, because a CASE for
 each operator would double the text at every level.
+
+Not here: exponentials, logarithms and what is circular. Java's have other last digits than C's, so
+they are the evaluator's (`sql/data/functions.txt`).
 """
 
-from collections.abc import Callable
 from typing import Final
 
 from sql.emit.scope import Scope
@@ -57,27 +59,6 @@ def _sqrt(call: Call, scope: Scope) -> str:
     return f"case when {x} < 0D then {failure} else sqrt({x}) end"
 
 
-def _exp(call: Call, scope: Scope) -> str:
-    x = scope.emit(call.args[0])
-    return (
-        f"case when exp({x}) = {_INFINITE} and {x} <> {_INFINITE} then {_OVERFLOW}"
-        f" when exp({x}) = 0D and {x} <> -{_INFINITE} then {_UNDERFLOW} else exp({x}) end"
-    )
-
-
-def _logarithm(function: str) -> Callable[[Call, Scope], str]:
-    zero = error("2201E", "cannot take logarithm of zero")
-    negative = error("2201E", "cannot take logarithm of a negative number")
-
-    def emit(call: Call, scope: Scope) -> str:
-        x = scope.emit(call.args[0])
-        return (
-            f"case when {x} = 0D then {zero} when {x} < 0D then {negative} else {function}({x}) end"
-        )
-
-    return emit
-
-
 def _degrees(call: Call, scope: Scope) -> str:
     x = scope.emit(call.args[0])
     result = f"({x} / 0.017453292519943295D)"
@@ -85,22 +66,10 @@ def _degrees(call: Call, scope: Scope) -> str:
     return f"case when {check} then {_OVERFLOW} else {result} end"
 
 
-def _power(call: Call, scope: Scope) -> str:
-    """C's pow with PostgreSQL's errors; Java differs for 1 ^ NaN and (-1) ^ Infinity."""
-    x, y = (scope.emit(arg) for arg in call.args)
-    zero = error("2201F", "zero raised to a negative power is undefined")
-    root = error("2201F", "a negative number raised to a non-integer power yields a complex result")
-    ordinary = f"abs({x}) <> {_INFINITE} and abs({y}) <> {_INFINITE}"
-    result = f"power({x}, {y})"
-    return (
-        f"case when {x} is null or {y} is null then null when {x} = 1D then 1D"
-        f" when {x} = -1D and abs({y}) = {_INFINITE} then 1D"
-        f" when {x} = 0D and {y} < 0D then {zero}"
-        f" when {x} < 0D and not isnan({y}) and abs({y}) <> {_INFINITE} and rint({y}) <> {y}"
-        f" then {root}"
-        f" when abs({result}) = {_INFINITE} and {ordinary} then {_OVERFLOW}"
-        f" when {result} = 0D and {x} <> 0D and {ordinary} then {_UNDERFLOW} else {result} end"
-    )
+def _radians(call: Call, scope: Scope) -> str:
+    x = scope.emit(call.args[0])
+    result = f"({x} * 0.017453292519943295D)"
+    return f"case when {result} = 0D and {x} <> 0D then {_UNDERFLOW} else {result} end"
 
 
 def _float_narrow(call: Call, scope: Scope) -> str:
@@ -133,11 +102,8 @@ def _float_to_integer(call: Call, scope: Scope) -> str:
 SPECIALS: Final = {
     "float": _float,
     "sqrt": _sqrt,
-    "exp": _exp,
-    "ln": _logarithm("ln"),
-    "log10": _logarithm("log10"),
     "degrees": _degrees,
-    "power": _power,
+    "radians": _radians,
     "float_narrow": _float_narrow,
     "float_to_integer": _float_to_integer,
 }

@@ -19,16 +19,21 @@ _ARGUMENT: Final = re.compile(r"\{(\d)\}")
 @dataclass(frozen=True, slots=True)
 class Around:
     """The texts around an aggregate: `distinct ` or nothing; ` filter (where ..)`, ` over (..)` or
-    nothing.
+    nothing. `windowed`: it is over a window.
     """
 
     distinct: str
     behind: str
+    windowed: bool = False
 
     def of(self, text: str) -> str:
         """`f(x)` as `f(distinct x) filter (where ..)`."""
         name, _, rest = text.partition("(")
         return f"{name}({self.distinct}{rest}{self.behind}"
+
+
+FAR: Final = "1.3407807929942596e154"
+"""A distance between floats whose square is beyond float8."""
 
 
 def filled(template: str, args: Sequence[str], error: Callable[[str, str], str]) -> str:

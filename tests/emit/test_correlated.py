@@ -43,7 +43,6 @@ AGGREGATES = (
     "min(n)",
     "max(n) - min(n)",
     "coalesce(max(n), 0)",
-    "stddev(f)",
     "bool_and(n > 0)",
 )
 QUERIES = (
