@@ -9,13 +9,14 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import Parameter, Signature
-from typing import Final, TypeAlias
+from itertools import accumulate, chain
+from typing import Any, Final, TypeAlias
 
 import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
-from compute.float_folds import Floats, float_fold, float_groups
+from compute.float_folds import FloatFold, float_fold, float_frames, float_groups, of_frames
 from compute.reference_aggregates import folder
 from compute.reference_arrow import to_array, to_values
 from compute.reference_expressions import Frame, Source, compile_expression
@@ -23,7 +24,8 @@ from compute.tagged_errors import tagged
 from sql.emit.duckdb_types import duckdb_type
 from sql.emit.scope import OutsideCall
 from sql.errors import SqlError, stack_depth
-from sql.plan import Aggregate, Call, ColumnId, Const, Expr, Plan
+from sql.frames import begins_at_first
+from sql.plan import Aggregate, Call, ColumnId, Const, Expr, Plan, WindowCall
 from sql.sizes import VALUE_MAX
 from sql.types import SqlType, Value
 
@@ -55,16 +57,31 @@ class LocalFunctions:
                     self._names.add(name)
 
     def _create(self, name: str, call: OutsideCall) -> None:
-        listed = "[]" if isinstance(call, Aggregate) else ""
+        function, types, result = _function(call)
         self._connection.create_function(
             name,
-            _over_lists(call) if isinstance(call, Aggregate) else evaluator(call),
-            [duckdb_type(arg.type) + listed for arg in _columns(call)],
-            duckdb_type(call.type),
+            function,
+            [*types],
+            result,
             type=PythonUDFType.ARROW,
             null_handling=FunctionNullHandling.SPECIAL,
             side_effects=call.function.volatility == "volatile",
         )
+
+
+def _function(call: OutsideCall) -> tuple[Callable[..., Any], list[str], str]:
+    """What computes it, and the types that it takes and answers with."""
+    taken = [duckdb_type(arg.type) for arg in _columns(call)]
+    made = duckdb_type(call.type)
+    match call:
+        case Call():
+            return evaluator(call), taken, made
+        case Aggregate():
+            return _over_lists(call), [f"{type_}[]" for type_ in taken], made
+        case WindowCall():
+            # Of `sql/emit/running_windows.py`.
+            places = ["bigint[]"] if begins_at_first(call.frame) else ["bigint[]", "bigint[]"]
+            return _over_frames(call, 1 + len(places)), [f"{taken[0]}[]", *places], f"{made}[]"
 
 
 def evaluator(call: Call) -> Callable[..., _Array]:
@@ -122,7 +139,24 @@ def _over_lists(call: Aggregate) -> Callable[..., _Array]:
     return _described(over_lists, len(columns))
 
 
-def _over_float_lists(fold: Callable[[Floats], Value], type_: SqlType) -> Callable[..., _Array]:
+def _over_frames(call: WindowCall, arity: int) -> Callable[..., _Array]:
+    """A window call as a function of lists (`over_frames` of `sql/emit/scope.py`)."""
+    fold = float_fold(call)
+    assert fold is not None, "there are frames for floats only"
+
+    def over_frames(*arrays: _Column) -> _Array:
+        lists = [_as_lists(array.combine_chunks()) for array in arrays]
+        columns = [array.flatten() for array in lists]
+        with _passing():
+            found = [of_frames(fold, frames) for frames in float_frames(columns, lists[0])]
+            values = to_array(list(chain.from_iterable(found)), call.type)
+            offsets = accumulate(map(len, found), initial=0)
+            return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
+
+    return _described(over_frames, arity)
+
+
+def _over_float_lists(fold: FloatFold, type_: SqlType) -> Callable[..., _Array]:
     def over_lists(lists: _Column) -> _Array:
         with _passing():
             found = [

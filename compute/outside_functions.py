@@ -19,18 +19,19 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from compute.float_folds import Floats, float_fold, float_groups
+from compute.float_folds import Floats, float_fold, float_frames, float_groups, of_frames
 from compute.reference_arrow import to_array, to_values
 from compute.reference_expressions import Frame, Row, Source, compile_expression
 from compute.reference_groups import aggregate_over
 from compute.tagged_errors import tagged
 from sql.emit.scope import OutsideFunction
 from sql.errors import SqlError, stack_depth
-from sql.plan import Aggregate, ColumnId, Plan
+from sql.plan import Aggregate, ColumnId, Plan, WindowCall
 from sql.types import SqlType, Value
 
 _Array: TypeAlias = "pa.Array[pa.Scalar[pa.DataType]]"
-# A row is a tuple of values, or for an aggregate the list of rows of a group.
+# A row is a tuple of values, for an aggregate the list of rows of a group, for a window call the
+# frames of a partition.
 _Evaluate: TypeAlias = Callable[[Any], Value]
 
 _COMPILED_MAX: Final = 256
@@ -77,6 +78,8 @@ class ArrowFunction:
 
     def _rows(self, arrays: Sequence[_Array]) -> Iterable[object]:
         types = self.function.columns
+        if isinstance(self.function.expr, WindowCall):
+            return float_frames(_items(arrays[0]).flatten(), arrays[0])
         if isinstance(self.function.expr, Aggregate):
             of_floats = _float_fold(self.function.expr) is not None
             return _float_lists(arrays[0]) if of_floats else _groups(arrays[0], types)
@@ -107,11 +110,19 @@ def _evaluator(function: OutsideFunction) -> _Evaluate:
     columns = {ColumnId(index): index for index in range(len(function.columns))}
     frame = Frame(columns, (), _no_subplan)
     try:
+        if isinstance(function.expr, WindowCall):
+            return _of_frames(function.expr)
         if isinstance(function.expr, Aggregate):
             return _float_fold(function.expr) or aggregate_over(function.expr, frame)
         return compile_expression(function.expr, frame)
     except SqlError as error:
         return _failing(error)
+
+
+def _of_frames(call: WindowCall) -> _Evaluate:
+    fold = float_fold(call)
+    assert fold is not None, "there are frames for floats only"
+    return lambda frames: tuple(of_frames(fold, frames))
 
 
 def _float_fold(call: Aggregate) -> _Evaluate | None:

@@ -1,17 +1,18 @@
 """Aggregates of the reference evaluator: from the list of a group's values to one value.
 
 INVARIANTS
-  R1  floats are added in the order of the input, a float4 is rounded at each step; all other
-      aggregates do not depend on it, unless they have an ORDER BY.
+  R1  floats are added in the order of the input (`reference_float_sums.py`); all other aggregates
+      do not depend on it, unless they have an ORDER BY.
 """
 
-import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import reduce
 from typing import Final, TypeAlias
 
 from compute import reference_numbers as numbers
+from compute.reference_float_sums import DEVIATIONS, Deviation, RunningFold, running_fold
 from compute.reference_json_making import (
     json_agg,
     json_agg_of_rows,
@@ -43,52 +44,40 @@ def folder(call: Aggregate) -> Folder | None:
         return STATISTICS[call.function.id](call)
     if name in _JSON:
         return _or_null(_JSON[name](call))
+    if (running := running_fold(name, call.args[0].type.name)) is not None:
+        return _or_null(_last(running))
     maker = _MAKERS.get(name)
     if maker is None or call.function.id == "array_agg(anyarray)":
         # An array of arrays has two dimensions.
         return None
-    fold = maker(call.args[0].type, type_)
-
-    def run(rows: Rows) -> Value:
-        return fold(rows) if rows else None
-
-    return run
+    return _or_null(maker(call.args[0].type, type_))
 
 
-def _sum(source: SqlType, target: SqlType) -> Folder:
+def _last(running: RunningFold) -> Folder:
+    return lambda rows: deque(running([_float(row[0]) for row in rows]), maxlen=1).pop()
+
+
+def _float(value: Value) -> float:
+    assert isinstance(value, float), "a float aggregate takes floats"
+    return value
+
+
+def _sum(_source: SqlType, target: SqlType) -> Folder:
     if target.name == "numeric":
         return lambda rows: numbers.fit(_total([_decimal(row[0]) for row in rows]), target)
     if target.name == "int8":
         return lambda rows: numbers.in_range(sum(_integer(row[0]) for row in rows), "int8")
-    return lambda rows: _float_sum([_float(row[0]) for row in rows], single=source.name == "float4")
+    raise AssertionError("floats are summed up by `running_fold`")
 
 
 def _total(values: Sequence[Decimal]) -> Decimal:
     return reduce(numbers.EXACT.add, values, Decimal(0))
 
 
-def _float_sum(values: Sequence[float], *, single: bool) -> float:
-    total = -0.0  # of nothing but -0 the sum is that
-    for value in values:
-        before = total
-        total = numbers.single(total + value) if single else total + value
-        if math.isinf(total) and not math.isinf(before) and not math.isinf(value):
-            raise numbers.overflow()
-    return total
-
-
 def _average(source: SqlType, target: SqlType) -> Folder:
-    if target.name == "numeric":
-        return lambda rows: numbers.fit(
-            numbers.average([_decimal(row[0]) for row in rows], source), target
-        )
-    return lambda rows: _float_average([_float(row[0]) for row in rows])
-
-
-def _float_average(values: Sequence[float]) -> float:
-    """Fails where the variance would: PostgreSQL keeps its state for both."""
-    total, _ = _spread(values)
-    return total / len(values) + 0.0
+    return lambda rows: numbers.fit(
+        numbers.average([_decimal(row[0]) for row in rows], source), target
+    )
 
 
 def _only_one(rows: Rows) -> Value:
@@ -193,17 +182,15 @@ def _array_agg(_source: SqlType, _target: SqlType) -> Folder:
     return lambda rows: tuple([row[0] for row in rows])
 
 
-def _deviation(*, sample: bool, root: bool) -> "Callable[[SqlType, SqlType], Folder]":
+def _deviation(kind: Deviation) -> "Callable[[SqlType, SqlType], Folder]":
     def make(source: SqlType, target: SqlType) -> Folder:
         def run(rows: Rows) -> Value:
-            if sample and len(rows) < 2:
+            if kind.sample and len(rows) < 2:
                 return None
-            divisor = len(rows) - 1 if sample else len(rows)
-            if target.name == "numeric":
-                values = [_decimal(row[0]) for row in rows]
-                return numbers.fit(_exact_deviation(values, divisor, source, root=root), target)
-            spread = _spread([_float(row[0]) for row in rows])[1] / divisor
-            return math.sqrt(spread) if root else spread
+            divisor = len(rows) - kind.sample
+            values = [_decimal(row[0]) for row in rows]
+            found = _exact_deviation(values, divisor, source, root=kind.root)
+            return numbers.fit(found, target)
 
         return run
 
@@ -228,37 +215,12 @@ def _exact_deviation(
     return exact.sqrt(variance).quantize(unit, context=exact) if root else variance
 
 
-def _spread(values: Sequence[float]) -> tuple[float, float]:
-    """The sum, and that of squared distances from the mean, by Youngs and Cramer in the order of
-    the input: PostgreSQL's float8_accum.
-    """
-    total = spread = 0.0
-    for count, value in enumerate(values, 1):
-        before = total
-        total += value
-        if count > 1:
-            distance = value * count - total
-            spread += distance * distance / (count * (count - 1))
-            if math.isinf(total) or math.isinf(spread):
-                if not math.isinf(before) and not math.isinf(value):
-                    raise numbers.overflow()
-                spread = math.nan
-        elif not math.isfinite(value):
-            spread = math.nan
-    return total, spread
-
-
 def _decimal(value: Value) -> Decimal:
     return value if isinstance(value, Decimal) else Decimal(_integer(value))
 
 
 def _integer(value: Value) -> int:
     assert isinstance(value, int), "an integer aggregate takes integers"
-    return value
-
-
-def _float(value: Value) -> float:
-    assert isinstance(value, float), "a float aggregate takes floats"
     return value
 
 
@@ -283,10 +245,5 @@ _MAKERS: Final[dict[str, Callable[[SqlType, SqlType], Folder]]] = {
     "bit_xor": _fold_bits(lambda a, b: a ^ b),
     "string_agg": _string_agg,
     "array_agg": _array_agg,
-    "stddev": _deviation(sample=True, root=True),
-    "stddev_samp": _deviation(sample=True, root=True),
-    "stddev_pop": _deviation(sample=False, root=True),
-    "variance": _deviation(sample=True, root=False),
-    "var_samp": _deviation(sample=True, root=False),
-    "var_pop": _deviation(sample=False, root=False),
+    **{name: _deviation(kind) for name, kind in DEVIATIONS.items()},
 }

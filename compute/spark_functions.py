@@ -21,7 +21,7 @@ from compute.outside_functions import ArrowFunction, returned_type
 from compute.spark_session import SparkSession
 from sql.emit.scope import OutsideFunction
 from sql.emit.spark_types import spark_type
-from sql.plan import Aggregate
+from sql.plan import Aggregate, WindowCall
 from sql.traverse import is_volatile_expression
 
 REGISTERED_MAX: Final = 256
@@ -66,7 +66,7 @@ class SparkFunctions:
 
     def _register(self, name: str, function: OutsideFunction) -> None:
         session, expr = self._session, function.expr
-        volatile = not isinstance(expr, Aggregate) and is_volatile_expression(expr)
+        volatile = not isinstance(expr, Aggregate | WindowCall) and is_volatile_expression(expr)
         type_ = session.struct(f"v {spark_type(function.type)}, e string")
         answer = (ArrowFunction(name, function), _Returned(str(type_.json())))
         session.register(name, pickle.dumps(answer), type_, deterministic=not volatile)

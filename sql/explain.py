@@ -90,10 +90,16 @@ def explain_lines(statement: Query | Modify) -> list[str]:
             assert_never(statement)
 
 
-def expression_text(expr: Expr | Aggregate, names: Mapping[ColumnId, str]) -> str:
+def expression_text(expr: Expr | Aggregate | WindowCall, names: Mapping[ColumnId, str]) -> str:
     """One expression as text, columns by these names."""
     shown = _Names(None, names)
-    return shown.aggregate(expr) if isinstance(expr, Aggregate) else shown.expr(expr)
+    match expr:
+        case Aggregate():
+            return shown.aggregate(expr)
+        case WindowCall():
+            return shown.window(expr)
+        case _:
+            return shown.expr(expr)
 
 
 def _rendered(plan: Plan) -> list[str]:

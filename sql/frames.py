@@ -54,3 +54,9 @@ class Frame:
     start: FrameBound = FrameBound(BoundKind.UNBOUNDED_PRECEDING)
     end: FrameBound = FrameBound(BoundKind.CURRENT_ROW)
     exclusion: Exclusion = Exclusion.NO_OTHERS
+
+
+def begins_at_first(frame: Frame) -> bool:
+    """Whether it has all rows from the partition's first one on."""
+    whole = frame.exclusion is Exclusion.NO_OTHERS
+    return whole and frame.start.kind is BoundKind.UNBOUNDED_PRECEDING

@@ -18,7 +18,7 @@ from sql.emit.duckdb_arrays import key
 from sql.emit.duckdb_expressions import expression
 from sql.emit.duckdb_sets import set_scan, sets_beside
 from sql.emit.duckdb_types import ENGINE, argument, array, error, literal
-from sql.emit.duckdb_windows import window
+from sql.emit.duckdb_windows import windows
 from sql.emit.guarding.asked_subqueries import run_if_asked
 from sql.emit.guarding.condition_columns import with_condition_columns
 from sql.emit.guarding.guarded_filters import guarded_parts
@@ -91,7 +91,7 @@ _DUCKDB: Final = Dialect(
     argument=argument,
     expression=expression,
     aggregate=aggregate,
-    window=window,
+    windows=windows,
     order_by=order_by,
     on=guarded_conditions,
     where=guarded_parts,

@@ -81,7 +81,7 @@ def _average(call: Aggregate, scope: Scope, around: Around) -> str:
 
 def _float_sum(call: Aggregate, scope: Scope, around: Around) -> str:
     """An infinity that no input is is an overflow; the sum of -0 alone is -0."""
-    if call.type.name == "float4" and not around.windowed:
+    if call.type.name == "float4" or around.windowed:
         return _in_order(call, scope, around)
     x = scope.emit(call.args[0])
     total = around.of(f"sum(cast({x} as double))")
@@ -95,6 +95,8 @@ def _float_sum(call: Aggregate, scope: Scope, around: Around) -> str:
 
 def _float_average(call: Aggregate, scope: Scope, around: Around) -> str:
     """An overflow of the sum, or of the square of a distance, which PostgreSQL sums up as well."""
+    if around.windowed:
+        return _in_order(call, scope, around)
     x = f"cast({scope.emit(call.args[0])} as double)"
     total, least, greatest = (around.of(f"{name}({x})") for name in ("avg", "min", "max"))
     far = f"{greatest} - {least} > cast('{FAR}' as double)"
@@ -103,24 +105,6 @@ def _float_average(call: Aggregate, scope: Scope, around: Around) -> str:
         f"case when isnan({total}) or isinf({greatest}) or isinf({least}) then {total}"
         f" when isinf({total}) or {far} then {failure} else {total} end"
     )
-
-
-def _deviation(call: Aggregate, scope: Scope, around: Around) -> str:
-    """By PostgreSQL's recurrence over all rows, which has its own last digits. A window would have
-    a list for each of its rows: what it answers may differ in the last digits.
-    """
-    if not around.windowed:
-        return _in_order(call, scope, around)
-    name = {"stddev": "stddev_samp", "variance": "var_samp"}.get(
-        call.function.name, call.function.name
-    )
-    x = scope.emit(call.args[0])
-    found = around.of(f"{name}(cast({x} as double))")
-    if not name.endswith("_pop"):
-        return found
-    # DuckDB has 0 for a single value, NaN and the infinities too.
-    special = around.of(f"bool_or(not isfinite({x}))")
-    return f"case when {special} then cast('nan' as double) else {found} end"
 
 
 def _string_agg(call: Aggregate, scope: Scope, around: Around) -> str:
@@ -236,7 +220,7 @@ _SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, Around], str]]] = {
     "any_value": _any_value,
     "average": _average,
     "char_extreme": _char_extreme,
-    "deviation": _deviation,
+    "deviation": _in_order,
     "enum_extreme": _enum_extreme,
     "float_average": _float_average,
     "float_sum": _float_sum,

@@ -6,12 +6,17 @@ INVARIANTS
 """
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 from sql import numeric
+from sql.emit import running_windows
 from sql.emit.duckdb_aggregates import aggregate, order_by
+from sql.emit.duckdb_calls import reference_over
 from sql.emit.duckdb_types import duckdb_type, error, interval_key, span, unsupported
+from sql.emit.running_windows import Lists, is_folded
 from sql.emit.scope import Scope
+from sql.emit.select_parts import Select
 from sql.emit.templates import sorted_by
 from sql.emit.windows import (
     as_aggregate,
@@ -21,9 +26,9 @@ from sql.emit.windows import (
     over,
     sees_frame,
 )
-from sql.frames import Frame, FrameMode
+from sql.frames import Exclusion, Frame, FrameMode
 from sql.functions import FunctionKind
-from sql.plan import Expr, SortKey, WindowCall
+from sql.plan import Expr, SortKey, Window, WindowCall
 from sql.types import SqlType
 
 _WIDE: Final = {
@@ -33,19 +38,24 @@ _WIDE: Final = {
 }  # fmt: skip
 
 
-def window(call: WindowCall, scope: Scope) -> str:
+def _window(call: WindowCall, scope: Scope) -> str:
     """The text of a window call, cast to its type."""
+    text = _clause(call, scope)
+    if call.function.kind is FunctionKind.AGGREGATE:
+        return aggregate(as_aggregate(call), scope, text)
+    return f"cast({_function(call, scope)}{text} as {duckdb_type(call.type)})"
+
+
+def _clause(call: WindowCall, scope: Scope) -> str:
+    """Its OVER."""
     check_offsets(call, scope)
     wide = has_range_offset(call) and sees_frame(call)
-    clause = over(
+    return over(
         call,
         scope,
         (lambda keys, inside: _wide_key(call, keys[0], inside)) if wide else order_by,
         lambda offset, frame: _offset(call, offset, frame, scope),
     )
-    if call.function.kind is FunctionKind.AGGREGATE:
-        return aggregate(as_aggregate(call), scope, clause)
-    return f"cast({_function(call, scope)}{clause} as {duckdb_type(call.type)})"
 
 
 def _function(call: WindowCall, scope: Scope) -> str:
@@ -112,3 +122,33 @@ def _checked(text: str, offset: Expr, frame: Frame) -> str:
         f"(case when {text} is null then {null}"
         f" when {size} < 0 then {error('22013', below)} else {text} end)"
     )
+
+
+# --- running sums ------------------------------------------------------------------------------
+
+
+def windows(plan: Window, select: Select, scope: Scope) -> Select:
+    """The rows of a SELECT with the plan's calls."""
+    return running_windows.windows(plan, select, scope, _LISTS)
+
+
+def _is_running(call: WindowCall, _plan: Window) -> bool:
+    return is_folded(call) and call.frame.exclusion is Exclusion.NO_OTHERS
+
+
+def _gathered(fields: Sequence[str], rows: str) -> str:
+    packed = ", ".join(f"{field} := {rows}.{field}" for field in fields)
+    return f"list(struct_pack({packed}) order by {rows}.n)"
+
+
+def _folded(call: WindowCall, fields: Sequence[str], rows: str, scope: Scope) -> str:
+    lists = [f"list_transform({rows}, lambda s: s.{field})" for field in fields]
+    return reference_over(call, lists, scope)
+
+
+def _spread(rows: str, values: dict[str, str], scope: Scope) -> str:
+    made = ", ".join(f"unnest({text}) as {name}" for name, text in values.items())
+    return f"select unnest(r) as r, {made} from ({rows}) {scope.statement.alias()}"
+
+
+_LISTS: Final = Lists(_window, _clause, _is_running, _gathered, _folded, _spread)

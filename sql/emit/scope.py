@@ -19,6 +19,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from sql.errors import SqlError, not_supported
+from sql.frames import BoundKind, Frame, FrameBound, begins_at_first
 from sql.plan import (
     Aggregate,
     Call,
@@ -34,9 +35,10 @@ from sql.plan import (
     RelationId,
     SetScan,
     SortKey,
+    Window,
     WindowCall,
 )
-from sql.types import SqlType, Value, display
+from sql.types import SqlType, Value, array_of, display
 
 if TYPE_CHECKING:
     from sql.emit.select_parts import Select
@@ -101,7 +103,7 @@ class Dialect:
     argument: Callable[[Value, SqlType, str], tuple[str, str] | None]
     expression: Callable[[Expr, "Scope"], str]
     aggregate: Callable[[Aggregate, "Scope"], str]
-    window: Callable[[WindowCall, "Scope"], str]
+    windows: "Callable[[Window, Select, Scope], Select]"
     order_by: Callable[[Sequence[SortKey], "Scope"], str]
     on: Callable[[Join, Expr], Sequence[Expr]]
     where: Callable[[Plan, Sequence[Expr]], Sequence[Expr]]
@@ -126,7 +128,7 @@ class Dialect:
         return f"{self.quote}{name.replace(self.quote, 2 * self.quote)}{self.quote}"
 
 
-OutsideCall: TypeAlias = Call | Aggregate
+OutsideCall: TypeAlias = Call | Aggregate | WindowCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,16 +145,28 @@ class Given:
 @dataclass(frozen=True, slots=True)
 class OutsideFunction:
     """What is computed outside of the engine for columns of these types (M4). An aggregate takes
-    one list of rows of them.
+    one list of rows of them; so does a window call (`over_frames`), and answers with a list.
     """
 
-    expr: Expr | Aggregate
+    expr: Expr | Aggregate | WindowCall
     columns: tuple[SqlType, ...]
 
     @property
     def type(self) -> SqlType:
         """Of its value."""
-        return self.expr.type
+        is_list = isinstance(self.expr, WindowCall)
+        return array_of(self.expr.type) if is_list else self.expr.type
+
+
+def over_frames(call: WindowCall) -> WindowCall:
+    """The call as a function of lists: of a partition's values, of the ends of frames and, if they
+    do not all begin at the first row, of their sizes (`running_windows.py`).
+    """
+    columns = tuple(ColumnRef(ColumnId(index), arg.type) for index, arg in enumerate(call.args))
+    first = BoundKind.UNBOUNDED_PRECEDING
+    start = first if begins_at_first(call.frame) else BoundKind.CURRENT_ROW
+    frame = Frame(start=FrameBound(start))
+    return WindowCall(call.function, columns, None, (), (), frame, call.type)
 
 
 @dataclass(slots=True)
@@ -204,6 +218,8 @@ class Statement:
             count = len(call.function.args)
             args = (*columns[:count], *call.args[count:])
             plain = replace(plain, args=args, distinct=False, filter=None, order=())
+        if isinstance(plain, WindowCall):
+            plain = over_frames(plain)
         name = f"ref_{blake2b(repr(plain).encode(), digest_size=10).hexdigest()}"
         self.calls[name] = plain
         return name

@@ -1,11 +1,11 @@
 """One SELECT under construction, and how it becomes text or a table of the next one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from sql.emit.scope import Dialect, Scope, Statement
-from sql.plan import ColumnId, PlanColumn, SortKey
+from sql.plan import ColumnId, PlanColumn, SortKey, WindowCall
 from sql.types import SqlType, display
 
 Names: TypeAlias = Mapping[ColumnId, str]
@@ -108,6 +108,18 @@ def ordering(keys: Sequence[SortKey], inside: Scope) -> str:
     """ORDER BY of a window; without keys rows come in any order."""
     order = inside.statement.dialect.order_by(keys, inside) if keys else "cast(null as int)"
     return f"order by {order}"
+
+
+def with_calls(
+    select: Select,
+    named: Iterable[tuple[PlanColumn, WindowCall]],
+    window: Callable[[WindowCall, Scope], str],
+    scope: Scope,
+) -> Select:
+    """A plain SELECT with window calls beside its columns."""
+    inside = within(select, scope)
+    calls = {column.id: window(call, inside) for column, call in named}
+    return replace(select, outputs={**select.names, **calls}) if calls else select
 
 
 def extended(

@@ -407,12 +407,7 @@ def _window(plan: Window, scope: Scope) -> Select:
     hoisted = with_plain_keys(plan)
     select = _plain(plan.input, scope) if hoisted is None else _side(hoisted.input, scope)
     plan = hoisted or plan
-    inside = within(select, scope)
-    calls = {
-        column.id: scope.statement.dialect.window(call, inside)
-        for column, call in zip(plan.columns, plan.calls, strict=True)
-    }
-    return replace(select, outputs={**select.names, **calls})
+    return scope.statement.dialect.windows(plan, select, scope)
 
 
 def _distinct(plan: DistinctRows, scope: Scope) -> Select:

@@ -22,7 +22,7 @@ from sql.emit.spark_arrays import key
 from sql.emit.spark_expressions import expression
 from sql.emit.spark_sets import set_scan, sets_beside
 from sql.emit.spark_types import HINT, array, error, literal
-from sql.emit.spark_windows import window
+from sql.emit.spark_windows import windows
 from sql.plan import Plan, RelationId
 from sql.traverse import conjuncts
 from sql.types import Value
@@ -57,7 +57,7 @@ _SPARK: Final = Dialect(
     argument=lambda _value, _type, _reference: None,
     expression=expression,
     aggregate=aggregate,
-    window=window,
+    windows=windows,
     order_by=order_by,
     on=lambda _join, condition: conjuncts(condition),
     where=guarded_parts,

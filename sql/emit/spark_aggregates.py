@@ -102,8 +102,8 @@ def _float_average(call: Aggregate, scope: Scope, around: Around) -> str:
 
 
 def _deviation(call: Aggregate, scope: Scope, around: Around) -> str:
-    """By PostgreSQL's recurrence over all rows, which has its own last digits. A window would have
-    a list for each of its rows: what it answers may differ in the last digits.
+    """By PostgreSQL's recurrence over all rows, which has its own last digits; so have windows
+    (`running_windows.py`), but for those of a subquery that refers to the rows outside.
     """
     if not around.windowed:
         raise unsupported("a variance with PostgreSQL's last digits")

@@ -4,12 +4,16 @@ INVARIANTS
   W1  integer keys of RANGE with an offset are decimals, which add up without overflow.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Final
 
 from sql import numeric
-from sql.emit.scope import Scope
+from sql.emit import running_windows
+from sql.emit.running_windows import Lists, is_folded
+from sql.emit.scope import OutsideFunction, Scope, over_frames
+from sql.emit.select_parts import Select
 from sql.emit.spark_aggregates import aggregate, order_by
 from sql.emit.spark_outside import aggregated
 from sql.emit.spark_types import spark_type, unsupported
@@ -30,9 +34,11 @@ from sql.plan import (
     Const,
     Expr,
     SortKey,
+    Window,
     WindowCall,
 )
-from sql.types import INT4, SqlType, Value
+from sql.renumbering import free_columns
+from sql.types import INT4, INT8, SqlType, Value
 
 _INT_MAX: Final = 2_147_483_647
 _WIDE: Final = {"int2": "decimal(38,0)", "int4": "decimal(38,0)", "int8": "decimal(38,0)"}
@@ -50,13 +56,24 @@ _ORDERED: Final = frozenset(
     ]
 )
 """What Spark wants an ORDER BY for."""
+_NO_ORDER: Final = SortKey(Const(None, INT4), False, False)
 _NULLS_COUNT: Final = frozenset({
     "array_agg", "json_agg", "json_agg.rows", "jsonb_agg", "json_object_agg", "jsonb_object_agg",
 })  # fmt: skip
 
 
-def window(call: WindowCall, scope: Scope) -> str:
+def _window(call: WindowCall, scope: Scope) -> str:
     """The text of a window call, cast to its type."""
+    text = _clause(call, scope)
+    if call.function.kind is FunctionKind.AGGREGATE:
+        if call.filter is not None and call.function.name in _NULLS_COUNT:
+            return f"cast({aggregated(as_aggregate(call), scope, text)} as {spark_type(call.type)})"
+        return aggregate(_unfiltered(call), scope, text)
+    return f"cast({_function(call, scope)}{text} as {spark_type(call.type)})"
+
+
+def _clause(call: WindowCall, scope: Scope) -> str:
+    """Its OVER."""
     check_offsets(call, scope)
     _check_frame(call, scope)
     for expr in call.partition:
@@ -64,21 +81,14 @@ def window(call: WindowCall, scope: Scope) -> str:
             raise unsupported("PARTITION BY an interval")
     if not call.order and call.function.name in _ORDERED:
         # All rows are peers, and what is counted is counted in any order.
-        call = replace(call, order=(SortKey(Const(None, INT4), False, False),))
+        call = replace(call, order=(_NO_ORDER,))
     wide = has_range_offset(call) and sees_frame(call)
-    clause = over(
+    return over(
         call,
         scope,
         (lambda keys, inside: _wide_key(call, keys[0], inside)) if wide else order_by,
         lambda offset, frame: _offset(call, offset, frame, scope),
     )
-    if call.function.kind is FunctionKind.AGGREGATE:
-        if call.filter is not None and call.function.name in _NULLS_COUNT:
-            return (
-                f"cast({aggregated(as_aggregate(call), scope, clause)} as {spark_type(call.type)})"
-            )
-        return aggregate(_unfiltered(call), scope, clause)
-    return f"cast({_function(call, scope)}{clause} as {spark_type(call.type)})"
 
 
 def _check_frame(call: WindowCall, scope: Scope) -> None:
@@ -159,3 +169,57 @@ def _offset(call: WindowCall, offset: Expr, frame: Frame, scope: Scope) -> str:
     if value > _INT_MAX:
         raise unsupported("an offset of a frame beyond 2147483647")
     return str(value)
+
+
+# --- running sums ------------------------------------------------------------------------------
+
+
+def windows(plan: Window, select: Select, scope: Scope) -> Select:
+    """The rows of a SELECT with the plan's calls."""
+    return running_windows.windows(plan, select, scope, _LISTS)
+
+
+def _is_running(call: WindowCall, plan: Window) -> bool:
+    """Sums of float8 Spark adds up in order by itself. A subquery that refers to the rows outside
+    it takes no apart lists in.
+    """
+    own = call.function.spark == "@float_average" or call.function.id == "sum(float8)"
+    return is_folded(call) and not own and not free_columns(plan)
+
+
+def _numbered(call: WindowCall, scope: Scope) -> str:
+    """OVER of a count, or of row_number(), which wants an order."""
+    keyed = call if call.order else replace(call, order=(_NO_ORDER,))
+    return _clause(keyed if call.frame == Frame() else call, scope)
+
+
+def _gathered(fields: Sequence[str], rows: str) -> str:
+    packed = ", ".join(f"'{field}', {rows}.{field}" for field in fields)
+    return (
+        f"array_sort(collect_list(named_struct({packed})),"
+        " (a, b) -> case when a.n < b.n then -1 when a.n > b.n then 1 else 0 end)"
+    )
+
+
+def _folded(call: WindowCall, fields: Sequence[str], rows: str, scope: Scope) -> str:
+    packed = ", ".join(f"'{field}', s.{field}" for field in fields)
+    function = OutsideFunction(over_frames(call), (call.args[0].type, *[INT8 for _ in fields[1:]]))
+    return f"{scope.statement.function(function)}(transform({rows}, s -> named_struct({packed})))"
+
+
+def _spread(rows: str, values: dict[str, str], scope: Scope) -> str:
+    """The errors of the functions are raised here (O2 of `spark_outside.py`)."""
+    lists, spread = scope.statement.alias(), scope.statement.alias()
+    made = ", ".join(f"{text} as {name}" for name, text in values.items())
+    checked = ", ".join(
+        f"case when {name}.e is null then {name}.v else raise_error({name}.e) end as {name}"
+        for name in values
+    )
+    text = f"select r, {made} from ({rows}) {lists}"
+    text = f"select r, {checked} from ({text}) {lists}"
+    zipped = f"select explode(arrays_zip(r, {', '.join(values)})) as z from ({text}) {spread}"
+    shown = ", ".join([f"z.{name} as {name}" for name in ("r", *values)])
+    return f"select {shown} from ({zipped}) {spread}"
+
+
+_LISTS: Final = Lists(_window, _numbered, _is_running, _gathered, _folded, _spread)

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from compute.float_folds import float_fold, float_groups
+from compute.float_folds import FloatFold, float_fold, float_frames, float_groups, of_frames
 from compute.reference_aggregates import folder
 from sql.errors import SqlError
 from sql.functions import function_by_id
@@ -23,6 +23,9 @@ def _call(name: str, source: SqlType, target: SqlType) -> Aggregate:
 
 _CALLS = [
     _call("sum", FLOAT4, FLOAT4),
+    _call("sum", FLOAT8, FLOAT8),
+    _call("avg", FLOAT4, FLOAT8),
+    _call("avg", FLOAT8, FLOAT8),
     *[_call(name, source, FLOAT8) for name in _VARIANCES for source in (FLOAT4, FLOAT8)],
 ]
 
@@ -30,8 +33,7 @@ _CALLS = [
 @pytest.mark.parametrize("call", _CALLS, ids=lambda call: call.function.id)
 def test_numpy_answers_as_the_evaluator(call: Aggregate) -> None:
     chance = random.Random(7)
-    quick, slow = float_fold(call), folder(call)
-    assert quick is not None
+    quick, slow = _fold(call), folder(call)
     assert slow is not None
     width = np.float32 if call.args[0].type is FLOAT4 else np.float64
     for length in (0, 1, 2, 31, 32, 33, 1000):
@@ -40,9 +42,41 @@ def test_numpy_answers_as_the_evaluator(call: Aggregate) -> None:
             assert quick(values) == slow([(value,) for value in values.tolist()])
 
 
-def test_overflow_is_the_evaluators() -> None:
-    fold = float_fold(_call("var_pop", FLOAT8, FLOAT8))
+def _fold(call: Aggregate) -> FloatFold:
+    fold = float_fold(call)
     assert fold is not None
+    return fold
+
+
+@pytest.mark.parametrize("call", _CALLS, ids=lambda call: call.function.id)
+@pytest.mark.parametrize("odd", [None, float("inf"), float("nan")])
+def test_each_frame_is_the_fold_of_its_values(call: Aggregate, odd: float | None) -> None:
+    """`odd`: a value among them, which is left to the evaluator."""
+    chance, fold = random.Random(8), _fold(call)
+    width = pa.float32() if call.args[0].type is FLOAT4 else pa.float64()
+    for length in (0, 1, 3, 40, 200):
+        values: list[float | None] = [chance.gauss(5.0, 2.0) for _ in range(length)]
+        for place in range(0, length, 7):
+            values[place] = None if place % 2 else odd
+        ends = [chance.randint(0, length) for _ in values]
+        sizes = [chance.randint(0, end) for end in ends]
+        taken = [pa.array(values, width), pa.array(ends, pa.int64()), pa.array(sizes, pa.int64())]
+        lists = pa.ListArray.from_arrays(pa.array([0, length], pa.int32()), taken[0])
+        [sized] = float_frames(taken, lists)
+        [running] = float_frames(taken[:2], lists)
+        known = [value.as_py() for value in taken[0]]
+
+        def of(start: int, end: int, known: list[float | None] = known) -> object:
+            kept = [value for value in known[start:end] if value is not None]
+            return fold(np.array(kept, np.dtype(width.to_pandas_dtype())))
+
+        assert repr(of_frames(fold, running)) == repr([of(0, end) for end in ends])
+        pairs = zip(ends, sizes, strict=True)
+        assert repr(of_frames(fold, sized)) == repr([of(end - size, end) for end, size in pairs])
+
+
+def test_overflow_is_the_evaluators() -> None:
+    fold = _fold(_call("var_pop", FLOAT8, FLOAT8))
     with pytest.raises(SqlError, match="overflow"):
         fold(np.array([1e300, -1e300] * 50))
     assert str(fold(np.array([1.0, np.inf] * 50))) == "nan"
