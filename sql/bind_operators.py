@@ -14,17 +14,19 @@ from sql.char_blanks import trimmed
 from sql.coerce import float_literal, implicit
 from sql.collations import merged
 from sql.conditions import joined
-from sql.errors import SqlError, mismatch, not_supported, undefined_function
+from sql.errors import SqlError, mismatch, not_supported, stack_depth, undefined_function
 from sql.overloads import Ambiguous, choose_operator
 from sql.plan import BoolOp, Call, Case, Const, Distinct, Expr, InList, IsTest, Logical, Test
 from sql.scope import Scope
 from sql.syntax import Node, at, is_a, position
-from sql.traverse import is_volatile_anywhere, is_volatile_expression
+from sql.traverse import has_more_parts, is_volatile_anywhere, is_volatile_expression
 from sql.types import BOOL, FLOAT8, SqlType, display
 from sql.unified_types import convert_common, select_common_type, to_common_type
 from sql.whole_rows import row_parts
 
 _FLOATS: Final = frozenset({"float4", "float8"})
+_COPIED_MAX: Final = 5_000
+"""Parts of an expression that is written several times."""
 
 
 def operator_expression(binding: Binding, scope: Scope, node: Node) -> Expr:
@@ -289,7 +291,11 @@ def _operands(expr: Expr) -> tuple[Expr, Expr]:
 
 
 def check_subject(subject: Expr, node: Node) -> None:
-    """0A000 for what PostgreSQL evaluates once and we cannot (`volatile_calls.py`)."""
+    """Before an expression is written several times: 0A000 for what PostgreSQL evaluates once and
+    we cannot (`volatile_calls.py`), 54001 for one that has grown by that already.
+    """
+    if has_more_parts(subject, _COPIED_MAX):
+        raise stack_depth()
     if is_volatile_anywhere(subject) and not is_volatile_expression(subject):
         raise not_supported("comparing a subquery that has a volatile function", position(node))
 
@@ -317,6 +323,8 @@ def _between(binding: Binding, scope: Scope, node: Node) -> Expr:
     negated = kind in _NOT_BETWEEN
     symmetric = kind in (A_Expr_Kind.AEXPR_BETWEEN_SYM, A_Expr_Kind.AEXPR_NOT_BETWEEN_SYM)
     subject = binding.expression(scope, node.lexpr)
+    if symmetric and has_more_parts(subject, _COPIED_MAX):
+        raise stack_depth()
     bounds = [(_beside(binding, scope, subject, bound), bound) for bound in (low, high)]
     sides = [bounds, bounds[::-1]] if symmetric else [bounds]
 

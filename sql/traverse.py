@@ -78,6 +78,17 @@ def conjuncts(condition: Expr) -> tuple[Expr, ...]:
     return (condition,)
 
 
+def has_more_parts(expr: Expr, limit: int) -> bool:
+    """Whether an expression has more parts than that, at every depth but within subqueries."""
+    waiting, count = [expr], 0
+    while waiting:
+        waiting.extend(children(waiting.pop()))
+        count += 1
+        if count > limit:
+            return True
+    return False
+
+
 def has_subquery(expr: Expr) -> bool:
     """Whether a subquery stands anywhere in it."""
     return isinstance(expr, Subquery) or any(map(has_subquery, children(expr)))

@@ -159,6 +159,16 @@ def _logical(expr: Logical, scope: Scope) -> str:
 
 
 def _call(call: Call, scope: Scope) -> str:
+    if duckdb_floats.is_to_be_bound(call):
+        name, fields, inside = scope.fields(call.args)
+        given = ", ".join(f"'f{at}': {scope.emit(arg)}" for at, arg in enumerate(call.args))
+        return f"list_transform([{{{given}}}], lambda {name}: {_written(call, fields, inside)})[1]"
+    return _written(call, call.args, scope)
+
+
+def _written(call: Call, args: tuple[Expr, ...], scope: Scope) -> str:
+    """By its template, of these arguments."""
+    call = replace(call, args=args)
     template = call.function.duckdb
     if template is None:
         raise unsupported(described(call.function))

@@ -5,11 +5,20 @@ x in (q)  ─▶  (select case when bool_or(m) then true when bool_or(m is null)
 """
 
 from sql.emit.scope import Scope
-from sql.plan import Subquery, SubqueryKind, output_columns
+from sql.plan import Expr, Subquery, SubqueryKind, output_columns
+from sql.renumbering import free_columns
+from sql.traverse import subqueries
+
+
+def _asks_outside(expr: Expr) -> bool:
+    return any(free_columns(part.plan) for part in subqueries(expr))
 
 
 def counted(expr: Subquery, scope: Scope, query: str) -> str:
     """IN and NOT IN as a value: the rows of the query are compared and counted."""
+    if not scope.statement.dialect.deep_correlation and any(map(_asks_outside, expr.args)):
+        what = "IN a subquery, as a value, of a subquery that refers to the rows outside"
+        raise scope.statement.dialect.unsupported(what)
     rows, alias = scope.statement.alias(), scope.statement.alias()
     pairs = zip(output_columns(expr.plan), expr.args, strict=True)
     same = " and ".join(f"{rows}.c{column.id} = {scope.emit(arg)}" for column, arg in pairs)

@@ -68,6 +68,15 @@ def _numeric_to_integer(call: Call, scope: Scope) -> str:
     return f"round({scope.emit(call.args[0])})"
 
 
+def _modulo(call: Call, scope: Scope) -> str:
+    """Spark computes the whole quotient, which has to have 38 digits at most."""
+    (a, b) = (arg.type for arg in call.args)
+    if (a.precision or _MAX) - (a.scale or 0) + (b.scale or 0) > _MAX:
+        raise unsupported("a remainder of a quotient with so many digits")
+    x, y = map(scope.emit, call.args)
+    return f"{x} % {y}"
+
+
 def _numeric_to_float(call: Call, scope: Scope) -> str:
     return scope.emit(call.args[0])
 
@@ -180,6 +189,7 @@ def _product_less(of: str) -> str:
 
 
 SPECIALS: Final = {
+    "modulo": _modulo,
     "divide": _divide,
     "to_numeric": _to_numeric,
     "narrow": _narrow,

@@ -34,7 +34,9 @@ def quotient(left: tuple[str, SqlType], right: tuple[str, SqlType], scope: Scope
     if max(a.scale or 0, b.scale or 0) > NUMERIC_SCALE_DEFAULT:
         raise unsupported("a quotient of numbers with so many decimals")
     pair = scope.variable()
-    operands, types = (f"abs({pair}.x)", f"abs({pair}.y)"), (a, b)
+    # Spark's abs() keeps 34 digits.
+    operands = (f"greatest({pair}.x, 0BD - {pair}.x)", f"greatest({pair}.y, 0BD - {pair}.y)")
+    types = (a, b)
     text = _quotient(operands, types, scope)
     large = [
         f"{operand} >= {_LARGE}"
