@@ -130,6 +130,8 @@ def _ordered_rows(
     exprs, nodes = pairs[-1]
     result = compared(binding, name, exprs, nodes, place)
     for exprs, nodes in reversed(pairs[:-1]):
+        for expr in exprs:
+            _check_copied(expr)
         strict = compared(binding, name[0], exprs, nodes, place)
         equal = compared(binding, "=", exprs, nodes, place)
         tail = Logical(BoolOp.AND, (equal, result), BOOL)
@@ -290,12 +292,17 @@ def _operands(expr: Expr) -> tuple[Expr, Expr]:
     return expr.args[0], expr.args[1]
 
 
-def check_subject(subject: Expr, node: Node) -> None:
-    """Before an expression is written several times: 0A000 for what PostgreSQL evaluates once and
-    we cannot (`volatile_calls.py`), 54001 for one that has grown by that already.
+def _check_copied(expr: Expr) -> None:
+    """54001 for what is written several times, and has grown by that already: parts double with
+    each level, and planning goes through all of them.
     """
-    if has_more_parts(subject, _COPIED_MAX):
+    if has_more_parts(expr, _COPIED_MAX):
         raise stack_depth()
+
+
+def check_subject(subject: Expr, node: Node) -> None:
+    """0A000 for what PostgreSQL evaluates once and we cannot (`volatile_calls.py`)."""
+    _check_copied(subject)
     if is_volatile_anywhere(subject) and not is_volatile_expression(subject):
         raise not_supported("comparing a subquery that has a volatile function", position(node))
 
@@ -323,8 +330,7 @@ def _between(binding: Binding, scope: Scope, node: Node) -> Expr:
     negated = kind in _NOT_BETWEEN
     symmetric = kind in (A_Expr_Kind.AEXPR_BETWEEN_SYM, A_Expr_Kind.AEXPR_NOT_BETWEEN_SYM)
     subject = binding.expression(scope, node.lexpr)
-    if symmetric and has_more_parts(subject, _COPIED_MAX):
-        raise stack_depth()
+    _check_copied(subject)
     bounds = [(_beside(binding, scope, subject, bound), bound) for bound in (low, high)]
     sides = [bounds, bounds[::-1]] if symmetric else [bounds]
 
