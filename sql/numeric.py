@@ -8,6 +8,7 @@ that the operands are cast to first (Spark with `allowPrecisionLoss=false`; note
 
     numeric(10,2) * numeric(5,3)   exact: (16,5)
     numeric * numeric              both narrowed to scale 9, refused if a digit would go: (38,18)
+    quotient * quotient            computed whole, rounded: (38,18)
     anything / anything            dividend at scale 18 at least, the quotient cast to (38,18)
 
 INVARIANTS
@@ -38,8 +39,6 @@ from sql.types import (
 PRODUCT_SCALE_MAX: Final = 24
 """A product of this scale still has 14 digits before the point; a larger value overflows earlier, a
 smaller one narrows (and so refuses) products of everyday amounts with quotients."""
-INEXACT_PRODUCT_SCALE: Final = 28
-"""Scale of a product of two quotients: 14 digits of each survive, 10 digits before the point."""
 
 _INTEGER_DIGITS: Final = {"int2": 5, "int4": 10, "int8": 19, "oid": 10, "bool": 1}
 
@@ -152,8 +151,12 @@ def _multiply(operands: Sequence[Operand]) -> Outcome:
     exact = _all_exact(operands)
     if digits + scale <= NUMERIC_PRECISION_MAX or scale <= PRODUCT_SCALE_MAX:
         return Outcome(bounded(digits, scale, trim=trim), exact=exact)
-    total = NUMERIC_SCALE_DEFAULT if left.exact and right.exact else INEXACT_PRODUCT_SCALE
-    left_scale, right_scale = _split_scale(_scale(left.type), _scale(right.type), total)
+    if not exact:
+        # Computed whole, and then rounded once (`@multiply`).
+        return Outcome(bounded(digits, NUMERIC_SCALE_DEFAULT, trim=True), exact=False)
+    left_scale, right_scale = _split_scale(
+        _scale(left.type), _scale(right.type), NUMERIC_SCALE_DEFAULT
+    )
     casts = (_narrowed(left.type, left_scale), _narrowed(right.type, right_scale))
     return Outcome(bounded(digits, left_scale + right_scale, trim=True), casts, exact=exact)
 

@@ -18,6 +18,7 @@ from sql.emit.duckdb_types import duckdb_type, error, unsupported
 from sql.emit.guarding.guarded_subqueries import guarded
 from sql.emit.guarding.guards import logical
 from sql.emit.in_subqueries import counted
+from sql.emit.repeated_arguments import written
 from sql.emit.scope import DEPTH_MAX, TEXT_MAX, Scope
 from sql.emit.templates import described, filled
 from sql.enum_types import is_enum, kept_as
@@ -159,22 +160,21 @@ def _logical(expr: Logical, scope: Scope) -> str:
 
 
 def _call(call: Call, scope: Scope) -> str:
-    if duckdb_floats.is_to_be_bound(call):
-        name, fields, inside = scope.fields(call.args)
-        given = ", ".join(f"'f{at}': {scope.emit(arg)}" for at, arg in enumerate(call.args))
-        return f"list_transform([{{{given}}}], lambda {name}: {_written(call, fields, inside)})[1]"
-    return _written(call, call.args, scope)
+    return written(call, scope, _by_template, _bound)
 
 
-def _written(call: Call, args: tuple[Expr, ...], scope: Scope) -> str:
-    """By its template, of these arguments."""
-    call = replace(call, args=args)
+def _by_template(call: Call, scope: Scope) -> str:
     template = call.function.duckdb
     if template is None:
         raise unsupported(described(call.function))
     if template.startswith("@"):
         return _typed(SPECIALS[template[1:]](call, scope), call.type)
     return _typed(filled(template, [scope.emit(arg) for arg in call.args], error), call.type)
+
+
+def _bound(name: str, fields: Sequence[str], body: str) -> str:
+    given = ", ".join(f"'f{at}': {text}" for at, text in enumerate(fields))
+    return f"list_transform([{{{given}}}], lambda {name}: {body})[1]"
 
 
 # --- subqueries --------------------------------------------------------------------------------

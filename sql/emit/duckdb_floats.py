@@ -7,54 +7,19 @@ divides by zero with 22012. A tree of float operators is therefore emitted as
 
 with the leaves written out in every condition: one CASE for the whole tree, because a CASE for
 each operator would double the text at every level.
-
-INVARIANTS
-  L1  of templates within each other that write an argument several times the third and all around
-      it get it as the variable of a lambda: texts do not grow with a power of the depth.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 from sql.emit.duckdb_types import duckdb_type, error
 from sql.emit.scope import Scope
 from sql.plan import Call, Expr
-from sql.traverse import children
 
-_BOUND_FROM: Final = 3
 _ZERO: Final = "cast(0 as double)"
 _OVERFLOW: Final = error("22003", "value out of range: overflow")
 _UNDERFLOW: Final = error("22003", "value out of range: underflow")
 _BY_ZERO: Final = error("22012", "division by zero")
-
-
-def is_to_be_bound(call: Call) -> bool:
-    """Whether its arguments are to be computed once (L1)."""
-    return _is_repeating(call) and _depth(call) >= _BOUND_FROM
-
-
-def _is_repeating(expr: Expr) -> bool:
-    if not isinstance(expr, Call) or expr.function.duckdb is None:
-        return False
-    template = expr.function.duckdb
-    return template[1:] in SPECIALS if template.startswith("@") else template.count("{0}") > 1
-
-
-def _depth(expr: Expr) -> int:
-    """How many templates that repeat themselves are within each other; a tree of operators is one
-    of them.
-    """
-    if isinstance(expr, Call) and expr.function.duckdb == "@float":
-        return 1 + max(map(_depth, _leaves(expr)), default=0)
-    return _is_repeating(expr) + max(map(_depth, children(expr)), default=0)
-
-
-def _leaves(expr: Expr) -> Iterator[Expr]:
-    for arg in children(expr):
-        if isinstance(arg, Call) and arg.function.duckdb == "@float":
-            yield from _leaves(arg)
-        else:
-            yield arg
 
 
 def _float(call: Call, scope: Scope) -> str:

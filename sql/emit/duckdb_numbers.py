@@ -13,7 +13,7 @@ from typing import Final
 from sql.emit.duckdb_calls import reference
 from sql.emit.duckdb_quotients import quotient
 from sql.emit.duckdb_types import duckdb_type, error, unsupported
-from sql.emit.quotient_levels import shown
+from sql.emit.quotient_levels import is_rounded_product, shown
 from sql.emit.scope import Scope
 from sql.plan import Call
 from sql.types import SqlType
@@ -35,6 +35,8 @@ def _add(call: Call, scope: Scope) -> str:
 
 
 def _multiply(call: Call, scope: Scope) -> str:
+    if is_rounded_product(call):
+        return reference(call, scope)
     left, right = (scope.emit(arg) for arg in call.args)
     width = call.args[0].type.precision or 0
     if width <= _SMALL_MAX < (call.type.precision or 0):

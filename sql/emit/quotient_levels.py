@@ -78,3 +78,8 @@ def _held(found: Sequence[Level], texts: Texts) -> str:
     if len(whens) == 1:
         return whens[0].removeprefix("else ")
     return f"case {' '.join(whens)} end"
+
+
+def is_rounded_product(call: Call) -> bool:
+    """Whether its product has more decimals than its type, and more than engines have."""
+    return sum(arg.type.scale or 0 for arg in call.args) > (call.type.scale or 0)

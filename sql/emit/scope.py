@@ -196,6 +196,8 @@ class Statement:
     """Types of the parameters that were met."""
     written: set[int] = field(default_factory=set[int])
     """Parameters whose values were looked at."""
+    copies: dict[int, tuple[int, bool]] = field(default_factory=dict[int, tuple[int, bool]])
+    """What `repeated_arguments.py` knows of calls, by their identity."""
     names: int = 0
     depth: int = 0
 

@@ -13,7 +13,7 @@ Not here: quotients (`spark_quotients.py`).
 from collections.abc import Callable
 from typing import Final
 
-from sql.emit.quotient_levels import shown
+from sql.emit.quotient_levels import is_rounded_product, shown
 from sql.emit.scope import Scope
 from sql.emit.spark_quotients import quotient
 from sql.emit.spark_types import error, spark_type, unsupported
@@ -66,6 +66,13 @@ def _trunc(call: Call, scope: Scope) -> str:
 
 def _numeric_to_integer(call: Call, scope: Scope) -> str:
     return f"round({scope.emit(call.args[0])})"
+
+
+def _multiply(call: Call, scope: Scope) -> str:
+    if is_rounded_product(call):
+        raise unsupported("a product with so many decimals")
+    x, y = map(scope.emit, call.args)
+    return f"{x} * {y}"
 
 
 def _modulo(call: Call, scope: Scope) -> str:
@@ -190,6 +197,7 @@ def _product_less(of: str) -> str:
 
 SPECIALS: Final = {
     "modulo": _modulo,
+    "multiply": _multiply,
     "divide": _divide,
     "to_numeric": _to_numeric,
     "narrow": _narrow,

@@ -19,6 +19,7 @@ from sql.emit.in_subqueries import counted
 from sql.emit.limits import is_first_row
 from sql.emit.mixed_conditions import is_mixed
 from sql.emit.one_row_subqueries import of_one_row
+from sql.emit.repeated_arguments import written
 from sql.emit.scope import DEPTH_MAX, TEXT_MAX, Scope
 from sql.emit.single_values import only_value
 from sql.emit.spark_outside import or_outside
@@ -47,7 +48,7 @@ from sql.plan import (
     output_columns,
 )
 from sql.renumbering import free_columns
-from sql.traverse import is_volatile_plan, scans
+from sql.traverse import has_subquery, is_volatile_plan, scans
 from sql.types import SqlType
 
 Special = Callable[[Call, Scope], str]
@@ -168,12 +169,24 @@ def _extreme_of_arrays(expr: Extreme, scope: Scope) -> str:
 
 
 def _call(call: Call, scope: Scope) -> str:
+    if any(map(has_subquery, call.args)):
+        # None is computed once over a variable (O3 of `spark_outside.py`).
+        return _by_template(call, scope)
+    return written(call, scope, _by_template, _bound)
+
+
+def _by_template(call: Call, scope: Scope) -> str:
     template = call.function.spark
     if template is None:
         raise unsupported(described(call.function))
     if template.startswith("@"):
         return _typed(SPECIALS[template[1:]](call, scope), call.type)
     return _typed(filled(template, [scope.emit(arg) for arg in call.args], error), call.type)
+
+
+def _bound(name: str, fields: Sequence[str], body: str) -> str:
+    given = ", ".join(f"'f{at}', {text}" for at, text in enumerate(fields))
+    return f"get(transform(array(named_struct({given})), {name} -> {body}), 0)"
 
 
 # --- subqueries --------------------------------------------------------------------------------

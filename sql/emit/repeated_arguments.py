@@ -1,0 +1,88 @@
+"""Calls within calls whose templates write their arguments several times.
+
+    round(round(round(x)))  ─▶  x as often as the cube of what one template says: instead, where
+                                that is too often, (e -> <template of e.f0>) of a struct (f0 := x)
+
+INVARIANTS
+  R1  where something would be written more than COPIES_MAX times, the call and all around it that
+      repeat their arguments are over variables: texts do not grow with a power of the depth. How
+      often a template writes an argument is seen by writing it once over a variable.
+  R2  what is planned often is not deep, and is asked nothing.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from sql.emit.scope import Scope
+from sql.errors import SqlError
+from sql.plan import Call, Const, Expr, Param
+from sql.traverse import children
+
+COPIES_MAX: Final = 64
+_SHALLOW: Final = 3
+"""Calls within each other that are not looked at (R2)."""
+
+Write: TypeAlias = Callable[[Call, Scope], str]
+Bind: TypeAlias = Callable[[str, Sequence[str], str], str]
+"""A body over a variable that is a struct of fields `f0`, `f1` ..: from the variable's name, the
+texts of the fields, and the body.
+"""
+
+
+def written(call: Call, scope: Scope, write: Write, bind: Bind) -> str:
+    """The text of a call by `write`, or by `bind` over a variable (R1)."""
+    if not _is_deep(call, _SHALLOW) or not _copies(call, scope, write)[1]:
+        return write(call, scope)
+    found = _over_variable(call, scope, write)
+    assert found is not None, "it was written before"
+    name, given, body, _ = found
+    return bind(name, [scope.emit(arg) for arg in given], body)
+
+
+def _is_deep(expr: Expr, levels: int) -> bool:
+    if levels == 0:
+        return True
+    below = levels - isinstance(expr, Call)
+    return any(_is_deep(part, below) for part in children(expr))
+
+
+def _copies(expr: Expr, scope: Scope, write: Write) -> tuple[int, bool]:
+    """How often the part of it that is written most often is, and whether for that a call is
+    written over a variable.
+    """
+    if not isinstance(expr, Call):
+        return max([_copies(part, scope, write)[0] for part in children(expr)], default=1), False
+    known = scope.statement.copies.get(id(expr))
+    if known is not None:
+        return known
+    found = _over_variable(expr, scope, write)
+    if found is None:
+        # Not written by this engine.
+        answer = 1, False
+    else:
+        _, given, _, counts = found
+        pairs = zip(given, counts, strict=True)
+        total = max([count * _copies(arg, scope, write)[0] for arg, count in pairs], default=1)
+        bound = total > COPIES_MAX and max(counts) > 1
+        answer = total, bound
+    scope.statement.copies[id(expr)] = answer
+    return answer
+
+
+def _over_variable(
+    call: Call, scope: Scope, write: Write
+) -> tuple[str, list[Expr], str, list[int]] | None:
+    """The call over a variable: its name, the arguments that are its fields, the body, and how
+    often it has each. None if the engine cannot.
+    """
+    given: list[Expr] = [arg for arg in call.args if not isinstance(arg, Const | Param)]
+    name, fields, inside = scope.fields(given)
+    columns = iter(fields)
+    args = tuple([arg if isinstance(arg, Const | Param) else next(columns) for arg in call.args])
+    try:
+        body = write(replace(call, args=args), inside)
+    except SqlError:
+        return None
+    counts = [body.count(inside.columns[field.id]) for field in fields]
+    return name, given, body, counts
