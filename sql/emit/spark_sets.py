@@ -156,7 +156,9 @@ def _times(call: SetCall, scope: Scope) -> str:
         if (step.months or step.days) and not is_utc(zone):
             raise unsupported("generate_series of days in a time zone")
     if step.months:
-        return f"array({', '.join(f'{value}L' for value in monthly_series(call, scope))})"
+        if all(scope.statement.known(arg) is not None for arg in call.args[:3]):
+            return f"array({', '.join(f'{value}L' for value in monthly_series(call, scope))})"
+        return _months(call, step, scope)
     micros = step.days * DAY + step.micros
     if not micros:
         return f"cast({error('22023', 'step size cannot equal zero')} as array<bigint>)"
@@ -166,3 +168,26 @@ def _times(call: SetCall, scope: Scope) -> str:
     some = f"{stop} >= {start}" if micros > 0 else f"{stop} <= {start}"
     empty = "cast(array() as array<bigint>)"
     return f"case when {some} then sequence({start}, {stop}, {micros}L) else {empty} end"
+
+
+def _months(call: SetCall, step: Interval, scope: Scope) -> str:
+    """The same of a computed time: each is the one before it and the step, so that a day that was
+    cut at the end of a month stays cut.
+    """
+    if step.days or step.micros:
+        raise unsupported("generate_series of months and days from a computed time")
+    start, stop = (f"cast({scope.emit(arg)} as timestamp_ntz)" for arg in call.args[:2])
+    ends, list_, last, later = (scope.variable() for _ in range(4))
+    s, t = f"{ends}.s", f"{ends}.t"
+    months = f"(year({t}) - year({s})) * 12 + month({t}) - month({s})"
+    steps = f"cast(({months}) div {step.months} as int)"
+    added = f"element_at({list_}, -1) + make_ym_interval(0, {step.months})"
+    more = f"({list_}, {last}) -> concat({list_}, array({added}))"
+    all_ = f"if({steps} < 1, array({s}), aggregate(sequence(1, {steps}), array({s}), {more}))"
+    within, back = ("<=", ">=") if step.months > 0 else (">=", "<=")
+    kept = f"filter({all_}, {later} -> {later} {within} {t})"
+    micros = f"transform({kept}, {later} -> unix_micros(cast({later} as timestamp_ltz)))"
+    empty = "cast(array() as array<bigint>)"
+    body = f"case when {t} {back} {s} then {micros} else {empty} end"
+    given = f"array(named_struct('s', {start}, 't', {stop}))"
+    return f"get(transform({given}, {ends} -> {body}), 0)"

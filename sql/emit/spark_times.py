@@ -117,7 +117,7 @@ def _date_plus(call: Call, scope: Scope) -> str:
     failure = error("22008", "date out of range")
     # Spark's dates end long after PostgreSQL's; these are PostgreSQL's bounds.
     return (
-        f"case when {days} not between -2440588L and 2145042540L then {failure}"
+        f"case when {days} < -2440588L or {days} > 2145042540L then {failure}"
         f" else date_from_unix_date(cast({days} as int)) end"
     )
 
