@@ -92,6 +92,8 @@ _FIXED: Final[Mapping[str, str]] = {
     "spark.sql.ansi.doubleQuotedIdentifiers": "true",
     # A subquery may be an argument of a lambda (quotients); in its body we write none.
     "spark.sql.analyzer.allowSubqueryExpressionsInLambdasOrHigherOrderFunctions": "true",
+    # Lambdas within each other take several rounds each; `DEPTH_MAX` ends them.
+    "spark.sql.analyzer.maxIterations": "1000",
     "spark.sql.runSQLOnFiles": "false",
     # PostgreSQL tells "A" from "a"; so must a table's columns. Names in statements are generated.
     "spark.sql.caseSensitive": "true",

@@ -34,6 +34,8 @@ _SETTINGS = {
     "spark.sql.decimalOperations.allowPrecisionLoss": "false",
     "spark.sql.ansi.doubleQuotedIdentifiers": "true",
     "spark.sql.analyzer.allowSubqueryExpressionsInLambdasOrHigherOrderFunctions": "true",
+    # Lambdas within each other take several rounds each; `DEPTH_MAX` ends them.
+    "spark.sql.analyzer.maxIterations": "1000",
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
