@@ -10,7 +10,6 @@ INVARIANTS
       error, is left to it.
 """
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
@@ -20,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from compute.reference_float_sums import DEVIATIONS, Deviation, RunningFold, running_fold
+from compute.reference_float_sums import DEVIATIONS, Deviation, RunningFold, last, running_fold
 from sql.plan import Aggregate, ColumnRef, WindowCall
 from sql.types import Value
 
@@ -47,7 +46,7 @@ class FloatFold:
             found = self._prefixes(values)[-1]
             if np.isfinite(found):
                 return float(found)
-        return deque(self.running(values.tolist()), maxlen=1).pop()
+        return last(self.running, values.tolist())
 
     def of_prefixes(self, values: Floats) -> list[Value]:
         """Of the first value, of the first two, and so on."""

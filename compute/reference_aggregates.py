@@ -5,14 +5,13 @@ INVARIANTS
       do not depend on it, unless they have an ORDER BY.
 """
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import reduce
 from typing import Final, TypeAlias
 
 from compute import reference_numbers as numbers
-from compute.reference_float_sums import DEVIATIONS, Deviation, RunningFold, running_fold
+from compute.reference_float_sums import DEVIATIONS, Deviation, last, running_fold
 from compute.reference_json_making import (
     json_agg,
     json_agg_of_rows,
@@ -45,16 +44,12 @@ def folder(call: Aggregate) -> Folder | None:
     if name in _JSON:
         return _or_null(_JSON[name](call))
     if (running := running_fold(name, call.args[0].type.name)) is not None:
-        return _or_null(_last(running))
+        return _or_null(lambda rows: last(running, [_float(row[0]) for row in rows]))
     maker = _MAKERS.get(name)
     if maker is None or call.function.id == "array_agg(anyarray)":
         # An array of arrays has two dimensions.
         return None
     return _or_null(maker(call.args[0].type, type_))
-
-
-def _last(running: RunningFold) -> Folder:
-    return lambda rows: deque(running([_float(row[0]) for row in rows]), maxlen=1).pop()
 
 
 def _float(value: Value) -> float:

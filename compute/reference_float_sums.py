@@ -7,6 +7,7 @@ INVARIANTS
 """
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -53,6 +54,11 @@ def running_fold(name: str, source: str) -> RunningFold | None:
         )
     kind = DEVIATIONS.get(name)
     return None if kind is None else _deviations(kind)
+
+
+def last(running: RunningFold, values: Iterable[float]) -> float | None:
+    """The aggregate's value over all values, of which there is one at least."""
+    return deque(running(values), maxlen=1).pop()
 
 
 def _deviations(kind: Deviation) -> RunningFold:

@@ -54,20 +54,19 @@ def _copies(expr: Expr, scope: Scope, write: Write) -> tuple[int, bool]:
     if not isinstance(expr, Call):
         return max([_copies(part, scope, write)[0] for part in children(expr)], default=1), False
     known = scope.statement.copies.get(id(expr))
-    if known is not None:
-        return known
-    found = _over_variable(expr, scope, write)
+    if known is None:
+        known = scope.statement.copies[id(expr)] = (expr, *_counted(expr, scope, write))
+    return known[1:]
+
+
+def _counted(call: Call, scope: Scope, write: Write) -> tuple[int, bool]:
+    found = _over_variable(call, scope, write)
     if found is None:
-        # Not written by this engine.
-        answer = 1, False
-    else:
-        _, given, _, counts = found
-        pairs = zip(given, counts, strict=True)
-        total = max([count * _copies(arg, scope, write)[0] for arg, count in pairs], default=1)
-        bound = total > COPIES_MAX and max(counts) > 1
-        answer = total, bound
-    scope.statement.copies[id(expr)] = answer
-    return answer
+        return 1, False
+    _, given, _, counts = found
+    pairs = zip(given, counts, strict=True)
+    total = max([count * _copies(arg, scope, write)[0] for arg, count in pairs], default=1)
+    return total, total > COPIES_MAX and max(counts) > 1
 
 
 def _over_variable(

@@ -196,8 +196,10 @@ class Statement:
     """Types of the parameters that were met."""
     written: set[int] = field(default_factory=set[int])
     """Parameters whose values were looked at."""
-    copies: dict[int, tuple[int, bool]] = field(default_factory=dict[int, tuple[int, bool]])
-    """What `repeated_arguments.py` knows of calls, by their identity."""
+    copies: dict[int, tuple[Call, int, bool]] = field(
+        default_factory=dict[int, tuple[Call, int, bool]]
+    )
+    """What `repeated_arguments.py` knows of calls, by their identity; they are kept for it."""
     names: int = 0
     depth: int = 0
 

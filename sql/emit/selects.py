@@ -262,27 +262,23 @@ def _row(columns: Sequence[PlanColumn], row: Sequence[str]) -> str:
 
 
 def _project(plan: Project, scope: Scope) -> Select:
-    select = _select(plan.input, scope)
-    if select.outputs is not None and _is_made_of_one_group(plan, scope):
-        select = replace(select, names=select.outputs)
-    elif select.outputs is not None:
-        below = select
+    select = below = _select(plan.input, scope)
+    apart = select.outputs is not None and not _is_made_of_one_group(plan, scope)
+    if apart:
         select = derived(below, output_columns(plan.input), scope.statement)
-        if _has_function(below.outputs, scope) and isinstance(plan.input, GroupBy):
-            # Spark makes one node of functions over aggregates of functions, and fails: no limit
-            # keeps them apart, an exchange does. Other engines have no functions here.
-            kept = replace(below, limit="distribute by 1")
-            apart = derived(kept, output_columns(plan.input), scope.statement)
-            if _has_function(_outputs(plan, apart, scope), scope):
-                select = apart
-    return replace(select, outputs=_outputs(plan, select, scope))
-
-
-def _outputs(plan: Project, select: Select, scope: Scope) -> Names:
+    elif select.outputs is not None:
+        select = replace(select, names=select.outputs)
     inside = within(select, scope)
-    return {
+    outputs = {
         column.id: inside.emit(expr) for column, expr in zip(plan.columns, plan.exprs, strict=True)
     }
+    grouped = apart and isinstance(plan.input, GroupBy)
+    if grouped and _has_function(below.outputs, scope) and _has_function(outputs, scope):
+        # Spark makes one node of functions over aggregates of functions, and fails: no limit keeps
+        # them apart, an exchange does. Other engines have no functions here.
+        alias = select.source.rpartition(" ")[2]
+        select = replace(select, source=f"(select * from {select.source} distribute by 1) {alias}")
+    return replace(select, outputs=outputs)
 
 
 def _has_function(texts: Names | None, scope: Scope) -> bool:

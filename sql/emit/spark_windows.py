@@ -180,8 +180,8 @@ def windows(plan: Window, select: Select, scope: Scope) -> Select:
 
 
 def _is_running(call: WindowCall, plan: Window) -> bool:
-    """Sums of float8 Spark adds up in order by itself. A subquery that refers to the rows outside
-    it takes no apart lists in.
+    """Sums of float8 Spark adds up in order by itself. In a subquery that refers to the rows
+    outside it has no lists that become rows.
     """
     own = call.function.spark == "@float_average" or call.function.id == "sum(float8)"
     return is_folded(call) and not own and not free_columns(plan)
@@ -209,17 +209,17 @@ def _folded(call: WindowCall, fields: Sequence[str], rows: str, scope: Scope) ->
 
 def _spread(rows: str, values: dict[str, str], scope: Scope) -> str:
     """The errors of the functions are raised here (O2 of `spark_outside.py`)."""
-    lists, spread = scope.statement.alias(), scope.statement.alias()
+    lists, folded, spread = (scope.statement.alias() for _ in range(3))
     made = ", ".join(f"{text} as {name}" for name, text in values.items())
     checked = ", ".join(
         f"case when {name}.e is null then {name}.v else raise_error({name}.e) end as {name}"
         for name in values
     )
     text = f"select r, {made} from ({rows}) {lists}"
-    text = f"select r, {checked} from ({text}) {lists}"
+    text = f"select r, {checked} from ({text}) {folded}"
     zipped = f"select explode(arrays_zip(r, {', '.join(values)})) as z from ({text}) {spread}"
     shown = ", ".join([f"z.{name} as {name}" for name in ("r", *values)])
-    return f"select {shown} from ({zipped}) {spread}"
+    return f"select {shown} from ({zipped}) {scope.statement.alias()}"
 
 
 _LISTS: Final = Lists(_window, _numbered, _is_running, _gathered, _folded, _spread)
