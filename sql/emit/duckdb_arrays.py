@@ -13,7 +13,7 @@ from typing import Final
 from sql.arrays import compared_element, converted_element, element_type
 from sql.char_blanks import trimmed
 from sql.emit.duckdb_calls import call_of, reference, reference_over
-from sql.emit.duckdb_types import array, duckdb_type, error, interval_key
+from sql.emit.duckdb_types import array, bound_fields, duckdb_type, error, interval_key
 from sql.emit.enums import known_span
 from sql.emit.scope import Scope
 from sql.emit.templates import filled
@@ -118,9 +118,8 @@ def any_all(expr: AnyAll, scope: Scope) -> str:
     if any(map(has_subquery, expr.args)):
         # No lambda has a subquery.
         name, operands, inside = scope.fields(expr.args)
-        bound = any_all(replace(expr, args=operands), inside)
-        given = ", ".join(f"'f{at}': {scope.emit(arg)}" for at, arg in enumerate(expr.args))
-        return f"list_transform([{{{given}}}], lambda {name}: {bound})[1]"
+        body = any_all(replace(expr, args=operands), inside)
+        return bound_fields(name, [scope.emit(arg) for arg in expr.args], body)
     name, element, inside = scope.element(element_type(expr.args[1].type))
     body = inside.emit(compared_element(expr, element))
     found = f"list_transform({scope.emit(expr.args[1])}, lambda {name}: {body})"

@@ -14,7 +14,7 @@ from typing import Final
 
 from sql.emit import duckdb_arrays, duckdb_floats, duckdb_numbers, duckdb_text, duckdb_times, enums
 from sql.emit.duckdb_calls import reference
-from sql.emit.duckdb_types import duckdb_type, error, unsupported
+from sql.emit.duckdb_types import bound_fields, duckdb_type, error, unsupported
 from sql.emit.guarding.guarded_subqueries import guarded
 from sql.emit.guarding.guards import logical
 from sql.emit.in_subqueries import counted
@@ -160,7 +160,7 @@ def _logical(expr: Logical, scope: Scope) -> str:
 
 
 def _call(call: Call, scope: Scope) -> str:
-    return written(call, scope, _by_template, _bound)
+    return written(call, scope, _by_template, bound_fields)
 
 
 def _by_template(call: Call, scope: Scope) -> str:
@@ -170,11 +170,6 @@ def _by_template(call: Call, scope: Scope) -> str:
     if template.startswith("@"):
         return _typed(SPECIALS[template[1:]](call, scope), call.type)
     return _typed(filled(template, [scope.emit(arg) for arg in call.args], error), call.type)
-
-
-def _bound(name: str, fields: Sequence[str], body: str) -> str:
-    given = ", ".join(f"'f{at}': {text}" for at, text in enumerate(fields))
-    return f"list_transform([{{{given}}}], lambda {name}: {body})[1]"
 
 
 # --- subqueries --------------------------------------------------------------------------------

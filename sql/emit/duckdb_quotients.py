@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from sql.emit.duckdb_calls import call_of, reference_over
-from sql.emit.duckdb_types import error
+from sql.emit.duckdb_types import bound, error
 from sql.emit.quotient_levels import Texts, leveled
 from sql.emit.scope import Scope
 from sql.quotients import GROUP
@@ -56,11 +56,7 @@ def quotient(left: tuple[str, SqlType], right: tuple[str, SqlType], scope: Scope
     unsigned = f"cast({_unsigned((x, y), types, scope)} * {sign} as decimal(38,0))"
     unit = "cast('0.000000000000000001' as decimal(19,18))"
     text = f"case {' '.join(whens)} else {unsigned} * {unit} end"
-    return _bound(operands, f"{{'x': {left[0]}, 'y': {right[0]}}}", text)
-
-
-def _bound(variable: str, value: str, text: str) -> str:
-    return f"list_transform([{value}], lambda {variable}: {text})[1]"
+    return bound(operands, f"{{'x': {left[0]}, 'y': {right[0]}}}", text)
 
 
 def _shift(types: _Types) -> int:
@@ -89,7 +85,7 @@ def _unsigned(operands: tuple[str, str], types: _Types, scope: Scope) -> str:
     x, y = map(_unscaled, operands, types, common)
     leveled_text = _leveled((f"{pair}.x", f"{pair}.y", double), types, common)
     doubled = _short(pair, _shift(types)) if _is_short(types) else _long(pair, scope)
-    return _bound(pair, f"{{'x': {x}, 'y': {y}}}", _bound(double, doubled, leveled_text))
+    return bound(pair, f"{{'x': {x}, 'y': {y}}}", bound(double, doubled, leveled_text))
 
 
 def _unscaled(text: str, type_: SqlType, scale: int) -> str:
@@ -116,7 +112,7 @@ def _long(pair: str, scope: Scope) -> str:
     rest = f"{pair}.x % {pair}.y * {_huge(_HALF)}"
     first = f"{{'q': {pair}.x // {pair}.y, 'r': {rest}, 'y': {pair}.y}}"
     whole = f"{step}.q * {_huge(2 * _HALF**2)} + {step}.r // {step}.y * {_huge(2 * _HALF)}"
-    return _bound(step, first, f"{whole} + {step}.r % {step}.y * {_huge(2 * _HALF)} // {step}.y")
+    return bound(step, first, f"{whole} + {step}.r % {step}.y * {_huge(2 * _HALF)} // {step}.y")
 
 
 def _leveled(names: tuple[str, str, str], types: _Types, scales: Sequence[int]) -> str:

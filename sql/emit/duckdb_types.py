@@ -143,3 +143,14 @@ def error(sqlstate: str, message: str) -> str:
 def unsupported(what: str) -> SqlError:
     """0A000: what this engine cannot do as PostgreSQL does."""
     return not_supported(f"{what} on the {ENGINE} engine")
+
+
+def bound(variable: str, value: str, text: str) -> str:
+    """A text over a variable, whose value is computed once."""
+    return f"list_transform([{value}], lambda {variable}: {text})[1]"
+
+
+def bound_fields(variable: str, fields: Sequence[str], text: str) -> str:
+    """The same over a struct of the fields `f0`, `f1` .. (`Scope.fields`)."""
+    given = ", ".join(f"'f{at}': {field}" for at, field in enumerate(fields))
+    return bound(variable, f"{{{given}}}", text)

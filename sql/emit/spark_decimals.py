@@ -3,9 +3,9 @@
 INVARIANTS
   D1  Spark runs with `allowPrecisionLoss=false` and ANSI on: a value that does not fit its decimal
       is an error.
-  D2  a decimal of one digit more than is kept, if it is the shortest of a float, lies on the side
-      of every half on which the float does, unless it is the half itself. Of a
-      subquery's value halves go up all the same.
+  D2  the shortest decimal of a float is on the same side of a half as the float, unless it is the
+      half itself: only where it has one digit more than is kept, a 5, the float is looked at. Of
+      the value of a subquery such halves go up.
 
 Not here: quotients (`spark_quotients.py`).
 """
@@ -16,7 +16,7 @@ from typing import Final
 from sql.emit.quotient_levels import is_rounded_product, shown
 from sql.emit.scope import Scope
 from sql.emit.spark_quotients import quotient
-from sql.emit.spark_types import error, spark_type, unsupported
+from sql.emit.spark_types import bound, error, spark_type, unsupported
 from sql.plan import Call
 from sql.traverse import has_subquery, is_volatile_expression
 
@@ -107,13 +107,13 @@ def _float_to_numeric(call: Call, scope: Scope) -> str:
     text = f"cast({scope.emit(arg)} as double)"
     # Spark compiles what is outside of lambdas: written again is faster than bound.
     once = is_volatile_expression(arg) or len(text) > _REPEATED_MAX
-    return _bound(text, scope, converted) if once and not has_subquery(arg) else converted(text)
+    return _named(text, scope, converted) if once and not has_subquery(arg) else converted(text)
 
 
-def _bound(text: str, scope: Scope, use: Callable[[str], str]) -> str:
-    """What `use` makes of a name for the value of this text, which is computed once."""
+def _named(text: str, scope: Scope, use: Callable[[str], str]) -> str:
+    """What `use` makes of a name for the value of this text."""
     name = scope.variable()
-    return f"get(transform(array({text}), {name} -> {use(name)}), 0)"
+    return bound(name, text, use(name))
 
 
 def _rounded_text(x: str, digits: int, scope: Scope) -> str:
@@ -126,16 +126,16 @@ def _rounded_text(x: str, digits: int, scope: Scope) -> str:
     def unless_up(x: str) -> str:
         def unless_other(shortest: str) -> str:
             half = f"length({shortest}) = {digits + 1} and {shortest} like '%5'"
-            down = _bound(f"left({shortest}, {digits})", scope, lambda kept: _down(x, kept, scope))
+            down = _named(f"left({shortest}, {digits})", scope, lambda kept: _down(x, kept, scope))
             return f"case when {half} then {down} end"
 
-        return _bound(f"trim(both '0' from replace({_mantissa(x)}, '.', ''))", scope, unless_other)
+        return _named(f"trim(both '0' from replace({_mantissa(x)}, '.', ''))", scope, unless_other)
 
     # What most numbers are not, without looking closer.
     candidate = (
         f"length({mantissa}) > {digits} and ({mantissa} like '%5' or {mantissa} like '%5.0')"
     )
-    down = _bound(x, scope, unless_up)
+    down = _named(x, scope, unless_up)
     return f"case when {candidate} then coalesce({down}, {plain}) else {plain} end"
 
 
@@ -158,7 +158,7 @@ def _down(x: str, kept: str, scope: Scope) -> str:
         n, c = f"{fields}.n", f"{fields}.c"
         # |x| * c, or half * c, is beside the other number: of both the difference is exact.
         a, b = f"if({n} >= 0, abs({x}), {half})", f"if({n} >= 0, {half}, abs({x}))"
-        rest = _bound(f"named_struct('a', {a}, 'b', {b}, 'c', {c})", scope, _product_less)
+        rest = _named(f"named_struct('a', {a}, 'b', {b}, 'c', {c})", scope, _product_less)
         beyond = f"{rest} * if({n} >= 0, 1D, -1D)"
         even = f"cast({kept} as bigint) % 2 = 0"
         sign = f"if({x} < 0D, '-', '')"
@@ -167,14 +167,14 @@ def _down(x: str, kept: str, scope: Scope) -> str:
         def answer(s: str) -> str:
             return f"if({s} < 0D or ({s} = 0D and {even}), {shorter}, null)"
 
-        return _bound(beyond, scope, answer)
+        return _named(beyond, scope, answer)
 
     def with_power(n: str) -> str:
         scale = f"cast(concat('1E', cast(abs({n}) as string)) as double)"
-        known = _bound(f"named_struct('n', {n}, 'c', {scale})", scope, text)
+        known = _named(f"named_struct('n', {n}, 'c', {scale})", scope, text)
         return f"case when abs({n}) <= {_POWER_EXACT} then {known} end"
 
-    return _bound(power, scope, with_power)
+    return _named(power, scope, with_power)
 
 
 def _product_less(of: str) -> str:

@@ -23,7 +23,7 @@ from sql.emit.repeated_arguments import written
 from sql.emit.scope import DEPTH_MAX, TEXT_MAX, Scope
 from sql.emit.single_values import only_value
 from sql.emit.spark_outside import or_outside
-from sql.emit.spark_types import error, spark_type, unsupported
+from sql.emit.spark_types import bound, error, spark_type, unsupported
 from sql.emit.templates import described, filled
 from sql.enum_types import is_enum, kept_as
 from sql.errors import stack_depth
@@ -186,7 +186,7 @@ def _by_template(call: Call, scope: Scope) -> str:
 
 def _bound(name: str, fields: Sequence[str], body: str) -> str:
     given = ", ".join(f"'f{at}', {text}" for at, text in enumerate(fields))
-    return f"get(transform(array(named_struct({given})), {name} -> {body}), 0)"
+    return bound(name, f"named_struct({given})", body)
 
 
 # --- subqueries --------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from dataclasses import replace
 from typing import Final
 
 from sql.emit.scope import OutsideFunction, Scope
-from sql.emit.spark_types import HINT
+from sql.emit.spark_types import HINT, bound
 from sql.errors import SqlError
 from sql.functions import function_by_id
 from sql.plan import (
@@ -133,7 +133,7 @@ def _called(function: OutsideFunction, args: Sequence[str], scope: Scope, *, onc
         return f"(case when {text}.e is null then {text}.v else raise_error({text}.e) end)"
     answer = scope.variable()
     value = f"case when {answer}.e is null then {answer}.v else raise_error({answer}.e) end"
-    return f"get(transform(array({text}), {answer} -> {value}), 0)"
+    return bound(answer, text, value)
 
 
 def sort_key(arg: Expr) -> Call:

@@ -17,7 +17,7 @@ from typing import Final
 
 from sql.emit.quotient_levels import Texts, leveled
 from sql.emit.scope import Scope
-from sql.emit.spark_types import spark_type, unsupported
+from sql.emit.spark_types import bound, spark_type, unsupported
 from sql.quotients import GROUP
 from sql.types import NUMERIC, NUMERIC_PRECISION_MAX, NUMERIC_SCALE_DEFAULT, SqlType
 
@@ -47,19 +47,15 @@ def quotient(left: tuple[str, SqlType], right: tuple[str, SqlType], scope: Scope
         other = _large_quotient(operands, types, scope)
         text = f"case when {' or '.join(large)} then {other} else {text} end"
     signed = f"{text} * case when ({pair}.x < 0) <> ({pair}.y < 0) then -1 else 1 end"
-    return _bound(pair, f"named_struct('x', {x}, 'y', {y})", f"cast({signed} as {_NUMERIC})")
-
-
-def _bound(variable: str, value: str, text: str) -> str:
-    return f"get(transform(array({value}), {variable} -> {text}), 0)"
+    return bound(pair, f"named_struct('x', {x}, 'y', {y})", f"cast({signed} as {_NUMERIC})")
 
 
 def _quotient(operands: tuple[str, str], types: tuple[SqlType, SqlType], scope: Scope) -> str:
     a, b = (f"cast({operand} as {_NUMERIC})" for operand in operands)
     q, d = scope.variable(), scope.variable()
     down = f"case when {q} >= 1 and {_exceeds(q, a, b)} then {q} - {_UNIT} else {q} end"
-    text = _bound(d, f"cast({down} as {_NUMERIC})", _leveled((q, d), operands, types))
-    return _bound(q, f"{a} / {b}", text)
+    text = bound(d, f"cast({down} as {_NUMERIC})", _leveled((q, d), operands, types))
+    return bound(q, f"{a} / {b}", text)
 
 
 def _exceeds(q: str, a: str, b: str) -> str:
@@ -83,7 +79,7 @@ def _large_quotient(operands: tuple[str, str], types: tuple[SqlType, SqlType], s
     value = (
         f"case when {y} >= {_LARGE} then cast({x} / {y} as {_NUMERIC}) else {whole} + {part} end"
     )
-    return _bound(q, f"cast({value} as {_NUMERIC})", _leveled((q, q), operands, types))
+    return bound(q, f"cast({value} as {_NUMERIC})", _leveled((q, q), operands, types))
 
 
 def _leveled(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sql.emit.scope import Scope
 from sql.emit.select_parts import Select, extended, within
 from sql.emit.series import DAY, constants, decimal_series, monthly_series, series_zone
-from sql.emit.spark_types import array, error, spark_type, unsupported
+from sql.emit.spark_types import array, bound, error, spark_type, unsupported
 from sql.emit.zones import is_utc
 from sql.plan import PlanColumn, SetCall, SetScan
 from sql.types import Interval, array_of
@@ -189,5 +189,4 @@ def _months(call: SetCall, step: Interval, scope: Scope) -> str:
     micros = f"transform({kept}, {later} -> unix_micros(cast({later} as timestamp_ltz)))"
     empty = "cast(array() as array<bigint>)"
     body = f"case when {t} {back} {s} then {micros} else {empty} end"
-    given = f"array(named_struct('s', {start}, 't', {stop}))"
-    return f"get(transform({given}, {ends} -> {body}), 0)"
+    return bound(ends, f"named_struct('s', {start}, 't', {stop})", body)

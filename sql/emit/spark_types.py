@@ -113,3 +113,8 @@ def error(sqlstate: str, message: str) -> str:
 def unsupported(what: str) -> Exception:
     """0A000: what this engine cannot do as PostgreSQL does."""
     return not_supported(f"{what} on the spark engine", hint=HINT)
+
+
+def bound(variable: str, value: str, text: str) -> str:
+    """A text over a variable, whose value is computed once."""
+    return f"get(transform(array({value}), {variable} -> {text}), 0)"
