@@ -23,6 +23,7 @@ from compute.float_folds import Floats, float_fold, float_frames, float_groups, 
 from compute.reference_arrow import to_array, to_values
 from compute.reference_expressions import Frame, Row, Source, compile_expression
 from compute.reference_groups import aggregate_over
+from compute.reference_windows import window_over
 from compute.tagged_errors import tagged
 from sql.emit.scope import OutsideFunction
 from sql.errors import SqlError, stack_depth
@@ -31,8 +32,8 @@ from sql.types import SqlType, Value
 
 _Array: TypeAlias = "pa.Array[pa.Scalar[pa.DataType]]"
 # A row is a tuple of values, for an aggregate the list of rows of a group, for a window call the
-# frames of a partition.
-_Evaluate: TypeAlias = Callable[[Any], Value]
+# rows or the frames of a partition; then the answer is a list.
+_Evaluate: TypeAlias = Callable[[Any], Any]
 
 _COMPILED_MAX: Final = 256
 """Functions that a worker keeps ready: each task gets its functions anew."""
@@ -59,7 +60,7 @@ class ArrowFunction:
 
     def _answers(self, arrays: Sequence[_Array]) -> _Array:
         evaluate = self._evaluate()
-        values: list[Value] = []
+        values: list[Any] = []
         errors: list[str | None] = []
         for row in self._rows(arrays):
             try:
@@ -72,14 +73,18 @@ class ArrowFunction:
             errors.append(error)
         return self._structs(values, errors)
 
-    def _structs(self, values: Sequence[Value], errors: Sequence[str | None]) -> _Array:
-        parts = [to_array(values, self.function.type), pa.array(errors, pa.string())]
+    def _structs(self, values: Sequence[Any], errors: Sequence[str | None]) -> _Array:
+        type_ = self.function.expr.type
+        answers = _lists(values, type_) if self.function.makes_list else to_array(values, type_)
+        parts = [answers, pa.array(errors, pa.string())]
         return pa.StructArray.from_arrays(parts, names=["v", "e"])
 
     def _rows(self, arrays: Sequence[_Array]) -> Iterable[object]:
         types = self.function.columns
-        if isinstance(self.function.expr, WindowCall):
+        if self.function.of_frames:
             return float_frames(_items(arrays[0]).flatten(), arrays[0])
+        if self.function.makes_list:
+            return _groups(arrays[0], types)
         if isinstance(self.function.expr, Aggregate):
             of_floats = _float_fold(self.function.expr) is not None
             return _float_lists(arrays[0]) if of_floats else _groups(arrays[0], types)
@@ -91,6 +96,15 @@ class ArrowFunction:
         while len(_compiled) > _COMPILED_MAX:
             _compiled.popitem(last=False)
         return found
+
+
+def _lists(lists: Sequence[Sequence[Value] | None], element: SqlType) -> _Array:
+    """Lists of values of this type, which may be lists themselves."""
+    offsets, items = [0], list[Value]()
+    for found in lists:
+        items += found or ()
+        offsets.append(len(items))
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), to_array(items, element))
 
 
 def _out_of_memory() -> SqlError:
@@ -111,7 +125,8 @@ def _evaluator(function: OutsideFunction) -> _Evaluate:
     frame = Frame(columns, (), _no_subplan)
     try:
         if isinstance(function.expr, WindowCall):
-            return _of_frames(function.expr)
+            call = function.expr
+            return _of_frames(call) if function.of_frames else window_over(call, frame)
         if isinstance(function.expr, Aggregate):
             return _float_fold(function.expr) or aggregate_over(function.expr, frame)
         return compile_expression(function.expr, frame)
@@ -122,7 +137,7 @@ def _evaluator(function: OutsideFunction) -> _Evaluate:
 def _of_frames(call: WindowCall) -> _Evaluate:
     fold = float_fold(call)
     assert fold is not None, "there are frames for floats only"
-    return lambda frames: tuple(of_frames(fold, frames))
+    return lambda frames: of_frames(fold, frames)
 
 
 def _float_fold(call: Aggregate) -> _Evaluate | None:

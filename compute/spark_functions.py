@@ -67,7 +67,7 @@ class SparkFunctions:
     def _register(self, name: str, function: OutsideFunction) -> None:
         session, expr = self._session, function.expr
         volatile = not isinstance(expr, Aggregate | WindowCall) and is_volatile_expression(expr)
-        type_ = session.struct(f"v {spark_type(function.type)}, e string")
+        type_ = session.struct(answer_type(function))
         answer = (ArrowFunction(name, function), _Returned(str(type_.json())))
         session.register(name, pickle.dumps(answer), type_, deterministic=not volatile)
 
@@ -76,3 +76,9 @@ class SparkFunctions:
         for name in unused[: max(0, len(self._names) - REGISTERED_MAX)]:
             self._session.unregister(name)
             del self._names[name], self._in_use[name]
+
+
+def answer_type(function: OutsideFunction) -> str:
+    """The fields of a function's answer (O2 of `sql/emit/spark_outside.py`)."""
+    value = spark_type(function.expr.type)
+    return f"v {f'array<{value}>' if function.makes_list else value}, e string"

@@ -60,3 +60,9 @@ def begins_at_first(frame: Frame) -> bool:
     """Whether it has all rows from the partition's first one on."""
     whole = frame.exclusion is Exclusion.NO_OTHERS
     return whole and frame.start.kind is BoundKind.UNBOUNDED_PRECEDING
+
+
+def has_range_offset(frame: Frame) -> bool:
+    """Whether it is counted in values of the sort key."""
+    ends = (frame.start, frame.end)
+    return frame.mode is FrameMode.RANGE and any(end.offset is not None for end in ends)

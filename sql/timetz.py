@@ -38,3 +38,8 @@ def in_utc(value: int) -> int:
 def clock_of(value: int) -> int:
     """Microseconds since midnight, as the clock in the zone shows them."""
     return in_utc(value) + offset_of(value) * MICROS_PER_SECOND
+
+
+def later(value: int, micros: int) -> int:
+    """The value so much later in the same zone, also if that is beyond its day."""
+    return value + micros * _ZONES

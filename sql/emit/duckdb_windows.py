@@ -14,19 +14,18 @@ from sql.emit import running_windows
 from sql.emit.duckdb_aggregates import aggregate, order_by
 from sql.emit.duckdb_calls import reference_over
 from sql.emit.duckdb_types import duckdb_type, error, interval_key, span, unsupported
-from sql.emit.running_windows import Lists, is_folded
+from sql.emit.running_windows import Lists, frame_ends, is_folded
 from sql.emit.scope import Scope
 from sql.emit.select_parts import Select
 from sql.emit.templates import sorted_by
 from sql.emit.windows import (
     as_aggregate,
     check_offsets,
-    has_range_offset,
     known_argument,
     over,
     sees_frame,
 )
-from sql.frames import Exclusion, Frame, FrameMode
+from sql.frames import Exclusion, Frame, FrameMode, has_range_offset
 from sql.functions import FunctionKind
 from sql.plan import Expr, SortKey, Window, WindowCall
 from sql.types import SqlType
@@ -49,7 +48,7 @@ def _window(call: WindowCall, scope: Scope) -> str:
 def _clause(call: WindowCall, scope: Scope) -> str:
     """Its OVER."""
     check_offsets(call, scope)
-    wide = has_range_offset(call) and sees_frame(call)
+    wide = has_range_offset(call.frame) and sees_frame(call)
     return over(
         call,
         scope,
@@ -110,14 +109,15 @@ def _offset(call: WindowCall, offset: Expr, frame: Frame, scope: Scope) -> str:
 
 def _checked(text: str, offset: Expr, frame: Frame) -> str:
     """A computed offset, with PostgreSQL's errors for NULL and below zero."""
+    end = "starting" if offset is frame.start.offset else "ending"
     ranged = frame.mode is FrameMode.RANGE
     size = interval_key(text) if offset.type.name == "interval" else text
     below = (
         "invalid preceding or following size in window function"
         if ranged
-        else "frame starting offset must not be negative"
+        else f"frame {end} offset must not be negative"
     )
-    null = error("22004", "frame starting offset must not be null")
+    null = error("22004", f"frame {end} offset must not be null")
     return (
         f"(case when {text} is null then {null}"
         f" when {size} < 0 then {error('22013', below)} else {text} end)"
@@ -132,8 +132,12 @@ def windows(plan: Window, select: Select, scope: Scope) -> Select:
     return running_windows.windows(plan, select, scope, _LISTS)
 
 
-def _is_running(call: WindowCall, _plan: Window) -> bool:
+def _is_running(call: WindowCall, _plan: Window, _scope: Scope) -> bool:
     return is_folded(call) and call.frame.exclusion is Exclusion.NO_OTHERS
+
+
+def _taken(call: WindowCall, inside: Scope) -> dict[str, str]:
+    return frame_ends(call, inside, _clause)
 
 
 def _gathered(fields: Sequence[str], rows: str) -> str:
@@ -151,4 +155,4 @@ def _spread(rows: str, values: dict[str, str], scope: Scope) -> str:
     return f"select unnest(r) as r, {made} from ({rows}) {scope.statement.alias()}"
 
 
-_LISTS: Final = Lists(_window, _clause, _is_running, _gathered, _folded, _spread)
+_LISTS: Final = Lists(_window, _clause, _is_running, _taken, _gathered, _folded, _spread)

@@ -37,15 +37,17 @@ _Named: TypeAlias = tuple[PlanColumn, WindowCall]
 @dataclass(frozen=True, slots=True)
 class Lists:
     """How an engine writes it. `window`: a call that is not computed here; `clause`: OVER.
-    `is_running`: whether a call of this window is computed here. `gathered`: a list of rows of
-    these fields of a table, in the order of its `n`. `folded`: the list of a call's values for a
-    list of rows, of which it takes these fields. `spread`: from a SELECT's text and alias, which
+    `is_running`: whether a call of this window is computed here. `taken`: what it is computed from,
+    as fields of a row. `gathered`: a list of rows of these fields of a table, in the order of its
+    `n`. `folded`: the list of a call's values for a list of rows, of which it takes these fields.
+    `spread`: from a SELECT's text and alias, which
     makes the list `r`, a FROM item of rows `r` and of lists that are as long, by names.
     """
 
     window: Callable[[WindowCall, Scope], str]
     clause: Callable[[WindowCall, Scope], str]
-    is_running: Callable[[WindowCall, Window], bool]
+    is_running: Callable[[WindowCall, Window, Scope], bool]
+    taken: Callable[[WindowCall, Scope], dict[str, str]]
     gathered: Callable[[Sequence[str], str], str]
     folded: Callable[[WindowCall, Sequence[str], str, Scope], str]
     spread: Callable[[str, dict[str, str], Scope], str]
@@ -59,7 +61,8 @@ def is_folded(call: WindowCall) -> bool:
 def windows(plan: Window, select: Select, scope: Scope, lists: Lists) -> Select:
     """The rows of a SELECT with the plan's calls."""
     named = list(zip(plan.columns, plan.calls, strict=True))
-    running = [pair for pair in named if lists.is_running(pair[1], plan)]
+    inside = within(select, scope)
+    running = [pair for pair in named if lists.is_running(pair[1], plan, inside)]
     plain = [pair for pair in named if pair not in running]
     columns = [*output_columns(plan.input), *[column for column, _ in plain]]
     found = with_calls(select, plain, lists.window, scope)
@@ -92,7 +95,7 @@ def _with_running(
     made = {"n": f"row_number(){lists.clause(replace(first, frame=Frame()), inside)}"}
     taken: list[list[str]] = []
     for number, (_, call) in enumerate(named):
-        texts = _taken(call, inside, lists)
+        texts = lists.taken(call, inside)
         made |= {f"{name}{number}": text for name, text in texts.items()}
         taken.append([f"{name}{number}" for name in texts])
     numbered, alias = extended(select, keys | made, columns, scope)
@@ -110,8 +113,10 @@ def _with_running(
     return Select(f"({source}) {alias}", names, outputs=names | calls)
 
 
-def _taken(call: WindowCall, inside: Scope, lists: Lists) -> dict[str, str]:
-    """What a call is computed from: a row's value, the end of its frame, and the frame's size if it
+def frame_ends(
+    call: WindowCall, inside: Scope, clause: Callable[[WindowCall, Scope], str]
+) -> dict[str, str]:
+    """What a call is folded from: a row's value, the end of its frame, and the frame's size if it
     does not begin at the first row (Q1).
     """
     told = filtered(as_aggregate(call))
@@ -119,7 +124,7 @@ def _taken(call: WindowCall, inside: Scope, lists: Lists) -> dict[str, str]:
     if told.filter is not None:
         value = f"case when {inside.emit(told.filter)} then {value} end"
     to_end = replace(call, frame=replace(call.frame, start=_FIRST))
-    found = {"x": value, "e": f"count(*){lists.clause(to_end, inside)}"}
+    found = {"x": value, "e": f"count(*){clause(to_end, inside)}"}
     if not begins_at_first(call.frame):
-        found["s"] = f"count(*){lists.clause(call, inside)}"
+        found["s"] = f"count(*){clause(call, inside)}"
     return found

@@ -38,7 +38,7 @@ from sql.plan import (
     Window,
     WindowCall,
 )
-from sql.types import SqlType, Value, array_of, display
+from sql.types import SqlType, Value, display
 
 if TYPE_CHECKING:
     from sql.emit.select_parts import Select
@@ -145,17 +145,18 @@ class Given:
 @dataclass(frozen=True, slots=True)
 class OutsideFunction:
     """What is computed outside of the engine for columns of these types (M4). An aggregate takes
-    one list of rows of them; so does a window call (`over_frames`), and answers with a list.
+    one list of rows of them; so does a window call, of the rows of a partition, and answers with a
+    list. `of_frames`: the rows are those of `over_frames`.
     """
 
     expr: Expr | Aggregate | WindowCall
     columns: tuple[SqlType, ...]
+    of_frames: bool = False
 
     @property
-    def type(self) -> SqlType:
-        """Of its value."""
-        is_list = isinstance(self.expr, WindowCall)
-        return array_of(self.expr.type) if is_list else self.expr.type
+    def makes_list(self) -> bool:
+        """Whether it answers with a list of values."""
+        return isinstance(self.expr, WindowCall)
 
 
 def over_frames(call: WindowCall) -> WindowCall:

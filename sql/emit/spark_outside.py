@@ -53,7 +53,7 @@ class Refused(SqlError):
     """0A000 for good: what asks cannot be computed outside either, nor can anything around it."""
 
 
-class _Inputs:
+class Inputs:
     """The columns of a function. Told apart by what they say: 0.0 and -0.0 are equal."""
 
     def __init__(self) -> None:
@@ -99,11 +99,11 @@ def _is_input(expr: Expr) -> bool:
 
 
 def _outside(expr: Expr, scope: Scope) -> str:
-    inputs = _Inputs()
+    inputs = Inputs()
 
     def within(part: Expr) -> Expr:
         if isinstance(part, Param):
-            return _written(part, scope)
+            return written(part, scope)
         if isinstance(part, ColumnRef | Subquery):
             return inputs.column(part)
         return with_children(part, within)
@@ -119,7 +119,8 @@ def _outside(expr: Expr, scope: Scope) -> str:
     return _called(OutsideFunction(function, inputs.types), texts, scope, once=once)
 
 
-def _written(param: Param, scope: Scope) -> Const:
+def written(param: Param, scope: Scope) -> Const:
+    """The parameter's value, part of the text."""
     known = scope.statement.known(param)
     assert known is not None, "a parameter has a value"
     return Const(known[0], param.type)
@@ -143,11 +144,11 @@ def sort_key(arg: Expr) -> Call:
 
 def aggregated(call: Aggregate, scope: Scope, over: str = "") -> str:
     """The aggregate over a list of all rows: NULLs, DISTINCT and order are the evaluator's."""
-    inputs = _Inputs()
+    inputs = Inputs()
 
     def column(part: Expr) -> Expr:
         if isinstance(part, Param):
-            return _written(part, scope)
+            return written(part, scope)
         if isinstance(part, Const):
             return part
         return inputs.column(part)

@@ -1,32 +1,34 @@
-"""Window calls as Spark SQL: frames of ROWS and RANGE; GROUPS and EXCLUDE are refused.
+"""Window calls as Spark SQL: frames of ROWS, and RANGE over numbers. What Spark has no words for,
+and what it would compute otherwise, is made of lists of rows.
 
 INVARIANTS
   W1  integer keys of RANGE with an offset are decimals, which add up without overflow.
+  W2  offsets, distances and numbers of a call that Spark computes are constants
+      (`spark_outside_windows.is_native`).
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal
 from typing import Final
 
 from sql import numeric
-from sql.emit import running_windows
-from sql.emit.running_windows import Lists, is_folded
+from sql.emit import running_windows, spark_outside_windows
+from sql.emit.running_windows import Lists, frame_ends, is_folded
 from sql.emit.scope import OutsideFunction, Scope, over_frames
 from sql.emit.select_parts import Select
 from sql.emit.spark_aggregates import aggregate, order_by
 from sql.emit.spark_outside import aggregated
+from sql.emit.spark_outside_windows import is_native
 from sql.emit.spark_types import spark_type, unsupported
 from sql.emit.templates import sorted_by
 from sql.emit.windows import (
     as_aggregate,
     check_offsets,
-    has_range_offset,
     known_argument,
     over,
     sees_frame,
 )
-from sql.frames import BoundKind, Exclusion, Frame, FrameMode
+from sql.frames import Frame, FrameMode, has_range_offset
 from sql.functions import FunctionKind, function_by_id
 from sql.plan import (
     Aggregate,
@@ -38,9 +40,8 @@ from sql.plan import (
     WindowCall,
 )
 from sql.renumbering import free_columns
-from sql.types import INT4, INT8, SqlType, Value
+from sql.types import INT4, INT8, SqlType
 
-_INT_MAX: Final = 2_147_483_647
 _WIDE: Final = {"int2": "decimal(38,0)", "int4": "decimal(38,0)", "int8": "decimal(38,0)"}
 _ORDERED: Final = frozenset(
     [
@@ -75,14 +76,13 @@ def _window(call: WindowCall, scope: Scope) -> str:
 def _clause(call: WindowCall, scope: Scope) -> str:
     """Its OVER."""
     check_offsets(call, scope)
-    _check_frame(call, scope)
     for expr in call.partition:
         if expr.type.name == "interval":
             raise unsupported("PARTITION BY an interval")
     if not call.order and call.function.name in _ORDERED:
         # All rows are peers, and what is counted is counted in any order.
         call = replace(call, order=(_NO_ORDER,))
-    wide = has_range_offset(call) and sees_frame(call)
+    wide = has_range_offset(call.frame) and sees_frame(call)
     return over(
         call,
         scope,
@@ -91,41 +91,11 @@ def _clause(call: WindowCall, scope: Scope) -> str:
     )
 
 
-def _check_frame(call: WindowCall, scope: Scope) -> None:
-    if not sees_frame(call):
-        return
-    if call.frame.mode is FrameMode.GROUPS:
-        raise unsupported("a frame of GROUPS")
-    if call.frame.exclusion is not Exclusion.NO_OTHERS:
-        raise unsupported("EXCLUDE in a frame")
-    start, end = call.frame.start, call.frame.end
-    if start.kind is end.kind and start.offset is not None and start.offset != end.offset:
-        _check_order(call.frame, scope)
-
-
-def _check_order(frame: Frame, scope: Scope) -> None:
-    """Spark takes no frame that ends before it begins, which PostgreSQL finds empty."""
-    places: list[Value] = []
-    for end in (frame.start, frame.end):
-        known = None if end.offset is None else scope.statement.known(end.offset)
-        places.append(None if known is None else known[0])
-    first, last = places
-    if isinstance(first, int | float | Decimal) and isinstance(last, int | float | Decimal):
-        backwards = first < last if frame.start.kind is BoundKind.PRECEDING else first > last
-        if backwards:
-            raise unsupported("a frame that ends before it begins")
-
-
 def _function(call: WindowCall, scope: Scope) -> str:
     name = call.function.name
     args = [scope.emit(arg) for arg in call.args]
     if name in ("ntile", "nth_value"):
-        if known_argument(call, scope, len(args) - 1) is None:
-            raise unsupported(f"{name} of NULL")
-    elif len(args) > 1:
-        shift = scope.statement.known(call.args[1])
-        if shift is None or shift[0] is None:
-            raise unsupported(f"{name} with a computed distance")
+        known_argument(call, scope, len(args) - 1)
     return f"{name}({', '.join(args)})"
 
 
@@ -152,26 +122,19 @@ def _wide_type(call: WindowCall, type_: SqlType) -> str:
         ends = (call.frame.start, call.frame.end)
         offsets = [end.offset.type for end in ends if end.offset is not None]
         return spark_type(numeric.unify([type_, *offsets]))
-    if type_.name not in _WIDE:
-        raise unsupported(f"RANGE with an offset over {type_.name}")
     return _WIDE[type_.name]
 
 
 def _offset(call: WindowCall, offset: Expr, frame: Frame, scope: Scope) -> str:
     known = scope.statement.known(offset)
-    if known is None:
-        raise unsupported("a computed offset of a frame")
-    value = known[0]
-    if frame.mode is FrameMode.RANGE:
-        text = scope.statement.constant(value, offset.type)
-        return f"cast({text} as {_wide_type(call, call.order[0].expr.type)})"
-    assert isinstance(value, int), "an offset of ROWS is an int8"
-    if value > _INT_MAX:
-        raise unsupported("an offset of a frame beyond 2147483647")
-    return str(value)
+    assert known is not None, "W2"
+    if frame.mode is not FrameMode.RANGE:
+        return str(known[0])
+    text = scope.statement.constant(known[0], offset.type)
+    return f"cast({text} as {_wide_type(call, call.order[0].expr.type)})"
 
 
-# --- running sums ------------------------------------------------------------------------------
+# --- by lists ----------------------------------------------------------------------------------
 
 
 def windows(plan: Window, select: Select, scope: Scope) -> Select:
@@ -179,12 +142,26 @@ def windows(plan: Window, select: Select, scope: Scope) -> Select:
     return running_windows.windows(plan, select, scope, _LISTS)
 
 
-def _is_running(call: WindowCall, plan: Window) -> bool:
+def _is_running(call: WindowCall, plan: Window, scope: Scope) -> bool:
     """Sums of float8 Spark adds up in order by itself. In a subquery that refers to the rows
     outside it has no lists that become rows.
     """
+    if free_columns(plan):
+        if not is_native(call, scope):
+            raise unsupported("such a window in a subquery that refers to the rows outside")
+        return False
+    return _is_of_frames(call, scope) or not is_native(call, scope)
+
+
+def _is_of_frames(call: WindowCall, scope: Scope) -> bool:
     own = call.function.spark == "@float_average" or call.function.id == "sum(float8)"
-    return is_folded(call) and not own and not free_columns(plan)
+    return is_folded(call) and not own and is_native(call, scope)
+
+
+def _taken(call: WindowCall, inside: Scope) -> dict[str, str]:
+    if _is_of_frames(call, inside):
+        return frame_ends(call, inside, _numbered)
+    return spark_outside_windows.taken(call, inside)
 
 
 def _numbered(call: WindowCall, scope: Scope) -> str:
@@ -202,8 +179,12 @@ def _gathered(fields: Sequence[str], rows: str) -> str:
 
 
 def _folded(call: WindowCall, fields: Sequence[str], rows: str, scope: Scope) -> str:
-    packed = ", ".join(f"'{field}', s.{field}" for field in fields)
-    function = OutsideFunction(over_frames(call), (call.args[0].type, *[INT8 for _ in fields[1:]]))
+    packed = ", ".join(f"'{field}', s.{field}" for field in fields) or "'x', true"
+    if _is_of_frames(call, scope):
+        columns = (call.args[0].type, *[INT8 for _ in fields[1:]])
+        function = OutsideFunction(over_frames(call), columns, of_frames=True)
+    else:
+        function = spark_outside_windows.function_of(call, scope)
     return f"{scope.statement.function(function)}(transform({rows}, s -> named_struct({packed})))"
 
 
@@ -222,4 +203,4 @@ def _spread(rows: str, values: dict[str, str], scope: Scope) -> str:
     return f"select {shown} from ({zipped}) {scope.statement.alias()}"
 
 
-_LISTS: Final = Lists(_window, _numbered, _is_running, _gathered, _folded, _spread)
+_LISTS: Final = Lists(_window, _numbered, _is_running, _taken, _gathered, _folded, _spread)

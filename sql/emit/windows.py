@@ -84,12 +84,6 @@ def with_plain_keys(plan: Window) -> Window | None:
     return replace(plan, input=inside, calls=calls)
 
 
-def has_range_offset(call: WindowCall) -> bool:
-    """Whether its frame is counted in values of the sort key."""
-    ends = (call.frame.start, call.frame.end)
-    return call.frame.mode is FrameMode.RANGE and any(end.offset is not None for end in ends)
-
-
 def over(
     call: WindowCall,
     scope: Scope,

@@ -17,12 +17,12 @@ from typing import Any
 
 from compute.outside_functions import ArrowFunction
 from compute.reference_arrow import to_values
+from compute.spark_functions import answer_type
 from compute.spark_session import ARROW_SCALAR, WORKER_ENVIRONMENT
 from sql.emit.scope import OutsideFunction
 from sql.emit.selects import EmittedQuery
-from sql.emit.spark_types import spark_type
 from sql.errors import SqlError
-from sql.plan import Aggregate
+from sql.plan import Aggregate, WindowCall
 from sql.traverse import is_volatile_expression
 from sql.types import SqlType, Value
 
@@ -77,10 +77,9 @@ class Spark:
         if name in self._registered:
             return
         self._registered.add(name)
-        type_ = f"v {spark_type(function.type)}, e string"
         answer, expr = ArrowFunction(name, function), function.expr
-        udf = UserDefinedFunction(answer, type_, name=name, evalType=ARROW_SCALAR)  # type: ignore[arg-type]
-        if not isinstance(expr, Aggregate) and is_volatile_expression(expr):
+        udf = UserDefinedFunction(answer, answer_type(function), name=name, evalType=ARROW_SCALAR)  # type: ignore[arg-type]
+        if not isinstance(expr, Aggregate | WindowCall) and is_volatile_expression(expr):
             udf = udf.asNondeterministic()
         self.session.udf.register(name, udf)
 

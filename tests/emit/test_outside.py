@@ -141,6 +141,19 @@ def test_an_aggregate_takes_lists_of_rows() -> None:
     ]
 
 
+def test_a_window_makes_lists_of_values() -> None:
+    frames = function("select array_agg(id) over (order by id groups 1 preceding) from t")
+    rows = pa.array(
+        [[{"x0": 2}, {"x0": 3}, {"x0": 3}, {"x0": 7}], [], None],
+        pa.list_(pa.struct([("x0", pa.int32())])),
+    )
+    assert [answer["v"] for answer in answers(frames, rows)] == [
+        [[2], [2, 3, 3], [2, 3, 3], [3, 3, 7]],
+        [],
+        [],
+    ]
+
+
 def test_an_error_passes_through_an_engine() -> None:
     error = SqlError("22P02", "no\nnumber", detail="Detail.", context="JSON data, line 1: xb")
     assert untagged(tagged(error)) == error
@@ -151,7 +164,8 @@ def test_an_error_passes_through_an_engine() -> None:
     "text",
     [
         "select array_agg(names) from t",
-        "select sum(id) over (order by id groups 1 preceding) from t",
+        "select (select max(x) from (select sum(u.id) over (order by u.id groups 1 preceding) x"
+        " from u where u.id = t.id) q) from t",
         "select id from t where (select count(*) from u where exists"
         " (select 1 from u v where v.id = t.id)) = 1",
     ],
