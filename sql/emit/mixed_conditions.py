@@ -8,8 +8,8 @@ EXISTS, IN and LATERAL takes its own subqueries with it, to where their rows are
 then, or finds several rows (21000) where there is one.
 
 INVARIANTS
-  X1  as a value, EXISTS and IN answer the same; LATERAL has no such form, and is refused
-      (`selects.py`).
+  X1  as a value, EXISTS and IN answer the same; LATERAL has no such form, and its rows carry the
+      columns (`carried_columns.py`).
 """
 
 from collections.abc import Set as AbstractSet
@@ -26,12 +26,13 @@ def is_mixed(plan: Plan) -> bool:
 
 
 def _has_mixed(plan: Plan, outside: AbstractSet[ColumnId]) -> bool:
-    return any(_mixes(part, outside) for part in _conditions(plan)) or any(
+    return any(mixes(part, outside) for part in conditions(plan)) or any(
         _has_mixed(below, outside) for below in inputs(plan)
     )
 
 
-def _conditions(plan: Plan) -> tuple[Expr, ...]:
+def conditions(plan: Plan) -> tuple[Expr, ...]:
+    """The parts of the condition of a node."""
     if isinstance(plan, Filter):
         return conjuncts(plan.predicate)
     if isinstance(plan, Join) and plan.condition is not None:
@@ -39,7 +40,8 @@ def _conditions(plan: Plan) -> tuple[Expr, ...]:
     return ()
 
 
-def _mixes(part: Expr, outside: AbstractSet[ColumnId]) -> bool:
+def mixes(part: Expr, outside: AbstractSet[ColumnId]) -> bool:
+    """Whether it is about columns outside and a subquery at once."""
     if outside.isdisjoint(column_ids(part)):
         return False
     return any(

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sql.emit.asked_windows import with_asked_windows
+from sql.emit.carried_columns import with_carried_columns
 from sql.emit.guarding.asked_subqueries import run_if_asked
 from sql.emit.guarding.guarded_filters import guarded_parts
 from sql.emit.guarding.outer_guards import guarded_by_outer
@@ -39,7 +40,7 @@ def emit(
     only.
     """
     plan = guarded_by_outer(with_asked_windows(run_if_asked(called_once(plan))))
-    plan = with_outer_zeros(with_counted_rows(plan))
+    plan = with_carried_columns(with_outer_zeros(with_counted_rows(plan)))
     return emit_plan(plan, relations, parameters, _SPARK)
 
 

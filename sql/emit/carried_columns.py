@@ -1,0 +1,174 @@
+"""Rows carry columns of the queries further out, for subqueries that see only the rows beside them.
+
+    t: (select count(*) from u where exists (select from v where v.t = t.id and v.u = u.id))
+      ─▶  (select count(*) from (select u.*, t.id as c from u) u
+           where exists (select from v where v.t = u.c and v.u = u.id))
+
+Spark takes no subquery that refers to more than the query it stands in; in a SELECT of its own it
+takes columns of the row outside. So does a condition in LATERAL that has a subquery and columns of
+the row outside (`mixed_conditions.py`).
+
+INVARIANTS
+  C1  the columns of a node stay what they were, in their order.
+  C2  at every level a subquery refers to the rows next to it only, but for nodes that carry
+      nothing: ORDER BY, LIMIT, DISTINCT ON, VALUES and sets of rows. Those are refused by
+      `selects.py`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from itertools import count
+from typing import Final, TypeAlias
+
+from sql.conditions import all_of
+from sql.emit.mixed_conditions import conditions, mixes
+from sql.plan import (
+    ColumnId,
+    ColumnRef,
+    Expr,
+    Filter,
+    GroupBy,
+    Join,
+    JoinKind,
+    Plan,
+    PlanColumn,
+    Project,
+    SetScan,
+    Subquery,
+    Window,
+    output_columns,
+)
+from sql.renumbering import free_columns, references
+from sql.traverse import (
+    column_ids,
+    conjuncts,
+    has_subquery,
+    inputs,
+    plan_expressions,
+    rewritten_node,
+    rewritten_plan,
+    subqueries,
+    substituted,
+    with_children,
+    with_inputs,
+)
+
+_FIRST: Final = 6 * 10**15
+"""Of the numbers of columns that are made here, behind those of all others."""
+
+
+_Columns: TypeAlias = Mapping[ColumnId, PlanColumn]
+_NOTHING: Final[AbstractSet[ColumnId]] = frozenset()
+
+
+def with_carried_columns(plan: Plan) -> Plan:
+    """The plan in which subqueries refer to the rows next to them (C2)."""
+    return _plan(plan, _NOTHING, count(_FIRST))
+
+
+def _plan(plan: Plan, outside: AbstractSet[ColumnId], numbers: Iterator[int]) -> Plan:
+    """`outside`: the columns that the side of a LATERAL that the plan is part of refers to."""
+
+    def query(expr: Expr) -> Expr:
+        if isinstance(expr, Subquery):
+            args = tuple(map(query, expr.args))
+            return replace(expr, args=args, plan=_plan(expr.plan, _NOTHING, numbers))
+        return with_children(expr, query) if has_subquery(expr) else expr
+
+    made = rewritten_node(_carrying(plan, outside, numbers), query)
+    if isinstance(made, Join) and made.lateral:
+        left = _plan(made.left, outside, numbers)
+        return replace(made, left=left, right=_plan(made.right, free_columns(made.right), numbers))
+    return with_inputs(made, lambda part: _plan(part, outside, numbers))
+
+
+def _carrying(plan: Plan, outside: AbstractSet[ColumnId], numbers: Iterator[int]) -> Plan:
+    """The node over rows that carry what its subqueries need."""
+    if not isinstance(plan, Project | Filter | Join | GroupBy | Window):
+        return plan
+    if isinstance(plan, Join) and plan.kind is JoinKind.INNER:
+        plan = _as_filter(plan)
+    mixed = [part for part in conditions(plan) if mixes(part, outside)]
+    needed = _needed(plan) | _needed_by(mixed, plan, outside)
+    if not needed:
+        return plan
+    types = {ref.id: ref.type for ref in references(plan) if ref.id in needed}
+    made = {
+        id_: PlanColumn(ColumnId(next(numbers)), "carried", type_) for id_, type_ in types.items()
+    }
+    told, shown = _over_carried(_told(plan, made, mixed), made), output_columns(plan)
+    if len(output_columns(told)) == len(shown):
+        return told
+    return Project(told, shown, tuple(map(_reference, shown)))
+
+
+def _as_filter(plan: Join) -> Plan:
+    """The join with what its condition asks of the joined rows in WHERE: Spark has some of it there
+    only.
+    """
+    parts = () if plan.condition is None else conjuncts(plan.condition)
+    asked = [part for part in parts if any(free_columns(inner.plan) for inner in subqueries(part))]
+    if not asked:
+        return plan
+    plain = [part for part in parts if part not in asked]
+    kind = JoinKind.INNER if plain else JoinKind.CROSS
+    joined = replace(plan, kind=kind, condition=all_of(plain) if plain else None)
+    return Filter(joined, all_of(asked))
+
+
+def _needed(plan: Plan) -> set[ColumnId]:
+    """What subqueries refer to further out."""
+    asked = [part.plan for expr in plan_expressions(plan) for part in subqueries(expr)]
+    needed = {id_ for query in asked for id_ in free_columns(query)} - _made_below(*inputs(plan))
+    if isinstance(plan, Join) and plan.lateral and not isinstance(plan.right, SetScan):
+        needed |= free_columns(plan.right) - _made_below(plan.left)
+    return needed
+
+
+def _needed_by(
+    mixed: Sequence[Expr], plan: Plan, outside: AbstractSet[ColumnId]
+) -> AbstractSet[ColumnId]:
+    used = {id_ for part in mixed for id_ in column_ids(part)}
+    return (used & outside) - _made_below(*inputs(plan))
+
+
+def _made_below(*plans: Plan) -> set[ColumnId]:
+    return {column.id for plan in plans for column in output_columns(plan)}
+
+
+def _told(plan: Plan, made: _Columns, mixed: Sequence[Expr]) -> Plan:
+    """The node with its subqueries and mixed conditions over the carried columns. Elsewhere it goes
+    on to refer to the row outside: Spark joins by what a condition says of that.
+    """
+    by: dict[ColumnId, Expr] = {id_: _reference(column) for id_, column in made.items()}
+
+    def carried(query: Plan) -> Plan:
+        return rewritten_plan(query, lambda expr: substituted(expr, by))
+
+    def within(expr: Expr) -> Expr:
+        if expr in mixed:
+            return substituted(expr, by)
+        if isinstance(expr, Subquery):
+            return replace(expr, args=tuple(map(within, expr.args)), plan=carried(expr.plan))
+        return with_children(expr, within) if has_subquery(expr) else expr
+
+    told = rewritten_node(plan, within)
+    if isinstance(told, Join) and told.lateral:
+        return replace(told, right=carried(told.right))
+    return told
+
+
+def _over_carried(plan: Plan, made: _Columns) -> Plan:
+    def below(rows: Plan) -> Project:
+        own = output_columns(rows)
+        outer = [ColumnRef(id_, column.type) for id_, column in made.items()]
+        return Project(rows, (*own, *made.values()), (*map(_reference, own), *outer))
+
+    if isinstance(plan, Join):
+        return replace(plan, left=below(plan.left))
+    return with_inputs(plan, below)
+
+
+def _reference(column: PlanColumn) -> ColumnRef:
+    return ColumnRef(column.id, column.type)
