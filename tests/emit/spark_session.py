@@ -18,8 +18,8 @@ from typing import Any
 from compute.outside_functions import ArrowFunction
 from compute.reference_arrow import to_values
 from compute.spark_session import ARROW_SCALAR, WORKER_ENVIRONMENT
+from sql.emit.emitted import EmittedQuery
 from sql.emit.scope import OutsideFunction
-from sql.emit.selects import EmittedQuery
 from sql.emit.spark_types import spark_type
 from sql.errors import SqlError
 from sql.plan import Aggregate
