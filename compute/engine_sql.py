@@ -5,6 +5,7 @@ from itertools import starmap
 
 from compute.plan_nodes import nodes
 from sql.emit import duckdb, spark
+from sql.emit.emitted import EmittedQuery
 from sql.emit.scope import OutsideFunction
 from sql.errors import SqlError
 from sql.explain import expression_text
@@ -14,7 +15,7 @@ from sql.types import Value
 
 def engine_sql(engine: str, plan: Plan, parameters: Sequence[Value]) -> str | None:
     """Relations stand in it by their tables' names; None for an engine without SQL. What the
-    engine refuses is told instead, and what its workers compute is told behind.
+    engine refuses is told instead; behind it what its workers compute, and what is made before it.
     """
     names = {node.relation: node.name for node in nodes(plan) if isinstance(node, Scan)}
     try:
@@ -22,12 +23,33 @@ def engine_sql(engine: str, plan: Plan, parameters: Sequence[Value]) -> str | No
             case "local":
                 return duckdb.emit(plan, names, parameters).text
             case "spark":
-                query = spark.emit(plan, names, parameters)
-                return "".join([query.text, *starmap(_shown, query.functions.items())])
+                return _with_what_is_made(spark.emit(plan, names, parameters))
             case _:
                 return None
     except SqlError as error:
         return f"none: {error.message}"
+
+
+def _with_what_is_made(query: EmittedQuery) -> str:
+    texts = {"": _with_functions(query)}
+    _add_made(query, texts)
+    return "; ".join(f"{name}: {text}" if name else text for name, text in texts.items())
+
+
+def _add_made(query: EmittedQuery, texts: dict[str, str]) -> None:
+    """The texts of what is made before a statement, each once, by what it is called."""
+    for one in query.made:
+        if one.name in texts:
+            continue
+        texts[one.name] = _with_functions(one.base)
+        _add_made(one.base, texts)
+        if one.rounds is not None:
+            texts[f"{one.name} by rounds of {one.rounds.last}"] = _with_functions(one.rounds.step)
+            _add_made(one.rounds.step, texts)
+
+
+def _with_functions(query: EmittedQuery) -> str:
+    return "".join([query.text, *starmap(_shown, query.functions.items())])
 
 
 def _shown(name: str, function: OutsideFunction) -> str:

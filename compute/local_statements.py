@@ -20,7 +20,7 @@ import duckdb
 
 from compute.plan_nodes import identified_relations
 from sql.emit.duckdb import emit, emitted_again, without_values
-from sql.emit.selects import EmittedQuery
+from sql.emit.emitted import EmittedQuery
 from sql.plan import Const, Filter, GroupBy, Limit, Plan, Project, RelationId, Sort
 from sql.types import Value
 

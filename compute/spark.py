@@ -33,7 +33,7 @@ from compute.jvm import Jvm, JvmSettings
 from compute.jvm_supervisor import JvmState, JvmSupervisor
 from compute.scan import RowReader, bytes_of, deleted_of, is_small, rows_of
 from compute.spark_errors import JvmDied, guarded
-from compute.spark_lane import Lane, Query
+from compute.spark_lane import Lane, MadeFiles, Query
 from compute.spark_relations import Relations
 from compute.spark_results import COLLECT_ROWS_MAX, Spool, rows_at_least
 from compute.spark_session import (
@@ -176,7 +176,17 @@ class SparkExecutor:
     # --- one answer ----------------------------------------------------------------------------
 
     async def _answer(self, engine: Engine, run: Run) -> AsyncGenerator[pa.RecordBatch, None]:
-        query = self._query(run)
+        query = Query(run, next(self._numbers))
+        try:
+            async with aclosing(self._batches(engine, query)) as batches:
+                async for batch in batches:
+                    yield batch
+        finally:
+            query.when_done(self._submit)
+
+    async def _batches(self, engine: Engine, query: Query) -> AsyncGenerator[pa.RecordBatch, None]:
+        """The answer, collected or by way of files."""
+        run = query.run
         lane = engine.lanes[lane_of(run)]
         rows = {name: rows_of(view) - deleted_of(view) for name, view in run.inputs.items()}
         if rows_at_least(run.plan, rows, run.parameters) < COLLECT_ROWS_MAX:
@@ -197,7 +207,7 @@ class SparkExecutor:
         """The answer by way of files."""
         schema = batch_schema(output_columns(query.run.plan))
         spool = Spool(self._spools / query.group, schema, bytes_max=self._settings.spool_bytes_max)
-        job = lane.call(query, partial(lane.write, query.run, spool.directory))
+        job = lane.call(query, partial(lane.write, query, spool.directory))
         writing = asyncio.wrap_future(job)
         # If it fails after the client has gone, nobody wants to know.
         writing.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -229,9 +239,6 @@ class SparkExecutor:
         with contextlib.suppress(RuntimeError):
             self._readers.submit(work)
 
-    def _query(self, run: Run) -> Query:
-        return Query(run, next(self._numbers))
-
     # --- one JVM -------------------------------------------------------------------------------
 
     def _prepare(self, jvm: Jvm) -> Engine:
@@ -256,7 +263,8 @@ class SparkExecutor:
             session, self._reader, warehouse=settings.warehouse, inbox=self._inbox
         )
         threads = max(2, settings.cores) if name is LaneName.LARGE else max(4, 2 * settings.cores)
-        return Lane(session, relations, threads=threads)
+        files = MadeFiles(self._spools, settings.spool_bytes_max)
+        return Lane(session, relations, files, threads=threads)
 
     def _read_file(self, shard: ShardId, file: DataFile) -> pa.Table:
         return pq.read_table(self._settings.warehouse / shard / file.name, partitioning=None)

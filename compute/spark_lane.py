@@ -3,10 +3,12 @@
     run ─▶ waits for a thread ─▶ relations pinned ─▶ emitted, analysed ─▶ collected
                                      └── the same statement over the same inputs: executed again ──┘
 
+What a statement reads that is made by statements of its own comes first: `spark_rounds.py`.
+
 INVARIANTS
   L1  a prepared statement belongs to one run at a time; it is kept only after it has answered, so
       that nothing which was cancelled or failed half-way is ever run again.
-  L2  what is not the same every time (volatile functions) is never kept.
+  L2  what is not the same every time (volatile functions), or holds rows of its run, is never kept.
   L3  a run that is cancelled while it waits never starts; a cancelled job group starts no further
       job.
 """
@@ -18,7 +20,7 @@ from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 import pyarrow as pa
 
@@ -37,8 +39,9 @@ from compute.spark_results import (
     engine_schema,
     sliced,
 )
+from compute.spark_rounds import MadeRows
 from compute.spark_session import LaneName, SparkSession
-from sql.emit.selects import EmittedQuery
+from sql.emit.emitted import EmittedQuery
 from sql.emit.spark import emit
 from sql.plan import output_columns
 from storage.threads import Threads
@@ -63,6 +66,34 @@ class Query:
         self.run = run
         self.group = f"q{number}"
         self.cancelled = threading.Event()
+        self.made: MadeRows | None = None
+        self._last_job: Future[object] | None = None
+
+    def began(self, job: "Future[R]") -> None:
+        """Work for the query waits for a thread; the work before it is over."""
+        self._last_job = cast("Future[object]", job)
+
+    def when_done(self, submit: Callable[[Callable[[], None]], None]) -> None:
+        """Let go of what was made for the run when its work is over."""
+        if self._last_job is not None:
+            self._last_job.add_done_callback(lambda _: self._let_go(submit))
+
+    def _let_go(self, submit: Callable[[Callable[[], None]], None]) -> None:
+        if self.made is not None:
+            submit(self.made.close)
+
+    def check(self) -> None:
+        """Raises Cancelled if nobody waits for it."""
+        if self.cancelled.is_set():
+            raise Cancelled
+
+
+@dataclass(frozen=True, slots=True)
+class MadeFiles:
+    """Where rows that are made before a statement lie if they are many, and how many may."""
+
+    directory: Path
+    bytes_max: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +107,12 @@ class _Prepared:
 class Lane:
     """See the module. `run` and `call` return futures of the lane's threads."""
 
-    def __init__(self, session: SparkSession, relations: Relations, *, threads: int) -> None:
+    def __init__(
+        self, session: SparkSession, relations: Relations, files: MadeFiles, *, threads: int
+    ) -> None:
         self.session = session
         self._relations = relations
+        self._files = files
         self._functions = SparkFunctions(session)
         self._lock = threading.Lock()
         self._prepared: OrderedDict[Hashable, _Prepared] = OrderedDict()
@@ -100,11 +134,12 @@ class Lane:
 
     def call(self, query: Query, work: Callable[[], R]) -> "Future[R]":
         """Do something for a query in a thread of this lane, when one is free."""
-        return self._pool.submit(self._guarded, query, work)
+        job = self._pool.submit(self._guarded, query, work)
+        query.began(job)
+        return job
 
     def _guarded(self, query: Query, work: Callable[[], R]) -> R:
-        if query.cancelled.is_set():
-            raise Cancelled
+        query.check()
         with guarded(self.session.jvm):
             self.session.context.setJobGroup(query.group, "", True)
             return work()
@@ -112,13 +147,10 @@ class Lane:
     def collect(self, query: Query) -> list[pa.RecordBatch] | None:
         """The whole answer; None if it may be longer than what is collected."""
         columns = output_columns(query.run.plan)
-        key, prepared = self._prepared_for(query.run)
-        try:
-            messages = self.session.collect(prepared.frame, prepared.limited)
-        except Exception as error:
-            if _too_large(error):
-                return None
-            raise
+        key, prepared = self._prepared_for(query)
+        messages = self.session.collected(prepared.frame, prepared.limited)
+        if messages is None:
+            return None
         batches = decoded(messages, engine_schema(columns))
         if sum(batch.num_rows for batch in batches) >= COLLECT_ROWS_MAX:
             return None
@@ -127,19 +159,17 @@ class Lane:
         schema = batch_schema(columns)
         return [part for batch in batches for part in sliced(conform(batch, schema))]
 
-    def write(self, run: Run, directory: Path) -> None:
+    def write(self, query: Query, directory: Path) -> None:
         """Run and write the answer as Parquet parts."""
-        names = engine_schema(output_columns(run.plan)).names
-        with self._emitted(run) as emitted:
+        names = engine_schema(output_columns(query.run.plan)).names
+        with self._emitted(query) as emitted:
             frame = self.session.statement(emitted.text, emitted.arguments)
-        writer = frame.toDF(self.session.strings(names)).write().mode("errorifexists")
-        for name, value in SPOOL_OPTIONS.items():
-            writer = writer.option(name, value)
-        writer.parquet(str(directory))
+        self.session.write(frame, names, SPOOL_OPTIONS, directory)
 
     @contextmanager
-    def _emitted(self, run: Run) -> Generator[EmittedQuery, None, None]:
+    def _emitted(self, query: Query) -> Generator[EmittedQuery, None, None]:
         """The statement for a run; Spark can analyse it until the context ends."""
+        run = query.run
         identified = identified_relations(run.plan)
         with ExitStack() as pins:
             names = {
@@ -148,13 +178,28 @@ class Lane:
                 )
                 for relation, view in run.inputs.items()
             }
-            emitted = emit(run.plan, names, run.parameters)
+            emitted = emit(run.plan, names, run.parameters, prefix=query.group)
+            if emitted.made:
+                pins.enter_context(self._made_for(query).known_for(emitted))
             pins.enter_context(self._functions.registered(emitted.functions))
             yield emitted
 
-    def _prepared_for(self, run: Run) -> tuple[Hashable | None, _Prepared]:
+    def _made_for(self, query: Query) -> MadeRows:
+        """What is made before the run's statement, once (W2 of `spark_rounds.py`)."""
+        if query.made is None:
+            query.made = MadeRows(
+                self.session,
+                self._relations,
+                self._functions,
+                self._files.directory / f"{query.group}-made",
+                files_bytes_max=self._files.bytes_max,
+                check=query.check,
+            )
+        return query.made
+
+    def _prepared_for(self, query: Query) -> tuple[Hashable | None, _Prepared]:
         """The statement for a run, for this run alone (L1); the key, if it may be kept after it."""
-        with self._emitted(run) as emitted:
+        with self._emitted(query) as emitted:
             # The names of relations are part of the text, and never used twice.
             key = (emitted.text, tuple(emitted.arguments.items()))
             with self._lock:
@@ -162,7 +207,8 @@ class Lane:
             if prepared is None:
                 frame = self.session.statement(emitted.text, emitted.arguments)
                 prepared = _Prepared(frame, self.session.limited(frame, COLLECT_ROWS_MAX))
-        kept = self.session.lane is not LaneName.LARGE and not is_volatile(run.plan)
+        once = bool(emitted.made) or is_volatile(query.run.plan)
+        kept = self.session.lane is not LaneName.LARGE and not once
         return (key if kept else None), prepared
 
     def _keep(self, key: Hashable, prepared: _Prepared) -> None:
@@ -171,8 +217,3 @@ class Lane:
             self._prepared.move_to_end(key)
             while len(self._prepared) > PREPARED_MAX:
                 self._prepared.popitem(last=False)
-
-
-def _too_large(error: Exception) -> bool:
-    # Spark has no condition for it; the text is its own, no data stands in front of it.
-    return "spark.driver.maxResultSize" in str(error)

@@ -100,6 +100,27 @@ class Relations:
             for name in dropped:
                 self._session.java.catalog().dropTempView(name)
 
+    def local(self, rows: pa.Table) -> JavaObject:
+        """Rows in memory."""
+        return self._in_one(self._local(rows))
+
+    def of_files(self, schema: pa.Schema, paths: Sequence[str]) -> JavaObject:
+        """The rows of files of this schema, columns `f0`, `f1` .."""
+        frame = self._session.files(spark_schema(schema), paths)
+        return self._named(frame, schema, identity=False)
+
+    def united(self, frames: Sequence[JavaObject]) -> JavaObject:
+        """The rows of all of them, of which there is one at least."""
+        if len(frames) == 1:
+            return frames[0]
+        return self._in_one(_union(frames))
+
+    def _in_one(self, frame: JavaObject) -> JavaObject:
+        if self._session.lane is LaneName.SMALL:
+            # A single partition, known to be one: no exchange is planned above it.
+            return frame.coalesce(1)
+        return frame
+
     def _evicted(self) -> list[str]:
         """Forget the relations least recently used that are too many (R2)."""
         names: list[str] = []
@@ -118,11 +139,8 @@ class Relations:
         view = relation.shard_view
         if is_small(view):
             rows = self._reader.rows(view, identity=identity)
-            frame = self._local(rows)
+            frame = self.local(rows)
             size = rows.nbytes
-            if self._session.lane is LaneName.SMALL:
-                # A single partition, known to be one: no exchange is planned above it.
-                frame = frame.coalesce(1)
         else:
             frame, size = self._from_files(view, identity=identity)
         frame.createOrReplaceTempView(relation.name)
@@ -142,19 +160,21 @@ class Relations:
         rows = self._reader.inline(view, identity=identity)
         if rows.num_rows or not frames:
             frames.append(self._local(rows))
-        frame = frames[0]
-        for other in frames[1:]:
-            frame = frame.union(other)
-        return frame, rows.nbytes
+        return _union(frames), rows.nbytes
 
     def _whole(self, view: ShardView, parts: Sequence[FileSlice], *, identity: bool) -> JavaObject:
         session = self._session
         frame = self._files(view, parts)
         if identity:
             frame = session.with_identity(frame)
-        frame = frame.toDF(session.strings(column_names(view.schema, identity=identity)))
-        if any(pa.types.is_floating(type_) for type_ in view.schema.types):
-            frame = frame.selectExpr(session.strings(_columns(view.schema, identity=identity)))
+        return self._named(frame, view.schema, identity=identity)
+
+    def _named(self, frame: JavaObject, schema: pa.Schema, *, identity: bool) -> JavaObject:
+        """The columns of whole files by the names of a relation, as they may be filtered."""
+        session = self._session
+        frame = frame.toDF(session.strings(column_names(schema, identity=identity)))
+        if any(pa.types.is_floating(type_) for type_ in schema.types):
+            frame = frame.selectExpr(session.strings(_columns(schema, identity=identity)))
         return frame
 
     def _holed(self, view: ShardView, parts: Sequence[FileSlice], *, identity: bool) -> JavaObject:
@@ -222,6 +242,13 @@ class Relations:
             return self._session.local(stream, schema or spark_schema(rows.schema))
         finally:
             stream.unlink(missing_ok=True)
+
+
+def _union(frames: Sequence[JavaObject]) -> JavaObject:
+    frame, *others = frames
+    for other in others:
+        frame = frame.union(other)
+    return frame
 
 
 def _columns(schema: pa.Schema, *, identity: bool) -> list[str]:

@@ -294,6 +294,25 @@ class SparkSession:
         """Run a plan of this DataFrame; its record batches as one run of Arrow messages."""
         return bytes(self._concat(frame.toArrowBatchRdd(plan).collect()))
 
+    def collected(self, frame: JavaObject, plan: JavaObject) -> bytes | None:
+        """The same; None if it is more than one job may bring."""
+        try:
+            return self.collect(frame, plan)
+        except Exception as error:
+            # Spark has no condition for it; the text is its own, no data stands in front of it.
+            if "spark.driver.maxResultSize" in str(error):
+                return None
+            raise
+
+    def write(
+        self, frame: JavaObject, names: Sequence[str], options: Mapping[str, str], directory: Path
+    ) -> None:
+        """Run a DataFrame and write its rows as Parquet, columns by these names."""
+        writer = frame.toDF(self.strings(names)).write().mode("errorifexists")
+        for name, value in options.items():
+            writer = writer.option(name, value)
+        writer.parquet(str(directory))
+
 
 def prove(session: SparkSession) -> None:
     """Refuse to serve unless each setting shows its effect (K1)."""

@@ -186,6 +186,8 @@ def _recursive(binding: Binding, scope: Scope, cte: Node) -> SelectResult:
         overall = _common(binding, base, step, index, "UNION")
         check_overall(name, index, column.type, overall, base.nodes[index])
         check_domain(binding, name, index, (column, step.columns[index]), base.nodes[index])
+        if not node.all:
+            check_equality(column.type, position(base.nodes[index]))
     plans = [_as_types(binding, side, types, "UNION") for side in (base, step)]
     plan = Recursive(last.shared, name, plans[0], plans[1], bool(node.all), last.columns)
     shown, nodes = last.columns, base.nodes

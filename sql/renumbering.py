@@ -108,10 +108,10 @@ def with_scans(value: _T, expanded: Callable[[CteScan], Plan]) -> _T:
     """The plan with every scan of a WITH query replaced, at every depth."""
     if isinstance(value, CteScan):
         return expanded(value)  # type: ignore[return-value]
-    return _rebuilt(value, lambda part: with_scans(part, expanded))
+    return rebuilt(value, lambda part: with_scans(part, expanded))
 
 
-def _rebuilt(value: _T, rebuild: Callable[[object], object]) -> _T:
+def rebuilt(value: _T, rebuild: Callable[[object], object]) -> _T:
     """The value with its parts rebuilt; itself if they stay what they are."""
     if isinstance(value, tuple):
         items = [rebuild(part) for part in value]
@@ -152,5 +152,5 @@ def _replaced(value: _T, ids: dict[ColumnId, ColumnId]) -> _T:
     if isinstance(value, With | Recursive | CteScan):
         cte = CteId(ids.get(ColumnId(value.cte), ColumnId(value.cte)))
         renamed = dataclasses.replace(value, cte=cte)
-        return _rebuilt(renamed, lambda part: _replaced(part, ids))
-    return _rebuilt(value, lambda part: _replaced(part, ids))
+        return rebuilt(renamed, lambda part: _replaced(part, ids))
+    return rebuilt(value, lambda part: _replaced(part, ids))

@@ -1,4 +1,5 @@
-"""WITH queries: made once in front of the statement; recursion where it stands, or in front too.
+"""WITH queries: made once in front of the statement; recursion where it stands, or in front too,
+or before the statement, if the engine cannot (`rounds.py`).
 
 INVARIANTS
   E1  a query in front of the statement refers to no outer query, to no row of a recursion's last
@@ -10,9 +11,9 @@ from typing import Final
 
 from sql.emit.scope import Scope
 from sql.emit.select_parts import Select, check_comparable, render
-from sql.plan import CteScan, GroupBy, Plan, Recursive, With, output_columns
+from sql.plan import CteScan, Plan, Recursive, With, output_columns
 from sql.renumbering import cte_scans, free_columns
-from sql.traverse import inputs, is_volatile_plan
+from sql.traverse import is_volatile_plan
 
 CTES_BEGIN: Final = "with recursive "
 """What a statement with WITH queries begins with."""
@@ -53,11 +54,6 @@ def cte_scan(plan: CteScan, scope: Scope) -> Select:
     return Select(f"{name} {alias}", names)
 
 
-def _is_grouped(plan: Plan) -> bool:
-    """Whether groups are made in the step of a recursion."""
-    return isinstance(plan, GroupBy) or any(map(_is_grouped, inputs(plan)))
-
-
 def _stands_inside(plan: Recursive, scope: Scope) -> bool:
     """Whether it refers to what is around it, and so cannot go in front (E1)."""
     rounds = scope.statement.rounds
@@ -67,14 +63,12 @@ def _stands_inside(plan: Recursive, scope: Scope) -> bool:
 def recursive(plan: Recursive, scope: Scope, select: Callable[[Plan, Scope], Select]) -> Select:
     """A WITH query of its own; in front of the statement if it refers to nothing around it."""
     statement = scope.statement
-    if not plan.all and not statement.dialect.union_recursion:
-        raise statement.dialect.unsupported("WITH RECURSIVE with UNION")
     if not plan.all:
         check_comparable(plan.columns, statement, "WITH RECURSIVE with UNION of")
     if not plan.columns:
         raise statement.dialect.unsupported("WITH RECURSIVE of no columns")
     inside = _stands_inside(plan, scope)
-    if not statement.dialect.union_recursion and (inside or _is_grouped(plan.step)):
+    if not statement.dialect.any_recursion and (inside or not plan.all):
         raise statement.dialect.unsupported("this form of WITH RECURSIVE")
     name, alias = statement.alias(), statement.alias()
     called = [f"c{column.id}" for column in plan.columns]

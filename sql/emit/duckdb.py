@@ -19,6 +19,7 @@ from sql.emit.duckdb_expressions import expression
 from sql.emit.duckdb_sets import set_scan, sets_beside
 from sql.emit.duckdb_types import ENGINE, argument, array, error, literal
 from sql.emit.duckdb_windows import windows
+from sql.emit.emitted import EmittedQuery
 from sql.emit.guarding.asked_subqueries import run_if_asked
 from sql.emit.guarding.condition_columns import with_condition_columns
 from sql.emit.guarding.guarded_filters import guarded_parts
@@ -27,7 +28,7 @@ from sql.emit.guarding.outer_rows import with_rows_outside
 from sql.emit.made_rows import with_rows_in_case
 from sql.emit.outer_zeros import with_outer_zeros
 from sql.emit.scope import Dialect
-from sql.emit.selects import EmittedQuery, emit_plan
+from sql.emit.selects import emit_plan
 from sql.plan import Plan, RelationId
 from sql.types import Value
 from sql.volatile_calls import called_once
@@ -101,7 +102,7 @@ _DUCKDB: Final = Dialect(
     sets_beside=sets_beside,
     empty_sets=True,
     materialized="materialized ",
-    union_recursion=True,
+    any_recursion=True,
     deep_correlation=True,
     mixes_unions=True,
 )

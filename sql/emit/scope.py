@@ -87,11 +87,11 @@ class Dialect:
     there is nothing. `error`: an expression that fails, by SQLSTATE and
     message. `on`, `where`: the parts of a condition as they have to be computed. `empty_sets`:
     whether the grouping set of no keys makes a row of no input.
-    `materialized`: the word that has a WITH query run once. `union_recursion`: whether WITH
-    RECURSIVE takes UNION. `deep_correlation`: whether a subquery may refer to more than the query
-    next to it. `hint`: what to do about what the engine cannot. `mixes_unions`: whether the rows of
-    UNION ALL may come in any order. `changed_by_groups`: types of which a group does not show a
-    value as it was.
+    `materialized`: the word that has a WITH query run once. `any_recursion`: whether WITH
+    RECURSIVE takes UNION, and stands in other queries (`rounds.py` if not). `deep_correlation`:
+    whether a subquery may refer to more than the query next to it. `hint`: what to do about what
+    the engine cannot. `mixes_unions`: whether the rows of UNION ALL may come in any order.
+    `changed_by_groups`: types of which a group does not show a value as it was.
     """
 
     engine: str
@@ -113,7 +113,7 @@ class Dialect:
     sets_beside: SetsBeside
     empty_sets: bool
     materialized: str
-    union_recursion: bool
+    any_recursion: bool
     deep_correlation: bool
     hint: str | None = None
     mixes_unions: bool = False

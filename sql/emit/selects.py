@@ -18,9 +18,10 @@ Not here: what the engines write differently (`scope.Dialect`), running it (`com
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from sql.emit.ctes import CTES_BEGIN, cte_scan, recursive, with_query
+from sql.emit.emitted import EmittedQuery
 from sql.emit.groups import distinct_groups, group_by
 from sql.emit.guarding.pushed_filters import pushed
 from sql.emit.lateral_sets import flattened, is_beside
@@ -29,9 +30,6 @@ from sql.emit.mixed_conditions import is_mixed
 from sql.emit.scope import (
     DEPTH_MAX,
     Dialect,
-    Given,
-    OutsideCall,
-    OutsideFunction,
     Scope,
     Statement,
 )
@@ -84,24 +82,6 @@ _UNION_ROWS_MAX = 16
 """Rows of VALUES written as a union; longer ones become an inline table, which may hold no
 subqueries and no functions of workers.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class EmittedQuery:
-    """A statement and its arguments by name; all of them are strings.
-
-    `calls`: the functions that are computed outside of the engine, by their names in the text;
-    `row_by_row`: one of them is called for every row. `parameters`: what it was emitted for.
-    `functions`: those that workers of the engine compute.
-    """
-
-    text: str
-    arguments: Mapping[str, str]
-    columns: tuple[PlanColumn, ...]
-    calls: Mapping[str, OutsideCall] = field(default_factory=dict[str, OutsideCall])
-    row_by_row: bool = False
-    parameters: tuple[Given, ...] = ()
-    functions: Mapping[str, OutsideFunction] = field(default_factory=dict[str, OutsideFunction])
 
 
 def emit_plan(

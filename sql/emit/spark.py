@@ -11,13 +11,15 @@ from typing import Final
 
 from sql.emit.asked_windows import with_asked_windows
 from sql.emit.carried_columns import with_carried_columns
+from sql.emit.emitted import EmittedQuery
 from sql.emit.guarding.asked_subqueries import run_if_asked
 from sql.emit.guarding.guarded_filters import guarded_parts
 from sql.emit.guarding.outer_guards import guarded_by_outer
 from sql.emit.made_rows import with_counted_rows
 from sql.emit.outer_zeros import with_outer_zeros
+from sql.emit.rounds import emit_in_rounds
 from sql.emit.scope import Dialect
-from sql.emit.selects import EmittedQuery, emit_plan
+from sql.emit.selects import emit_plan
 from sql.emit.spark_aggregates import aggregate, order_by
 from sql.emit.spark_arrays import key
 from sql.emit.spark_expressions import expression
@@ -31,14 +33,25 @@ from sql.volatile_calls import called_once
 
 
 def emit(
-    plan: Plan, relations: Mapping[RelationId, str], parameters: Sequence[Value] = ()
+    plan: Plan,
+    relations: Mapping[RelationId, str],
+    parameters: Sequence[Value] = (),
+    *,
+    prefix: str = "made",
 ) -> EmittedQuery:
-    """The plan as one statement. `relations`: the view's name for each input; `parameters`: $1
-    first.
+    """The plan as one statement, and what is made before it. `relations`: the view's name for each
+    input; `parameters`: $1 first; `prefix`: what the names of relations that are made begin with.
 
     Parameters are part of the text, so a statement may be cached by (plan, relations, parameters)
     only.
     """
+    return emit_in_rounds(plan, relations, parameters, _emit, _SPARK.unsupported, prefix=prefix)
+
+
+def _emit(
+    plan: Plan, relations: Mapping[RelationId, str], parameters: Sequence[Value]
+) -> EmittedQuery:
+    """One statement, of a plan whose recursions Spark does."""
     plan = guarded_by_outer(with_asked_windows(run_if_asked(called_once(plan))))
     plan = with_carried_columns(with_outer_zeros(with_counted_rows(plan)))
     return emit_plan(plan, relations, parameters, _SPARK)
@@ -68,7 +81,7 @@ _SPARK: Final = Dialect(
     sets_beside=sets_beside,
     empty_sets=False,
     materialized="",
-    union_recursion=False,
+    any_recursion=False,
     deep_correlation=False,
     changed_by_groups=frozenset({"float4", "float8"}),  # to 0 from -0
     hint=HINT,

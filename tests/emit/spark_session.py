@@ -19,8 +19,8 @@ from compute.outside_functions import ArrowFunction
 from compute.reference_arrow import to_values
 from compute.spark_functions import answer_type
 from compute.spark_session import ARROW_SCALAR, WORKER_ENVIRONMENT
+from sql.emit.emitted import EmittedQuery
 from sql.emit.scope import OutsideFunction
-from sql.emit.selects import EmittedQuery
 from sql.errors import SqlError
 from sql.plan import Aggregate, WindowCall
 from sql.traverse import is_volatile_expression

@@ -18,8 +18,8 @@ from compute.tagged_errors import tagged, untagged
 from sql.bind_records import RECORDS
 from sql.bind_sequences import CALLS
 from sql.bind_session_calls import ACTING
+from sql.emit.emitted import EmittedQuery
 from sql.emit.scope import OutsideFunction
-from sql.emit.selects import EmittedQuery
 from sql.emit.spark import emit
 from sql.errors import SqlError
 from sql.function_list import document

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from sql.emit.selects import EmittedQuery
+from sql.emit.emitted import EmittedQuery
 from sql.emit.spark import emit
 from sql.emit.spark_types import ERROR_TAG, spark_type
 from sql.errors import SqlError

@@ -12,7 +12,7 @@ import pytest
 
 from compute.executor import EngineUnavailable, Run
 from compute.local_instance import LocalInstance, LocalInstances
-from sql.emit.selects import EmittedQuery
+from sql.emit.emitted import EmittedQuery
 from sql.errors import SqlError
 from sql.types import INT8
 from storage.batch import ShardView

@@ -93,6 +93,14 @@ def guarded_subquery(expr: Subquery, condition: Expr) -> Subquery:
     return replace(expr, plan=Filter(plan, condition) if has_several(expr) else plan)
 
 
+def _guarded_recursion(plan: Recursive, condition: Expr) -> Recursive:
+    """Without rows to begin with no step is run. It does not come to refer to a row (S2)."""
+    alone = isinstance(condition, Subquery) and not free_columns(condition.plan)
+    if not alone:
+        return plan
+    return replace(plan, base=Filter(_guarded_plan(plan.base, condition), condition))
+
+
 def _under(expr: Expr, conditions: Sequence[Expr], *, by_key: bool) -> Expr:
     """The expression with its subqueries guarded by conditions that all hold (S3)."""
     if not conditions or not has_subquery(expr):
@@ -151,6 +159,6 @@ def _guarded_plan(plan: Plan, condition: Expr) -> Plan:
     if isinstance(plan, With):
         return replace(plan, input=_guarded_plan(plan.input, condition))
     if isinstance(plan, Recursive):
-        return plan
+        return _guarded_recursion(plan, condition)
     below = with_inputs(plan, lambda part: _guarded_plan(part, condition))
     return below if isinstance(below, Limit) else rewritten_node(below, wrapped)
