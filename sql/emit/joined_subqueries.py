@@ -98,7 +98,7 @@ def _plan(plan: Plan, numbers: Iterator[int], *, only_failing: bool) -> Plan:
     if only_failing and not any(_fails(inner) for inner in subqueries(made.condition)):
         return made
     below, parts = _at_padded_side(made, flat(made.condition), numbers)
-    return _over_pairs(below, parts, numbers) or made
+    return _over_pairs(below, parts, numbers, same=not chooses(plan)) or made
 
 
 # --- conditions over the padded side (O2) ------------------------------------------------------
@@ -149,8 +149,12 @@ def _fails(expr: Expr) -> bool:
 # --- conditions over pairs (O3, O4) ------------------------------------------------------------
 
 
-def _over_pairs(join: Join, parts: Sequence[Expr], numbers: Iterator[int]) -> Plan | None:
-    """The join on these conditions; None if Spark does not take it."""
+def _over_pairs(
+    join: Join, parts: Sequence[Expr], numbers: Iterator[int], *, same: bool
+) -> Plan | None:
+    """The join on these conditions; None if Spark does not take it. `same`: its sides are the same
+    rows whenever they are read, as far as they do not call what is volatile.
+    """
     asked = _run_if_paired(join, parts, numbers)
     columns = _Columns(join, numbers)
     late = [part for part in asked if not columns.takes(part)]
@@ -162,15 +166,15 @@ def _over_pairs(join: Join, parts: Sequence[Expr], numbers: Iterator[int]) -> Pl
         made: Plan = replace(_with_sides(join, kept, padded), condition=condition)
     else:
         fails = any(map(_fails, late))
-        if join.kind is JoinKind.FULL or (fails and not _is_read_twice(kept, padded)):
+        if join.kind is JoinKind.FULL or (fails and not (same and _is_read_twice(kept, padded))):
             return None
         made = met(kept, padded, plain, late, numbers, fails=fails)
     return _shown(made, output_columns(join))
 
 
 def _is_read_twice(*sides: Plan) -> bool:
-    """Whether the sides are the same rows each time, and not too many plans."""
-    if any(is_volatile_plan(side) or chooses(side) for side in sides):
+    """Whether the sides are not volatile, and not too many plans."""
+    if any(map(is_volatile_plan, sides)):
         return False
     return sum(1 for side in sides for _ in scans(side)) <= _SCANS_MAX
 
