@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import cache
+from itertools import count
 from typing import Final
 
 from compute import reference_arrays as arrays
@@ -465,6 +466,7 @@ _BY_ID: Final[dict[str, Maker]] = {
     "assign(varchar)": text.make_assign,
     "assign(bpchar)": text.make_assign,
     "char_padded(bpchar,int4)": plain(str.ljust),
+    "unique_id()": plain(count(1).__next__),
     "is_negative_zero(float4)": plain(_is_negative_zero),
     "is_negative_zero(float8)": plain(_is_negative_zero),
     "char_trimmed(bpchar)": plain(lambda x: x.rstrip(" ")),

@@ -16,6 +16,13 @@ def all_of(conditions: Sequence[Expr]) -> Expr:
     return joined(BoolOp.AND, conditions)
 
 
+def flat(condition: Expr) -> list[Expr]:
+    """The parts that all have to be true, of nested ANDs too."""
+    if isinstance(condition, Logical) and condition.op is BoolOp.AND:
+        return [part for arg in condition.args for part in flat(arg)]
+    return [condition]
+
+
 def rows_where(plan: Plan, conditions: Sequence[Expr]) -> Plan:
     """The rows of a plan for which all hold; the plan itself if there are none to hold."""
     return Filter(plan, all_of(conditions)) if conditions else plan

@@ -25,6 +25,7 @@ from sql.emit.guarding.condition_columns import with_condition_columns
 from sql.emit.guarding.guarded_filters import guarded_parts
 from sql.emit.guarding.guarded_joins import guarded_conditions
 from sql.emit.guarding.outer_rows import with_rows_outside
+from sql.emit.joined_subqueries import with_joined_subqueries
 from sql.emit.made_rows import with_rows_in_case
 from sql.emit.outer_zeros import with_outer_zeros
 from sql.emit.scope import Dialect
@@ -42,7 +43,8 @@ def emit(
 
     A statement may be cached by its plan and relations: `emitted_again` tells for which parameters.
     """
-    plan = with_condition_columns(with_asked_windows(run_if_asked(called_once(plan))))
+    plan = run_if_asked(with_joined_subqueries(called_once(plan), only_failing=True))
+    plan = with_condition_columns(with_asked_windows(plan))
     plan = with_outer_zeros(with_rows_in_case(with_rows_outside(plan)))
     query = emit_plan(plan, relations, parameters, _DUCKDB)
     # A template may have left a string out that it had asked for; DuckDB refuses to be given it.

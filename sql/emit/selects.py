@@ -24,6 +24,7 @@ from sql.emit.ctes import CTES_BEGIN, cte_scan, recursive, with_query
 from sql.emit.emitted import EmittedQuery
 from sql.emit.groups import distinct_groups, group_by
 from sql.emit.guarding.pushed_filters import pushed
+from sql.emit.joined_subqueries import stays_in_condition
 from sql.emit.lateral_sets import flattened, is_beside
 from sql.emit.limits import count, distinct_on, limit_by_number, ranked_input
 from sql.emit.mixed_conditions import is_mixed
@@ -72,7 +73,7 @@ from sql.plan import (
 )
 from sql.plan_depth import check_depth
 from sql.renumbering import free_columns
-from sql.traverse import children, column_ids, conjuncts, has_subquery
+from sql.traverse import children, column_ids, conjuncts, has_subquery, subqueries
 from sql.types import Value
 from sql.volatile_calls import called_once
 
@@ -372,10 +373,12 @@ def _is_fragile(plan: Join) -> bool:
 
 
 def _check_join(plan: Join, scope: Scope) -> None:
-    """Spark does not take subqueries that refer to the joined rows in an outer join's ON."""
+    """Spark takes in an outer join's ON what `joined_subqueries.py` leaves there."""
     if scope.statement.dialect.deep_correlation or plan.condition is None:
         return
-    if plan.kind in (JoinKind.CROSS, JoinKind.INNER) or not has_subquery(plan.condition):
+    if plan.kind in (JoinKind.CROSS, JoinKind.INNER):
+        return
+    if all(map(stays_in_condition, subqueries(plan.condition))):
         return
     raise scope.statement.dialect.unsupported(
         f"a subquery in the condition of a {plan.kind.value} join"

@@ -15,6 +15,7 @@ from sql.emit.emitted import EmittedQuery
 from sql.emit.guarding.asked_subqueries import run_if_asked
 from sql.emit.guarding.guarded_filters import guarded_parts
 from sql.emit.guarding.outer_guards import guarded_by_outer
+from sql.emit.joined_subqueries import with_joined_subqueries
 from sql.emit.made_rows import with_counted_rows
 from sql.emit.outer_zeros import with_outer_zeros
 from sql.emit.rounds import emit_in_rounds
@@ -52,7 +53,8 @@ def _emit(
     plan: Plan, relations: Mapping[RelationId, str], parameters: Sequence[Value]
 ) -> EmittedQuery:
     """One statement, of a plan whose recursions Spark does."""
-    plan = guarded_by_outer(with_asked_windows(run_if_asked(called_once(plan))))
+    plan = run_if_asked(with_joined_subqueries(called_once(plan), only_failing=False))
+    plan = guarded_by_outer(with_asked_windows(plan))
     plan = with_carried_columns(with_outer_zeros(with_counted_rows(plan)))
     return emit_plan(plan, relations, parameters, _SPARK)
 

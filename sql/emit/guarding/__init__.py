@@ -7,8 +7,9 @@ order:
 
   when              what                                                   who
   it is planned     conditions come where and when PostgreSQL asks them    condition_order
-  all of it, for    a subquery that refers to no row: run if one asks      asked_subqueries
-  an engine         what guards a subquery has one itself (DuckDB)         condition_columns
+  all of it, for    what ON of outer joins asks of pairs (not in here)     joined_subqueries
+  an engine         a subquery that refers to no row: run if one asks      asked_subqueries
+                    what guards a subquery has one itself (DuckDB)         condition_columns
                     what is computed of the row outside (Spark)            outer_guards
                     what is computed for rows that are asked for (DuckDB)  outer_rows
   a SELECT is       conditions over lateral joins go below them            pushed_filters

@@ -30,13 +30,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from sql.conditions import all_of, rows_where
+from sql.conditions import all_of, flat, rows_where
 from sql.emit.guarding.guards import may_fail
 from sql.emit.guarding.pushed_filters import KEEP_LEFT, KEEP_RIGHT, never_of_null
 from sql.functions import FunctionKind
 from sql.plan import (
     AnyAll,
-    BoolOp,
     Call,
     ColumnId,
     ColumnRef,
@@ -51,7 +50,6 @@ from sql.plan import (
     InList,
     Join,
     JoinKind,
-    Logical,
     Plan,
     PlanColumn,
     Project,
@@ -138,7 +136,7 @@ def _filter(plan: Filter) -> Plan:
     if isinstance(merged, Project):
         assert isinstance(merged.input, Filter), "conditions went below it"
         return replace(merged, input=_filter(merged.input))
-    parts = _by_cost(_flat(merged.predicate))
+    parts = _by_cost(flat(merged.predicate))
     if isinstance(merged.input, Join):
         return _over_join(merged.input, parts)
     if any(map(may_fail, (*parts, *_made(merged.input)))):
@@ -150,12 +148,12 @@ def _merged(plan: Filter) -> Filter | Project:
     """With the conditions of a subquery in FROM, which PostgreSQL makes part of the query (O6)."""
     below = plan.input
     if isinstance(below, Filter):
-        return Filter(below.input, all_of([*_flat(below.predicate), *_flat(plan.predicate)]))
+        return Filter(below.input, all_of([*flat(below.predicate), *flat(plan.predicate)]))
     if not isinstance(below, Project) or isinstance(below.input, Window):
         return plan
-    parts = _of(_flat(plan.predicate), below.columns, below.exprs)
+    parts = _of(flat(plan.predicate), below.columns, below.exprs)
     fails = any(map(may_fail, (*parts, *_made(below))))
-    if not fails or len(parts) < len(_flat(plan.predicate)) or any(map(_is_long, parts)):
+    if not fails or len(parts) < len(flat(plan.predicate)) or any(map(_is_long, parts)):
         return plan
     return replace(below, input=Filter(below.input, all_of(parts)))
 
@@ -193,7 +191,7 @@ def _below(plan: Plan, parts: Sequence[Expr]) -> Plan:
 
 def _over_join(join: Join, where: Sequence[Expr]) -> Plan:
     """The join with conditions over one of its sides at that side (O3)."""
-    on = [] if join.condition is None else _by_cost(_flat(join.condition))
+    on = [] if join.condition is None else _by_cost(flat(join.condition))
     if not any(map(may_fail, (*on, *where))) and not _asks(join):
         return rows_where(_on(join, on), where)
     parts = [*on, *where] if join.kind is JoinKind.INNER else where
@@ -236,13 +234,6 @@ def _is_long(expr: Expr) -> bool:
     return sum(1 for _ in nodes(expr)) > _NODES_MAX
 
 
-def _flat(condition: Expr) -> list[Expr]:
-    """The parts that all have to be true, of nested ANDs too."""
-    if isinstance(condition, Logical) and condition.op is BoolOp.AND:
-        return [part for arg in condition.args for part in _flat(arg)]
-    return [condition]
-
-
 def _by_cost(parts: Sequence[Expr]) -> Sequence[Expr]:
     return sorted(parts, key=_cost) if any(map(may_fail, parts)) else parts
 
@@ -268,7 +259,7 @@ def _behind(plan: Plan, parts: Sequence[Expr]) -> Plan:
         return plan
     match plan:
         case Filter():
-            own = _flat(plan.predicate)
+            own = flat(plan.predicate)
             if any(map(may_fail, own)):
                 own = [*_by_cost([*own, *(part for part in parts if part not in own)])]
             return Filter(_behind(plan.input, parts), all_of(own))
@@ -304,7 +295,7 @@ def _join(plan: Join, parts: Sequence[Expr]) -> Join:
     if plan.kind is JoinKind.INNER and condition is not None and may_fail(condition):
         # Spark fails for a row outside in ON.
         own = _over(parts, output_columns(plan))
-        condition = all_of(_by_cost([*_flat(condition), *own]))
+        condition = all_of(_by_cost([*flat(condition), *own]))
     below = replace(plan, left=_behind(plan.left, left), right=_behind(plan.right, right))
     return replace(below, condition=condition)
 

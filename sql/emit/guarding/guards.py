@@ -57,6 +57,8 @@ def _never_fails(call: Call) -> bool:
     match call.function.kind:
         case FunctionKind.OPERATOR:
             return call.function.name in _NEVER_FAIL or _is_like(call)
+        case FunctionKind.FUNCTION:
+            return call.function.id == "unique_id()"
         case FunctionKind.CAST if call.function.id in _NEVER_FAILING_CASTS:
             return True
         case FunctionKind.CAST if call.type.name == "numeric":

@@ -83,7 +83,7 @@ def made_outside(expr: Subquery) -> Expr:
     used = {column.id: column for column in _columns(value) if column.id in own}
     if not used or not free_columns(plan.input):
         return of_outer_row(expr)
-    if len(used) > _COLUMNS_MAX or (len(used) > 1 and _chooses(plan.input)):
+    if len(used) > _COLUMNS_MAX or (len(used) > 1 and chooses(plan.input)):
         return expr
     if not may_fail(value, by_overflow=False) or is_volatile_anywhere(value) or has_subquery(value):
         return expr
@@ -130,7 +130,7 @@ def _flat(plan: Project) -> Project:
     return _flat(replace(plan, input=Filter(inner.input, asked), exprs=(value,)))
 
 
-def _chooses(plan: Plan) -> bool:
+def chooses(plan: Plan) -> bool:
     """Whether it may take one row of several that are alike for it, or them in any order."""
     if isinstance(plan, Limit | DistinctOn | Window):
         return True
@@ -138,7 +138,7 @@ def _chooses(plan: Plan) -> bool:
         call.function.name for call in plan.aggregates
     ):
         return True
-    return any(map(_chooses, inputs(plan)))
+    return any(map(chooses, inputs(plan)))
 
 
 def _has_row(plan: Plan) -> bool:
