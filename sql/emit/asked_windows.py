@@ -13,9 +13,8 @@ INVARIANTS
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from itertools import count
-from typing import Final
 
+from sql.emit.column_numbers import Pass, numbers_of
 from sql.plan import (
     Aggregate,
     Case,
@@ -40,13 +39,10 @@ from sql.traverse import (
     with_queries,
 )
 
-_FIRST: Final = 5 * 10**15
-"""Of the numbers of columns that are made here, behind those of all others."""
-
 
 def with_asked_windows(plan: Plan) -> Plan:
     """The plan with no subquery in such a call."""
-    return _plan(plan, count(_FIRST)) if plan_has_subquery(plan) else plan
+    return _plan(plan, numbers_of(Pass.ASKED_WINDOWS)) if plan_has_subquery(plan) else plan
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:

@@ -18,10 +18,10 @@ INVARIANTS
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from itertools import count
 from typing import Final, TypeAlias
 
 from sql.conditions import all_of
+from sql.emit.column_numbers import Pass, numbers_of
 from sql.emit.mixed_conditions import conditions, mixes
 from sql.plan import (
     ColumnId,
@@ -54,17 +54,13 @@ from sql.traverse import (
     with_inputs,
 )
 
-_FIRST: Final = 6 * 10**15
-"""Of the numbers of columns that are made here, behind those of all others."""
-
-
 _Columns: TypeAlias = Mapping[ColumnId, PlanColumn]
 _NOTHING: Final[AbstractSet[ColumnId]] = frozenset()
 
 
 def with_carried_columns(plan: Plan) -> Plan:
     """The plan in which subqueries refer to the rows next to them (C2)."""
-    return _plan(plan, _NOTHING, count(_FIRST))
+    return _plan(plan, _NOTHING, numbers_of(Pass.CARRIED_COLUMNS))
 
 
 def _plan(plan: Plan, outside: AbstractSet[ColumnId], numbers: Iterator[int]) -> Plan:

@@ -28,10 +28,10 @@ Not here: conditions of inner joins, which are those of WHERE.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import Final
 
 from sql.conditions import all_of, asked_behind, flat, rows_where
+from sql.emit.column_numbers import Pass, numbers_of
 from sql.emit.guarding.guarded_subqueries import guarded_subquery, may_fail_anywhere
 from sql.emit.guarding.guards import may_fail
 from sql.emit.guarding.outside_values import chooses
@@ -68,8 +68,6 @@ from sql.traverse import (
 )
 from sql.types import BOOL
 
-_FIRST: Final = 6 * 10**15
-"""Of the numbers of columns that are made here, behind those of all others."""
 _SCANS_MAX: Final = 12
 """Of what is read several times: more, and a chain of such joins grows to its power; fewer: they
 are refused."""
@@ -81,7 +79,7 @@ def with_joined_subqueries(plan: Plan, *, only_failing: bool) -> Plan:
     """The plan with such subqueries elsewhere. `only_failing`: O6."""
     if not plan_has_subquery(plan):
         return plan
-    return _plan(plan, count(_FIRST), only_failing=only_failing)
+    return _plan(plan, numbers_of(Pass.JOINED_SUBQUERIES), only_failing=only_failing)
 
 
 def stays_in_condition(expr: Subquery) -> bool:

@@ -19,9 +19,8 @@ INVARIANTS
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import count
-from typing import Final
 
+from sql.emit.column_numbers import Pass, numbers_of
 from sql.functions import function_by_id
 from sql.plan import (
     Aggregate,
@@ -41,20 +40,17 @@ from sql.renumbering import free_columns
 from sql.traverse import Rewrite, inputs, plan_has_subquery, with_queries
 from sql.types import BOOL, INT8
 
-_FIRST: Final = 3 * 10**15
-"""Of the numbers of columns that are made here, behind those of all others."""
-
 
 def with_rows_in_case(plan: Plan) -> Plan:
     """The plan with such aggregates in CASE, for DuckDB."""
     known = frozenset({SubqueryKind.SCALAR})
-    return _Rows(_in_case, known, lateral=False, numbers=count(_FIRST)).asked_for(plan)
+    return _Rows(_in_case, known, lateral=False, numbers=numbers_of(Pass.MADE_ROWS)).asked_for(plan)
 
 
 def with_counted_rows(plan: Plan) -> Plan:
     """The plan with a count beside such aggregates, for Spark."""
     known = frozenset(SubqueryKind) - {SubqueryKind.ARRAY}
-    return _Rows(_counted, known, lateral=True, numbers=count(_FIRST)).asked_for(plan)
+    return _Rows(_counted, known, lateral=True, numbers=numbers_of(Pass.MADE_ROWS)).asked_for(plan)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ INVARIANTS
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import count
 from typing import Final
 
+from sql.emit.column_numbers import Pass, numbers_of
 from sql.functions import COMPARISONS, function_by_id
 from sql.plan import (
     Call,
@@ -44,8 +44,6 @@ from sql.traverse import (
 )
 from sql.types import BOOL
 
-_FIRST: Final = 4 * 10**15
-"""Of the numbers of columns that are made here, behind those of all others."""
 _FLOATS: Final = ("float4", "float8")
 
 
@@ -53,7 +51,7 @@ def with_outer_zeros(plan: Plan) -> Plan:
     """The plan with the signs of zeros as columns of the rows outside."""
     if not any(column.type.name in _FLOATS for column in columns_made(plan)):
         return plan
-    return _plan(plan, count(_FIRST))
+    return _plan(plan, numbers_of(Pass.OUTER_ZEROS))
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:

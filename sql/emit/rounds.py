@@ -27,6 +27,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Final, TypeAlias, TypeVar
 
+from sql.emit.column_numbers import Pass, numbers_of
 from sql.emit.emitted import EmittedQuery, Made, Rounds
 from sql.emit.guarding.guarded_subqueries import plan_may_fail
 from sql.errors import SqlError
@@ -61,8 +62,6 @@ from sql.types import Value
 _T = TypeVar("_T")
 Emit: TypeAlias = Callable[[Plan, Mapping[RelationId, str], Sequence[Value]], EmittedQuery]
 
-_FIRST: Final = 6 * 10**15
-"""Of the numbers of columns that are made here, behind those of all others."""
 _KEEPING_LEFT: Final = (JoinKind.CROSS, JoinKind.INNER, JoinKind.LEFT)
 _KEEPING_RIGHT: Final = (JoinKind.CROSS, JoinKind.INNER, JoinKind.RIGHT)
 
@@ -154,7 +153,7 @@ class _Emission:
     """What is scanned in place of WITH queries and of the last rounds of recursions."""
     made: dict[RelationId, Made] = field(default_factory=dict[RelationId, Made])
     last: set[RelationId] = field(default_factory=set[RelationId])
-    numbers: Iterator[int] = field(default_factory=lambda: count(_FIRST))
+    numbers: Iterator[int] = field(default_factory=lambda: numbers_of(Pass.ROUNDS))
     names: Iterator[int] = field(default_factory=lambda: count(1))
 
     def note_read(self, plans: Sequence[Plan]) -> None:

@@ -25,10 +25,10 @@ WITH, which are run in any case.
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import Final
 
 from sql.conditions import asked_behind, rows_where
+from sql.emit.column_numbers import Pass, numbers_of
 from sql.emit.guarding.guarded_subqueries import (
     guarded_subquery,
     may_fail_anywhere,
@@ -75,8 +75,6 @@ from sql.traverse import (
 )
 from sql.types import BOOL, INT8
 
-_FIRST: Final = 2 * 10**15
-"""Of the numbers of columns that are made here, behind those of all others."""
 _SUBQUERIES_MAX: Final = 2
 """See A4. More: statements grow to the power of their branches; fewer: `coalesce` of three
 subqueries fails where PostgreSQL answers."""
@@ -87,7 +85,7 @@ _BOTH: Final = (JoinKind.CROSS, JoinKind.INNER)
 
 def run_if_asked(plan: Plan) -> Plan:
     """The plan with such subqueries guarded (A1)."""
-    return _plan(plan, count(_FIRST))
+    return _plan(plan, numbers_of(Pass.ASKED_SUBQUERIES))
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:

@@ -13,10 +13,9 @@ Not here: the guards themselves (`guarded_subqueries.py`).
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import count
-from typing import Final
 
 from sql.conditions import all_of, asked_behind
+from sql.emit.column_numbers import Pass, numbers_of
 from sql.emit.guarding.guarded_subqueries import may_fail_for_others
 from sql.plan import (
     BoolOp,
@@ -45,14 +44,12 @@ from sql.traverse import (
     with_queries,
 )
 
-_FIRST: Final = 10**15
-"""Of the numbers of these columns, behind those of all others."""
 _Found = tuple[Expr, Sequence[Expr]]
 
 
 def with_condition_columns(plan: Plan) -> Plan:
     """The plan with such columns (C1)."""
-    return _plan(plan, count(_FIRST))
+    return _plan(plan, numbers_of(Pass.CONDITION_COLUMNS))
 
 
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:

@@ -1,0 +1,31 @@
+"""Numbers for the columns that passes over a plan make.
+
+INVARIANTS
+  C1  every pass has a range of its own, behind the numbers of all columns that are bound, so that
+      columns of several passes never meet.
+"""
+
+from collections.abc import Iterator
+from enum import IntEnum
+from itertools import count
+from typing import Final
+
+_RANGE: Final = 10**15
+
+
+class Pass(IntEnum):
+    """Who makes columns."""
+
+    CONDITION_COLUMNS = 1
+    ASKED_SUBQUERIES = 2
+    MADE_ROWS = 3
+    OUTER_ZEROS = 4
+    ASKED_WINDOWS = 5
+    CARRIED_COLUMNS = 6
+    JOINED_SUBQUERIES = 7
+    ROUNDS = 8
+
+
+def numbers_of(made_by: Pass) -> Iterator[int]:
+    """The numbers of a pass, from its first (C1)."""
+    return count(made_by * _RANGE)
