@@ -12,7 +12,9 @@ from typing import Final
 from sql.emit.asked_windows import with_asked_windows
 from sql.emit.carried_columns import with_carried_columns
 from sql.emit.emitted import EmittedQuery
+from sql.emit.guarding.asked_keys import with_asked_keys
 from sql.emit.guarding.asked_subqueries import run_if_asked
+from sql.emit.guarding.guarded_conditions import with_guarded_conditions
 from sql.emit.guarding.guarded_filters import guarded_parts
 from sql.emit.guarding.outer_guards import guarded_by_outer
 from sql.emit.joined_subqueries import with_joined_subqueries
@@ -54,6 +56,7 @@ def _emit(
 ) -> EmittedQuery:
     """One statement, of a plan whose recursions Spark does."""
     plan = run_if_asked(with_joined_subqueries(called_once(plan), only_failing=False))
+    plan = with_asked_keys(with_guarded_conditions(plan))
     plan = guarded_by_outer(with_asked_windows(plan))
     plan = with_carried_columns(with_outer_zeros(with_counted_rows(plan)))
     return emit_plan(plan, relations, parameters, _SPARK)

@@ -14,7 +14,7 @@ from typing import Final
 
 from sql.emit import enums, spark_arrays, spark_decimals, spark_floats, spark_text, spark_times
 from sql.emit.array_subqueries import gathered
-from sql.emit.guarding.guarded_subqueries import guarded
+from sql.emit.guarding.guarded_subqueries import guarded, plan_may_fail
 from sql.emit.in_subqueries import counted
 from sql.emit.limits import is_first_row
 from sql.emit.mixed_conditions import is_mixed
@@ -66,7 +66,8 @@ SPECIALS: Final[dict[str, Special]] = {
 }
 """The templates that need more than text: named `@name` in the function table."""
 
-_CONDITIONS: Final = frozenset({SubqueryKind.EXISTS, SubqueryKind.IN, SubqueryKind.NOT_IN})
+_IN: Final = frozenset({SubqueryKind.IN, SubqueryKind.NOT_IN})
+_CONDITIONS: Final = _IN | {SubqueryKind.EXISTS}
 """Subqueries that are joins where they stand as conditions."""
 _CLOSED: Final = frozenset(
     {"bool", "text", "varchar", "bpchar", "name", "char", "uuid", "interval"}
@@ -202,7 +203,7 @@ def _subquery(expr: Subquery, scope: Scope) -> str:
         return inner.emit(alone)
     if expr.kind is SubqueryKind.ARRAY:
         return inner.emit(gathered(expr))
-    as_condition = scope.filtering and expr.kind in _CONDITIONS and not is_mixed(expr.plan)
+    as_condition = scope.filtering and expr.kind in _CONDITIONS and not _is_value(expr)
     if not as_condition:
         _check_volatile(expr.plan)
     if (of_row := of_one_row(expr)) is not None:
@@ -225,6 +226,16 @@ def _subquery(expr: Subquery, scope: Scope) -> str:
             left = _list(expr.args, inner)
             left = left if len(expr.args) == 1 else f"({left})"
             return f"({left} {expr.kind.value} ({query}))"
+
+
+def _is_value(expr: Subquery) -> bool:
+    """Whether a condition has to be a value (X1 of `mixed_conditions.py`). The join that
+    Spark makes of IN computes what it looks in of all rows.
+    """
+    if is_mixed(expr.plan):
+        return True
+    fails = expr.kind in _IN and plan_may_fail(expr.plan, by_overflow=False)
+    return fails and bool(free_columns(expr.plan))
 
 
 def _only_row(plan: Plan, query: str, scope: Scope) -> str | None:

@@ -10,6 +10,8 @@ order:
   all of it, for    what ON of outer joins asks of pairs (not in here)     joined_subqueries
   an engine         a subquery that refers to no row: run if one asks      asked_subqueries
                     what guards a subquery has one itself (DuckDB)         condition_columns
+                    what WHERE asks behind its other conditions (Spark)    guarded_conditions
+                    rows of a subquery for which no row asks (Spark)       asked_keys
                     what is computed of the row outside (Spark)            outer_guards
                     what is computed for rows that are asked for (DuckDB)  outer_rows
   a SELECT is       conditions over lateral joins go below them            pushed_filters

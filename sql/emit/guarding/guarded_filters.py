@@ -32,7 +32,7 @@ def guarded_parts(below: Plan, parts: Sequence[Expr]) -> Sequence[Expr]:
     """The conditions over the rows of a plan that all have to be true (H1)."""
     if len(parts) == 1 or not any(map(may_fail, parts)):
         return parts
-    tables = list(_tables(below))
+    tables = list(tables_of(below))
     before: dict[int, list[Expr]] = {}
     found: list[Expr] = []
     for part in parts:
@@ -56,10 +56,11 @@ def _fails_often(expr: Expr) -> bool:
     return any(map(_fails_often, children(expr)))
 
 
-def _tables(plan: Plan) -> Iterator[frozenset[ColumnId]]:
+def tables_of(plan: Plan) -> Iterator[frozenset[ColumnId]]:
+    """The columns of each relation that is joined."""
     if isinstance(plan, Join):
-        yield from _tables(plan.left)
-        yield from _tables(plan.right)
+        yield from tables_of(plan.left)
+        yield from tables_of(plan.right)
     else:
         yield frozenset(column.id for column in output_columns(plan))
 

@@ -11,7 +11,9 @@ INVARIANTS
   S3  a condition that is volatile, or has subqueries itself, guards nothing; most that have become
       columns first (`condition_columns.py`).
   S4  Spark joins by what a subquery compares with the row, and looks at all pairs of rows if one
-      that does not aggregate is guarded: there, only those that do are, for more than overflows.
+      that does not aggregate is guarded: there, only those that do are, for more than overflows,
+      and, once a text is written of it, without what is nested in them: that would come to refer to
+      a query further out.
 
 Not here: FILTER, and operands without subqueries (`guards.py`); values that are not computed in
 their subquery at all (`outside_values.py`).
@@ -63,7 +65,7 @@ def guarded(expr: Expr, *, by_key: bool = False) -> Expr:
     if not found or not any(has_subquery(part) for part, _ in found):
         return expr
     rest = iter(found)
-    return with_children(expr, lambda _: _under(*next(rest), by_key=by_key))
+    return with_children(expr, lambda _: under(*next(rest), by_key=by_key, nested=not by_key))
 
 
 def may_fail_for_others(expr: Expr) -> bool:
@@ -87,9 +89,11 @@ def plan_may_fail(plan: Plan, *, by_overflow: bool = True) -> bool:
     )
 
 
-def guarded_subquery(expr: Subquery, condition: Expr) -> Subquery:
-    """The subquery, which fails nowhere where the condition is not true (S1)."""
-    plan = _guarded_plan(expr.plan, condition)
+def guarded_subquery(expr: Subquery, condition: Expr, *, nested: bool = True) -> Subquery:
+    """The subquery, which fails nowhere where the condition is not true (S1). `nested`: nor do
+    subqueries within it.
+    """
+    plan = _guarded_plan(expr.plan, condition, nested=nested)
     return replace(expr, plan=Filter(plan, condition) if has_several(expr) else plan)
 
 
@@ -98,24 +102,29 @@ def _guarded_recursion(plan: Recursive, condition: Expr) -> Recursive:
     alone = isinstance(condition, Subquery) and not free_columns(condition.plan)
     if not alone:
         return plan
-    return replace(plan, base=Filter(_guarded_plan(plan.base, condition), condition))
+    return replace(plan, base=Filter(_guarded_plan(plan.base, condition, nested=True), condition))
 
 
-def _under(expr: Expr, conditions: Sequence[Expr], *, by_key: bool) -> Expr:
+def under(expr: Expr, conditions: Sequence[Expr], *, by_key: bool, nested: bool) -> Expr:
     """The expression with its subqueries guarded by conditions that all hold (S3)."""
     if not conditions or not has_subquery(expr):
         return expr
     if any(is_volatile_expression(part) or has_subquery(part) for part in conditions):
         return expr
-    return _with_guard(expr, all_of(conditions), by_key=by_key)
+    return _with_guard(expr, all_of(conditions), by_key=by_key, nested=nested)
 
 
-def _with_guard(expr: Expr, condition: Expr, *, by_key: bool) -> Expr:
+def _with_guard(expr: Expr, condition: Expr, *, by_key: bool, nested: bool) -> Expr:
     if not isinstance(expr, Subquery):
-        return with_children(expr, lambda part: _with_guard(part, condition, by_key=by_key))
+        return with_children(
+            expr, lambda part: _with_guard(part, condition, by_key=by_key, nested=nested)
+        )
     # An engine computes what is looked for in a set for all rows.
     args = tuple(
-        [guarded_value(_with_guard(arg, condition, by_key=by_key), condition) for arg in expr.args]
+        [
+            guarded_value(_with_guard(arg, condition, by_key=by_key, nested=nested), condition)
+            for arg in expr.args
+        ]
     )
     several = has_several(expr)
     if by_key and (several or not free_columns(expr.plan)):
@@ -124,7 +133,7 @@ def _with_guard(expr: Expr, condition: Expr, *, by_key: bool) -> Expr:
         return replace(expr, args=args)
     if not may_fail_anywhere(expr) or not free_columns(expr.plan) or is_volatile_plan(expr.plan):
         return replace(expr, args=args)
-    return replace(guarded_subquery(expr, condition), args=args)
+    return replace(guarded_subquery(expr, condition, nested=nested), args=args)
 
 
 def has_several(expr: Subquery) -> bool:
@@ -143,11 +152,13 @@ def _is_one_row(plan: Plan) -> bool:
     return isinstance(plan, GroupBy) and not plan.keys and plan.sets is None
 
 
-def _guarded_plan(plan: Plan, condition: Expr) -> Plan:
+def _guarded_plan(plan: Plan, condition: Expr, *, nested: bool) -> Plan:
     """What may fail, in a CASE of the condition. A WITH query may not refer to the row."""
 
     def wrapped(expr: Expr) -> Expr:
         if isinstance(expr, Subquery):
+            if not nested:
+                return expr
             args = tuple(map(wrapped, expr.args))
             return replace(guarded_subquery(expr, condition), args=args)
         if not may_fail(expr) and not has_subquery(expr):
@@ -157,8 +168,8 @@ def _guarded_plan(plan: Plan, condition: Expr) -> Plan:
         return with_children(expr, wrapped)
 
     if isinstance(plan, With):
-        return replace(plan, input=_guarded_plan(plan.input, condition))
+        return replace(plan, input=_guarded_plan(plan.input, condition, nested=nested))
     if isinstance(plan, Recursive):
         return _guarded_recursion(plan, condition)
-    below = with_inputs(plan, lambda part: _guarded_plan(part, condition))
+    below = with_inputs(plan, lambda part: _guarded_plan(part, condition, nested=nested))
     return below if isinstance(below, Limit) else rewritten_node(below, wrapped)
