@@ -10,8 +10,9 @@ The targets (issue 5), at scale 1: Spark through the server in at most 1.05 time
 PySpark, the local engine in at most 1.3 times that of DuckDB. A query's time is the median of its
 runs after one that warms up; the sum of all queries is compared. Every run has a text of its own:
 the server keeps what it has prepared on Spark, with its shuffled rows, for the same text over the
-same files, and would answer again in milliseconds. The servers do not run at once; both JVMs have
-the same memory.
+same files, and would answer again in milliseconds. DuckDB runs each query in turn with the
+server, so that both have the machine in the same minutes; PySpark runs after it, in a JVM of as
+much memory.
 """
 
 import argparse
@@ -20,7 +21,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 
 import duckdb
@@ -46,28 +47,30 @@ Times = dict[str, float]
 def measure(scale: float, engines: Sequence[str], rounds: int) -> Figures:
     """Seconds of each engine, through the server and alone, and how many times dearer we are."""
     queries = {f"q{number:02d}": case.text for number, case in enumerate(cases_of(QUERIES), 1)}
-    figures: dict[str, float] = {}
+    found: dict[str, list[Times]] = {}
     with tempfile.TemporaryDirectory(prefix="tpch-") as place:
-        ours: dict[str, Times] = {}
         options = () if "spark" in engines else ("--spark-master", "none")
         with meridian(Path(place), options) as server:
             load(server.dsn, scale)
             with psycopg.connect(server.dsn, autocommit=True) as connection:
                 for table in SCHEMA:
                     connection.execute(f"optimize {table}".encode())
+                files = _files_when_written(Path(place) / "data" / "warehouse", scale)
                 for engine in engines:
                     connection.execute(f"set engine = {engine}".encode())
                     run = lambda text: connection.execute(text.encode()).fetchall()  # noqa: E731
-                    ours[engine] = _timed(f"{engine} through the server", queries, run, rounds)
-            files = _files_when_written(Path(place) / "data" / "warehouse", scale)
+                    with _beside(engine, files) as alone:
+                        found[engine] = _timed(engine, queries, [run, *alone], rounds)
             server.stop()
-        for engine in engines:
-            alone = _alone(engine, files, queries, rounds)
-            _compare(engine, ours[engine], alone)
-            name = f"TPC-H {scale}, {engine}"
-            figures[f"{name}: s"] = sum(ours[engine].values())
-            figures[f"{name}: s of the engine alone"] = sum(alone.values())
-            figures[f"{name}: times dearer"] = sum(ours[engine].values()) / sum(alone.values())
+        if "spark" in engines:
+            found["spark"] += _spark(files, queries, rounds)
+    figures: dict[str, float] = {}
+    for engine, (ours, alone) in found.items():
+        _compare(engine, ours, alone)
+        name = f"TPC-H {scale}, {engine}"
+        figures[f"{name}: s"] = sum(ours.values())
+        figures[f"{name}: s of the engine alone"] = sum(alone.values())
+        figures[f"{name}: times dearer"] = sum(ours.values()) / sum(alone.values())
     return figures
 
 
@@ -98,18 +101,19 @@ def _files(warehouse: Path) -> dict[str, list[str]]:
     return found
 
 
-def _timed(what: str, queries: Mapping[str, str], run: Run, rounds: int) -> Times:
-    """Median seconds of each query."""
-    times: Times = {}
+def _timed(what: str, queries: Mapping[str, str], runs: Sequence[Run], rounds: int) -> list[Times]:
+    """Median seconds of each query, for those who run it in turn."""
+    times: list[Times] = [{} for _ in runs]
     for name, text in queries.items():
-        run(_of_round(text, 0))
-        taken: list[float] = []
-        for number in range(1, rounds + 1):
-            began = time.perf_counter()
-            run(_of_round(text, number))
-            taken.append(time.perf_counter() - began)
-        times[name] = statistics.median(taken)
-    print(f"{what}: {sum(times.values()):.2f} s", flush=True)
+        taken: list[list[float]] = [[] for _ in runs]
+        for number in range(rounds + 1):
+            for run, seconds in zip(runs, taken, strict=True):
+                began = time.perf_counter()
+                run(_of_round(text, number))
+                seconds.append(time.perf_counter() - began)
+        for known, seconds in zip(times, taken, strict=True):
+            known[name] = statistics.median(seconds[1:])
+    print(f"{what}:", *[f"{sum(known.values()):.2f} s" for known in times], flush=True)
     return times
 
 
@@ -117,21 +121,19 @@ def _of_round(text: str, number: int) -> str:
     return f"select answer.*, {number} as round from ({text}) answer"
 
 
-def _alone(
-    engine: str, files: Mapping[str, list[str]], queries: Mapping[str, str], rounds: int
-) -> Times:
-    return _duckdb(files, queries, rounds) if engine == "local" else _spark(files, queries, rounds)
-
-
-def _duckdb(files: Mapping[str, list[str]], queries: Mapping[str, str], rounds: int) -> Times:
+@contextlib.contextmanager
+def _beside(engine: str, files: Mapping[str, list[str]]) -> Generator[list[Run]]:
+    """Who runs the queries in turn with the server's engine."""
+    if engine != "local":
+        yield []
+        return
     with duckdb.connect() as connection:
         for name, paths in files.items():
             connection.execute(f"create view {name} as select * from read_parquet({paths})")
-        run = lambda text: connection.execute(text).fetchall()  # noqa: E731
-        return _timed("DuckDB alone", queries, run, rounds)
+        yield [lambda text: connection.execute(text).fetchall()]
 
 
-def _spark(files: Mapping[str, list[str]], queries: Mapping[str, str], rounds: int) -> Times:
+def _spark(files: Mapping[str, list[str]], queries: Mapping[str, str], rounds: int) -> list[Times]:
     from pyspark.sql import SparkSession
 
     heap = f"{JvmSettings(Path()).heap_mb}m"
@@ -144,7 +146,7 @@ def _spark(files: Mapping[str, list[str]], queries: Mapping[str, str], rounds: i
         spark.sparkContext.setLogLevel("ERROR")
         for name, paths in files.items():
             spark.read.parquet(*paths).createOrReplaceTempView(name)
-        return _timed("PySpark alone", queries, lambda text: spark.sql(text).collect(), rounds)
+        return _timed("PySpark alone", queries, [lambda text: spark.sql(text).collect()], rounds)
     finally:
         spark.stop()
 
