@@ -24,7 +24,7 @@ class Reach:
     """How far values of one type are from each other.
 
     `place`: what a value compares by. `moved`: the place that is an offset later, or `subtract`
-    earlier. `is_negative`: whether an offset is no distance (22013), NaN being none.
+    earlier. `is_negative`: whether an offset is below zero, or NaN (22013).
     """
 
     place: Callable[[Any], Any]

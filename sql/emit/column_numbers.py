@@ -1,8 +1,9 @@
 """Numbers for the columns that passes over a plan make.
 
 INVARIANTS
-  C1  every pass has a range of its own, behind the numbers of all columns that are bound, so that
-      columns of several passes never meet.
+  C1  every pass has a range of its own, behind the numbers of all columns that are bound, runs once
+      over the plan of a statement and takes its numbers from one iterator, so that columns never
+      meet. The keys of windows are numbered apart (`windows.py`).
 """
 
 from collections.abc import Iterator

@@ -55,8 +55,8 @@ class Made:
 @dataclass(frozen=True, slots=True)
 class Rounds:
     """`step` is run as long as the round before it had rows, which it finds in the relation `last`.
-    `distinct`: it finds those of all rounds, too, in the relation that is made, and answers
-    with new ones only. `rows_max`: as many rows are enough.
+    `distinct`: the step also reads all rounds so far, by the name of the relation, and
+    answers with rows that are not among them. `rows_max`: as many rows are enough.
     """
 
     step: EmittedQuery

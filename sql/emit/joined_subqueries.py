@@ -42,6 +42,7 @@ from sql.plan import (
     ColumnId,
     ColumnRef,
     Const,
+    CteScan,
     Expr,
     InList,
     Join,
@@ -58,8 +59,10 @@ from sql.traverse import (
     children,
     column_ids,
     has_subquery,
+    inputs,
     is_volatile_anywhere,
     is_volatile_plan,
+    plan_expressions,
     plan_has_subquery,
     scans,
     subqueries,
@@ -96,7 +99,7 @@ def _plan(plan: Plan, numbers: Iterator[int], *, only_failing: bool) -> Plan:
     if only_failing and not any(_fails(inner) for inner in subqueries(made.condition)):
         return made
     below, parts = _at_padded_side(made, flat(made.condition), numbers)
-    return _over_pairs(below, parts, numbers, same=not chooses(plan)) or made
+    return _over_pairs(below, parts, numbers, same=_is_same_each_time(plan)) or made
 
 
 # --- conditions over the padded side (O2) ------------------------------------------------------
@@ -153,8 +156,9 @@ def _over_pairs(
     """The join on these conditions; None if Spark does not take it. `same`: its sides are the same
     rows whenever they are read, as far as they do not call what is volatile.
     """
-    asked = _run_if_paired(join, parts, numbers)
-    columns = _Columns(join, numbers)
+    paired = not (is_volatile_plan(join.left) or is_volatile_plan(join.right))
+    asked = _run_if_paired(join, parts, numbers) if paired else parts
+    columns = _Columns(join, numbers, paired)
     late = [part for part in asked if not columns.takes(part)]
     done = {*map(id, late)}
     plain = [columns.moved(_as_existence(part)) for part in asked if id(part) not in done]
@@ -177,6 +181,16 @@ def _is_read_twice(*sides: Plan) -> bool:
     return sum(1 for side in sides for _ in scans(side)) <= _SCANS_MAX
 
 
+def _is_same_each_time(plan: Plan) -> bool:
+    """Whether it has the same rows whenever it is read. What a WITH query has is not known here:
+    Spark computes it anew for each of its readers.
+    """
+    if chooses(plan) or isinstance(plan, CteScan):
+        return False
+    asked = [inner.plan for expr in plan_expressions(plan) for inner in subqueries(expr)]
+    return all(map(_is_same_each_time, (*inputs(plan), *asked)))
+
+
 def _shown(plan: Plan, columns: tuple[PlanColumn, ...]) -> Plan:
     if output_columns(plan) == columns:
         return plan
@@ -185,8 +199,6 @@ def _shown(plan: Plan, columns: tuple[PlanColumn, ...]) -> Plan:
 
 def _run_if_paired(join: Join, parts: Sequence[Expr], numbers: Iterator[int]) -> Sequence[Expr]:
     """The conditions with their subqueries over no row guarded (O4)."""
-    if is_volatile_plan(join.left) or is_volatile_plan(join.right):
-        return parts
     keys = {id(part) for part in parts if _is_key(part, join)}
     before = [part for part in parts if id(part) in keys and not has_subquery(part)]
     made: list[Expr] = []
@@ -259,6 +271,8 @@ class _Columns:
 
     join: Join
     numbers: Iterator[int]
+    paired: bool
+    """Whether subqueries over no row are run only if there is a pair."""
     left: dict[PlanColumn, Expr] = field(default_factory=dict[PlanColumn, Expr])
     right: dict[PlanColumn, Expr] = field(default_factory=dict[PlanColumn, Expr])
 
@@ -272,7 +286,7 @@ class _Columns:
             return True
         if _is_of(expr, self.join.left) and _is_of(expr, self.join.right):
             return False
-        guarded = not free_columns(expr.plan)
+        guarded = self.paired and not free_columns(expr.plan)
         fails = any(map(_fails, expr.args)) if guarded else _fails(expr)
         return key or not fails
 

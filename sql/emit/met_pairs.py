@@ -6,7 +6,8 @@ it has, by numbers.
           subquery holds; if there are none, the first one, with NULLs for u
 
 INVARIANTS
-  P1  a row of the kept side has a number of its own (`unique_id()`), given before it is joined.
+  P1  a row of the kept side has a number of its own (`unique_id()`), given before it is joined; the
+      numbers of two readings are never compared.
   P2  conditions that may fail are asked of pairs only: rows without any are taken apart first.
 """
 

@@ -13,10 +13,11 @@ INVARIANTS
       it is made anew in every round; anything else once, when it is first read.
   T2  a WITH query that base or step reads is made before it as well: it is computed once, not in
       every round, and if no step asks for it, not at all.
-  T3  a recursion in an expression's subquery is made even if no row asks for it, so it may not
-      fail.
+  T3  a recursion in an expression's subquery is made even if no row asks for it. One that may fail
+      is refused; one that overflows or does not end does so though PostgreSQL might not run it.
   T4  rows are compared as EXCEPT compares them: by PostgreSQL's equality, NULLs equal.
-  T5  a recursion ends early where LIMIT takes its rows as they come, as PostgreSQL's does.
+  T5  a recursion ends early where LIMIT stands over it with nothing but projections between, as
+      PostgreSQL's does. Behind conditions and joins, and if it is read twice, it is made whole.
 
 Not here: running it (`compute/spark_rounds.py`); UNION ALL with a plain step, which the engine
 does (`ctes.py`).
@@ -227,21 +228,27 @@ class _Emission:
 
     def _note_limit(self, plan: Limit) -> None:
         """How many rows of a recursion are enough, if a limit takes them as they come (T5)."""
-        limit, offset = self._known(plan.limit, None), self._known(plan.offset, 0)
         below = plan.input
         while isinstance(below, Project):
             below = below.input
-        if isinstance(below, Recursive) and not plan.ties and limit is not None:
-            self.rows_max[below.cte] = max(limit, 0) + max(offset or 0, 0)
+        if not isinstance(below, Recursive) or plan.ties:
+            return
+        limit, offset = self._known(plan.limit), self._known(plan.offset)
+        if limit is not None and limit[0] is not None and offset is not None:
+            self.rows_max[below.cte] = max(limit[0], 0) + max(offset[0] or 0, 0)
 
-    def _known(self, expr: Expr | None, absent: int | None) -> int | None:
-        """A number of rows; None if there is none, or it is computed."""
-        value: Value = absent if expr is None else None
+    def _known(self, expr: Expr | None) -> tuple[int | None] | None:
+        """A number of rows, in a tuple of one: None is NULL, or none that is given. No tuple if it
+        is computed.
+        """
+        value: Value = None
         if isinstance(expr, Const):
             value = expr.value
         elif isinstance(expr, Param):
             value = self.parameters[expr.index - 1]
-        return value if isinstance(value, int) else None
+        elif expr is not None:
+            return None
+        return (value if isinstance(value, int) else None,)
 
     def _check_subquery(self, expr: Subquery) -> None:
         """Refuses what might fail though nobody asks for it (T3)."""

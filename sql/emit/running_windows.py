@@ -1,4 +1,6 @@
-"""Sums, averages and variances of floats over a window, with PostgreSQL's last digits.
+"""Window calls that are computed of the list of a partition's rows: sums, averages and variances of
+floats, with PostgreSQL's last digits, and on Spark what it has no words for
+(`spark_outside_windows.py`).
 
 DuckDB adds up a frame from partial sums, and both engines have variances by other formulas. Here
 the rows of a partition become one list in their order, the values of all its frames are computed
@@ -14,7 +16,7 @@ from it in one go (`compute/float_folds.py`), and the list becomes rows again:
 INVARIANTS
   Q1  a frame is told by the place of its last row, and how many rows it has if it does not begin at
       the first one: both are counted by the engine over the same window, so that peers and offsets
-      are its own. A frame with exclusions is no such range of rows, and stays a list of its own.
+      are its own. A frame with exclusions is no such range of rows, and is not folded here.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,8 +42,8 @@ class Lists:
     `is_running`: whether a call of this window is computed here. `taken`: what it is computed from,
     as fields of a row. `gathered`: a list of rows of these fields of a table, in the order of its
     `n`. `folded`: the list of a call's values for a list of rows, of which it takes these fields.
-    `spread`: from a SELECT's text and alias, which
-    makes the list `r`, a FROM item of rows `r` and of lists that are as long, by names.
+    `spread`: from a SELECT that makes the list `r`, and texts that make lists as long, by names, a
+    SELECT of rows `r` and of these values.
     """
 
     window: Callable[[WindowCall, Scope], str]

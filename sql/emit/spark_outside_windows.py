@@ -8,7 +8,8 @@ The lists are made and become rows as in `running_windows.py`.
 INVARIANTS
   W1  a function takes its call's arguments, condition, keys and offsets as columns of a row;
       constants and parameters are part of it.
-  W2  an argument stays unevaluated for rows that FILTER leaves out.
+  W2  an argument stays unevaluated for rows that FILTER leaves out, unless that is volatile: it is
+      asked once. What no frame takes, and the default of lag() and lead(), is computed of all rows.
 """
 
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from sql.emit.spark_outside import Inputs, written
 from sql.emit.windows import check_offsets, sees_frame
 from sql.frames import BoundKind, Exclusion, Frame, FrameBound, FrameMode, has_range_offset
 from sql.plan import Case, Const, Expr, Param, WindowCall
+from sql.traverse import is_volatile_expression
 
 _COUNTED: Final = frozenset({"int2", "int4", "int8", "numeric"})
 """Keys that RANGE counts in Spark: it adds floats otherwise, and knows no months of dates."""
@@ -112,9 +114,10 @@ def _over_columns(call: WindowCall, inputs: Inputs, scope: Scope) -> WindowCall:
 
 def _passed(arg: Expr, call: WindowCall) -> Expr:
     """The argument, NULL where it is left out (W2)."""
-    if call.filter is None or isinstance(arg, Const | Param):
+    condition = call.filter
+    if condition is None or is_volatile_expression(condition) or isinstance(arg, Const | Param):
         return arg
-    return Case(((call.filter, arg),), Const(None, arg.type), arg.type)
+    return Case(((condition, arg),), Const(None, arg.type), arg.type)
 
 
 def _with_offsets(frame: Frame, column: Callable[[Expr], Expr]) -> Frame:

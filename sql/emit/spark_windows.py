@@ -127,7 +127,7 @@ def _wide_type(call: WindowCall, type_: SqlType) -> str:
 
 def _offset(call: WindowCall, offset: Expr, frame: Frame, scope: Scope) -> str:
     known = scope.statement.known(offset)
-    assert known is not None, "W2"
+    assert known is not None, "an offset that Spark counts is a constant (W2)"
     if frame.mode is not FrameMode.RANGE:
         return str(known[0])
     text = scope.statement.constant(known[0], offset.type)
@@ -139,7 +139,16 @@ def _offset(call: WindowCall, offset: Expr, frame: Frame, scope: Scope) -> str:
 
 def windows(plan: Window, select: Select, scope: Scope) -> Select:
     """The rows of a SELECT with the plan's calls."""
+    plan = replace(plan, calls=tuple([_counted_by_rank(call) for call in plan.calls]))
     return running_windows.windows(plan, select, scope, _LISTS)
+
+
+def _counted_by_rank(call: WindowCall) -> WindowCall:
+    """GROUPS without offsets says what RANGE says, which Spark has."""
+    ends = (call.frame.start, call.frame.end)
+    if call.frame.mode is not FrameMode.GROUPS or any(end.offset is not None for end in ends):
+        return call
+    return replace(call, frame=replace(call.frame, mode=FrameMode.RANGE))
 
 
 def _is_running(call: WindowCall, plan: Window, scope: Scope) -> bool:

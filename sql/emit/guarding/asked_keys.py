@@ -1,36 +1,39 @@
-"""What may fail in a subquery is computed of rows that some row outside asks for: Spark computes it
-of all, and then looks for the row's.
+"""What may fail in a subquery is computed of rows that some row outside asks for.
 
     (select sum(10/u.v) from u where u.k = t.k)
       ─▶  (select sum(10/u.v) from u where coalesce(u.k, u.k) = t.k)
 
-Spark takes what says that a column is equal to one outside to the join that it makes of a subquery,
-and groups all rows by it. An expression it leaves where it is: there it joins the distinct keys of
-the rows outside, by the expression, before anything is computed of the rows.
+Spark makes a join of a subquery: it computes the subquery for every key u.k, and joins by
+`u.k = t.k`. So 10/u.v fails for keys that no row of t has. By an expression it does not: there it
+joins the distinct keys t.k to u before it computes anything. `coalesce(u.k, u.k)` is an expression
+when Spark looks at it; it becomes u.k again only afterwards.
 
 INVARIANTS
-  K1  only subqueries that may fail otherwise than by overflow are changed: the keys outside are
-      made once more for it.
+  K1  only subqueries that may fail otherwise than by overflow are changed: the rows outside are
+      read once more for their keys.
 """
 
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
+from sql.conditions import flat, joined
 from sql.emit.guarding.guarded_subqueries import plan_may_fail
 from sql.plan import (
+    BoolOp,
     Call,
     Coalesce,
     ColumnId,
     ColumnRef,
+    Distinct,
     Expr,
     Filter,
+    Join,
     Plan,
     Subquery,
 )
 from sql.renumbering import free_columns
 from sql.traverse import (
     column_ids,
-    conjuncts,
     has_subquery,
     rewritten_node,
     with_children,
@@ -61,18 +64,27 @@ def _by_expressions(plan: Plan, outside: AbstractSet[ColumnId]) -> Plan:
     """The plan in which no condition says that a column is equal to something of these."""
 
     def told(part: Expr) -> Expr:
-        if not isinstance(part, Call) or part.function.name != "=":
-            return part
-        own = [outside.isdisjoint(column_ids(arg)) for arg in part.args]
+        sides = _equal(part)
+        own = [outside.isdisjoint(column_ids(side)) for side in sides]
         if sorted(own) != [False, True]:
             return part
-        return replace(part, args=tuple(map(_as_expression, part.args, own)))
+        left, right = map(_as_expression, sides, own)
+        if isinstance(part, Distinct):
+            return replace(part, left=left, right=right)
+        return replace(part, args=(left, right)) if isinstance(part, Call) else part
 
     def within(expr: Expr) -> Expr:
-        return with_children(expr, told) if len(conjuncts(expr)) > 1 else told(expr)
+        return joined(BoolOp.AND, [told(part) for part in flat(expr)])
 
     below = with_inputs(plan, lambda part: _by_expressions(part, outside))
-    return rewritten_node(below, within) if isinstance(below, Filter) else below
+    return rewritten_node(below, within) if isinstance(below, Filter | Join) else below
+
+
+def _equal(part: Expr) -> tuple[Expr, ...]:
+    """What a condition says to be equal; nothing if it is another one."""
+    if isinstance(part, Call) and part.function.name == "=":
+        return part.args
+    return (part.left, part.right) if isinstance(part, Distinct) and part.negated else ()
 
 
 def _as_expression(expr: Expr, own: bool) -> Expr:
