@@ -10,8 +10,8 @@ the row outside (`mixed_conditions.py`).
 
 INVARIANTS
   C1  the columns of a node stay what they were, in their order.
-  C2  at every level a subquery refers to the rows next to it only, but for nodes that carry
-      nothing: ORDER BY, LIMIT, DISTINCT ON, VALUES and sets of rows. Those are refused by
+  C2  at every level a subquery refers to the rows next to it only, but for what carries nothing:
+      VALUES of several rows and arguments of set-returning functions. Those are refused by
       `selects.py`.
 """
 
@@ -36,6 +36,7 @@ from sql.plan import (
     Project,
     SetScan,
     Subquery,
+    Values,
     Window,
     output_columns,
 )
@@ -55,6 +56,7 @@ from sql.traverse import (
 )
 
 _Columns: TypeAlias = Mapping[ColumnId, PlanColumn]
+_ONE_ROW: Final = Values((), ((),))
 _NOTHING: Final[AbstractSet[ColumnId]] = frozenset()
 
 
@@ -81,6 +83,8 @@ def _plan(plan: Plan, outside: AbstractSet[ColumnId], numbers: Iterator[int]) ->
 
 def _carrying(plan: Plan, outside: AbstractSet[ColumnId], numbers: Iterator[int]) -> Plan:
     """The node over rows that carry what its subqueries need."""
+    if isinstance(plan, Values) and len(plan.rows) == 1 and plan.columns:
+        plan = Project(_ONE_ROW, plan.columns, plan.rows[0]) if _needed(plan) else plan
     if not isinstance(plan, Project | Filter | Join | GroupBy | Window):
         return plan
     if isinstance(plan, Join) and plan.kind is JoinKind.INNER:

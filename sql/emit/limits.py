@@ -66,7 +66,8 @@ def _counted(expr: Expr | None, scope: Scope, sqlstate: str, clause: str) -> str
     if scope.statement.known(expr) is not None:
         known = count(expr, scope, sqlstate, clause)
         return f"cast({most if known is None else known} as bigint)"
-    text = replace(scope, filtering=False).emit(expr)
+    # It stands in a SELECT of its own, over numbers, to which what is outside is further out.
+    text = replace(scope, filtering=False, nearest=frozenset()).emit(expr)
     failure = scope.statement.dialect.error(sqlstate, f"{clause} must not be negative")
     return f"coalesce(case when {text} < 0 then {failure} else {text} end, cast({most} as bigint))"
 
