@@ -24,7 +24,7 @@ from sql.plan import (
     RelationId,
     With,
 )
-from sql.traverse import has_subquery, plan_column_ids
+from sql.traverse import column_ids, has_subquery, plan_column_ids
 from sql.types import SqlType
 
 _T = TypeVar("_T")
@@ -62,6 +62,11 @@ def same_expression(left: Expr, right: Expr) -> bool:
 def free_columns(plan: Plan) -> set[ColumnId]:
     """The columns of outer queries that the plan refers to (P3 of `plan.py`)."""
     return set(plan_column_ids(plan)) - set(_made(plan))
+
+
+def columns_of(expr: Expr) -> set[ColumnId]:
+    """The columns that an expression refers to, without those that its subqueries make."""
+    return set(column_ids(expr)) - set(_made(expr))
 
 
 def references(value: object) -> Iterator[ColumnRef]:

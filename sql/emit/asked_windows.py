@@ -4,7 +4,7 @@ below.
     max(array(select ..)) over w  ─▶  max(c) over w  from (select .., array(select ..) as c from ..)
 
 DuckDB writes some calls twice, max() of a list for one, and cannot do so with a subquery. Spark
-has none in a window.
+has none in a window, nor in FILTER within a subquery that refers to the row outside.
 
 INVARIANTS
   W1  the columns of a node stay what they were, in their order.
@@ -40,13 +40,15 @@ from sql.traverse import (
 )
 
 
-def with_asked_windows(plan: Plan) -> Plan:
-    """The plan with no subquery in such a call."""
-    return _plan(plan, numbers_of(Pass.ASKED_WINDOWS)) if plan_has_subquery(plan) else plan
+def with_asked_windows(plan: Plan, *, filters: bool = False) -> Plan:
+    """The plan with no subquery in such a call; `filters`: nor in FILTER of an aggregate."""
+    if not plan_has_subquery(plan):
+        return plan
+    return _plan(plan, numbers_of(Pass.ASKED_WINDOWS), filters=filters)
 
 
-def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
-    made = with_queries(plan, lambda part: _plan(part, numbers))
+def _plan(plan: Plan, numbers: Iterator[int], *, filters: bool) -> Plan:
+    made = with_queries(plan, lambda part: _plan(part, numbers, filters=filters))
     asked: dict[PlanColumn, Expr] = {}
 
     def column(expr: Expr) -> ColumnRef:
@@ -61,9 +63,10 @@ def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
     if isinstance(made, Window):
         told = rewritten_node(made, within)
     elif isinstance(made, GroupBy):
-        told = replace(
-            made, aggregates=tuple([_of_columns(call, column) for call in made.aggregates])
-        )
+        calls = [_of_columns(call, column) for call in made.aggregates]
+        if filters:
+            calls = [_filtered(call, column) for call in calls]
+        told = replace(made, aggregates=tuple(calls))
     if not asked:
         return made
     below = _projected(told, asked)
@@ -79,6 +82,12 @@ def _of_columns(call: Aggregate, column: Callable[[Expr], ColumnRef]) -> Aggrega
     if call.filter is not None:
         arg = Case(((call.filter, arg),), Const(None, arg.type), arg.type)
     return replace(call, args=(column(arg),))
+
+
+def _filtered(call: Aggregate, column: Callable[[Expr], ColumnRef]) -> Aggregate:
+    if call.filter is None or not has_subquery(call.filter):
+        return call
+    return replace(call, filter=column(call.filter))
 
 
 def _projected(plan: Plan, more: Mapping[PlanColumn, Expr]) -> Plan:

@@ -5,8 +5,10 @@
            where exists (select from v where v.t = u.c and v.u = u.id))
 
 Spark takes no subquery that refers to more than the query it stands in; in a SELECT of its own it
-takes columns of the row outside. So does a condition in LATERAL that has a subquery and columns of
-the row outside (`mixed_conditions.py`).
+takes columns of the row outside. So it is with what IN looks for, which may be NULL: Spark takes
+that for a condition of the join that it makes of the query around it; with ON of a full join; and
+with a condition in LATERAL that has a subquery and columns of the row outside
+(`mixed_conditions.py`).
 
 INVARIANTS
   C1  the columns of a node stay what they were, in their order.
@@ -40,7 +42,7 @@ from sql.plan import (
     Window,
     output_columns,
 )
-from sql.renumbering import free_columns, references
+from sql.renumbering import columns_of, free_columns, references
 from sql.traverse import (
     column_ids,
     conjuncts,
@@ -89,7 +91,7 @@ def _carrying(plan: Plan, outside: AbstractSet[ColumnId], numbers: Iterator[int]
         return plan
     if isinstance(plan, Join) and plan.kind is JoinKind.INNER:
         plan = _as_filter(plan)
-    mixed = [part for part in conditions(plan) if mixes(part, outside)]
+    mixed = [part for part in conditions(plan) if mixes(part, outside) or _is_of_full(plan)]
     needed = _needed(plan) | _needed_by(mixed, plan, outside)
     if not needed:
         return plan
@@ -119,11 +121,21 @@ def _as_filter(plan: Join) -> Plan:
 
 def _needed(plan: Plan) -> set[ColumnId]:
     """What subqueries refer to further out."""
-    asked = [part.plan for expr in plan_expressions(plan) for part in subqueries(expr)]
-    needed = {id_ for query in asked for id_ in free_columns(query)} - _made_below(*inputs(plan))
+    asked = [part for expr in plan_expressions(plan) for part in subqueries(expr)]
+    used = {id_ for part in asked for id_ in free_columns(part.plan)}
+    used |= {id_ for part in asked for arg in part.args for id_ in columns_of(arg)}
+    used |= {id_ for part in conditions(plan) if _is_of_full(plan) for id_ in columns_of(part)}
+    needed = used - _made_below(*inputs(plan))
     if isinstance(plan, Join) and plan.lateral and not isinstance(plan.right, SetScan):
         needed |= free_columns(plan.right) - _made_below(plan.left)
     return needed
+
+
+def _is_of_full(plan: Plan) -> bool:
+    """Whether it is a join of which Spark takes conditions on the row outside to the join that it
+    makes of the subquery: rows without a partner would be lost.
+    """
+    return isinstance(plan, Join) and plan.kind is JoinKind.FULL
 
 
 def _needed_by(
@@ -150,8 +162,9 @@ def _told(plan: Plan, made: _Columns, mixed: Sequence[Expr]) -> Plan:
         if expr in mixed:
             return substituted(expr, by)
         if isinstance(expr, Subquery):
-            return replace(expr, args=tuple(map(within, expr.args)), plan=carried(expr.plan))
-        return with_children(expr, within) if has_subquery(expr) else expr
+            args = tuple([substituted(arg, by) for arg in expr.args])
+            return replace(expr, args=args, plan=carried(expr.plan))
+        return with_children(expr, within) if mixed or has_subquery(expr) else expr
 
     told = rewritten_node(plan, within)
     if isinstance(told, Join) and told.lateral:

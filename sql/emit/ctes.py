@@ -9,12 +9,24 @@ INVARIANTS
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from sql.emit.scope import Scope
+from sql.emit.scope import Scope, Statement
 from sql.emit.select_parts import Select, check_comparable, render
-from sql.plan import CteScan, Plan, Recursive, With, output_columns
+from sql.plan import (
+    CteScan,
+    Join,
+    JoinKind,
+    Limit,
+    Plan,
+    Recursive,
+    SetOp,
+    SubqueryKind,
+    With,
+    output_columns,
+)
 from sql.renumbering import cte_scans, free_columns
-from sql.traverse import is_volatile_plan
+from sql.traverse import inputs, is_volatile_plan, plan_expressions, subqueries
 
+_RIGHT_KEPT: Final = (JoinKind.RIGHT, JoinKind.FULL)
 CTES_BEGIN: Final = "with recursive "
 """What a statement with WITH queries begins with."""
 
@@ -60,6 +72,26 @@ def _stands_inside(plan: Recursive, scope: Scope) -> bool:
     return bool(free_columns(plan)) or any(scan.cte in rounds for scan in cte_scans(plan))
 
 
+def _check_step(plan: Plan, statement: Statement) -> None:
+    """DuckDB 2.0 counts rows for each of its pipelines where the first few are asked for, in the
+    step of a recursion: those of set operations, and of joins that keep their right side.
+    """
+    asked = [inner for expr in plan_expressions(plan) for inner in subqueries(expr)]
+    counted = [inner.plan for inner in asked if inner.kind is SubqueryKind.EXISTS]
+    if isinstance(plan, Limit):
+        counted.append(plan.input)
+    if any(map(_has_pipelines, counted)):
+        raise statement.dialect.unsupported("LIMIT or EXISTS of such rows in a recursion")
+    for part in (*inputs(plan), *(inner.plan for inner in asked)):
+        _check_step(part, statement)
+
+
+def _has_pipelines(plan: Plan) -> bool:
+    if isinstance(plan, SetOp) or (isinstance(plan, Join) and plan.kind in _RIGHT_KEPT):
+        return True
+    return any(map(_has_pipelines, inputs(plan)))
+
+
 def recursive(plan: Recursive, scope: Scope, select: Callable[[Plan, Scope], Select]) -> Select:
     """A WITH query of its own; in front of the statement if it refers to nothing around it."""
     statement = scope.statement
@@ -70,6 +102,8 @@ def recursive(plan: Recursive, scope: Scope, select: Callable[[Plan, Scope], Sel
     inside = _stands_inside(plan, scope)
     if not statement.dialect.any_recursion and (inside or not plan.all):
         raise statement.dialect.unsupported("this form of WITH RECURSIVE")
+    if statement.dialect.any_recursion:
+        _check_step(plan.step, statement)
     name, alias = statement.alias(), statement.alias()
     called = [f"c{column.id}" for column in plan.columns]
     base = render(select(plan.base, scope), output_columns(plan.base), plan.columns)

@@ -57,7 +57,7 @@ def _emit(
     """One statement, of a plan whose recursions Spark does."""
     plan = run_if_asked(with_joined_subqueries(called_once(plan), only_failing=False))
     plan = with_asked_keys(with_guarded_conditions(plan))
-    plan = guarded_by_outer(with_asked_windows(plan))
+    plan = guarded_by_outer(with_asked_windows(plan, filters=True))
     plan = with_carried_columns(with_outer_zeros(with_counted_rows(plan)))
     return emit_plan(plan, relations, parameters, _SPARK)
 

@@ -47,7 +47,7 @@ from sql.plan import (
     SubqueryKind,
     output_columns,
 )
-from sql.renumbering import free_columns
+from sql.renumbering import columns_of, free_columns
 from sql.traverse import has_subquery, is_volatile_plan, scans
 from sql.types import SqlType
 
@@ -220,6 +220,8 @@ def _subquery(expr: Subquery, scope: Scope) -> str:
             for arg in expr.args:
                 if not is_enum(arg.type.name):
                     _comparable(arg.type)
+                if not scope.nearest.issuperset(columns_of(arg)):
+                    raise unsupported("IN over columns of a query further out")
             if not as_condition:
                 # Spark knows IN as a condition only.
                 return counted(expr, inner, query)
