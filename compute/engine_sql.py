@@ -37,15 +37,17 @@ def _with_what_is_made(query: EmittedQuery) -> str:
 
 
 def _add_made(query: EmittedQuery, texts: dict[str, str]) -> None:
-    """The texts of what is made before a statement, each once, by what it is called."""
+    """The texts of what is made before a statement, each once and behind what it is made of, by
+    what it is called.
+    """
     for one in query.made:
         if one.name in texts:
             continue
-        texts[one.name] = _with_functions(one.base)
         _add_made(one.base, texts)
+        texts[one.name] = _with_functions(one.base)
         if one.rounds is not None:
-            texts[f"{one.name} by rounds of {one.rounds.last}"] = _with_functions(one.rounds.step)
             _add_made(one.rounds.step, texts)
+            texts[f"{one.name} by rounds of {one.rounds.last}"] = _with_functions(one.rounds.step)
 
 
 def _with_functions(query: EmittedQuery) -> str:

@@ -52,7 +52,7 @@ the statement runs. Less: a file for every round behind the limit, of some 100 m
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class _Round:
     """The rows of one query: in memory, or in files."""
 
     count: int
@@ -80,7 +80,7 @@ class _Rows:
     pieces: list[_Piece] = field(default_factory=list[_Piece])
     files: list[Path] = field(default_factory=list[Path])
 
-    def add(self, one: Round) -> None:
+    def add(self, one: _Round) -> None:
         """One more round. Pieces double in size from the last to the first."""
         self.count += one.count
         self.files += one.files
@@ -162,7 +162,7 @@ class MadeRows:
             self._add_rounds(made.name, made.rounds, rows, base)
         return rows
 
-    def _add_rounds(self, name: str, rounds: Rounds, rows: _Rows, base: Round) -> None:
+    def _add_rounds(self, name: str, rounds: Rounds, rows: _Rows, base: _Round) -> None:
         last = base
         while last.count and (rounds.rows_max is None or rows.count < rounds.rows_max):
             self._name(rounds.last, last.frame)
@@ -186,7 +186,7 @@ class MadeRows:
         self._known.add(name)
         frame.createOrReplaceTempView(name)
 
-    def _round(self, query: EmittedQuery, *, in_files: bool) -> Round:
+    def _round(self, query: EmittedQuery, *, in_files: bool) -> _Round:
         """The rows of a query (W1)."""
         self._make_for(query)
         self._check()
@@ -195,7 +195,7 @@ class MadeRows:
         table = None if in_files else self._collected(frame, query.columns)
         if table is None:
             return self._in_files(frame, query.columns)
-        return Round(table.num_rows, self._relations.local(table), table)
+        return _Round(table.num_rows, self._relations.local(table), table)
 
     def _collected(self, frame: JavaObject, columns: Sequence[PlanColumn]) -> pa.Table | None:
         """The rows, None if they are too many."""
@@ -209,7 +209,7 @@ class MadeRows:
             return None
         return table.rename_columns(column_names(schema, identity=False))
 
-    def _in_files(self, frame: JavaObject, columns: Sequence[PlanColumn]) -> Round:
+    def _in_files(self, frame: JavaObject, columns: Sequence[PlanColumn]) -> _Round:
         schema, limit = engine_schema(columns), self._files_bytes_max
         directory = self._directory / f"{next(self._numbers)}"
         self._session.write(frame, schema.names, SPOOL_OPTIONS, directory)
@@ -218,4 +218,4 @@ class MadeRows:
         files = tuple(parts[number] for number in sorted(parts))
         count = sum(pq.read_metadata(path).num_rows for path in files)
         written = self._relations.of_files(schema, [str(path) for path in files])
-        return Round(count, written, None, files)
+        return _Round(count, written, None, files)

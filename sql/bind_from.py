@@ -22,7 +22,6 @@ from sql.errors import SqlError, not_supported, undefined_schema, undefined_tabl
 from sql.look_up import check_database, look_up, schema_exists
 from sql.plan import (
     Coalesce,
-    ColumnRef,
     Const,
     CteScan,
     Expr,
@@ -35,6 +34,7 @@ from sql.plan import (
     Scan,
 )
 from sql.presence import Side
+from sql.projections import reference
 from sql.scope import Item, Scope, check_conflicts
 from sql.sequence_relation import is_sequence, sequence_relation
 from sql.syntax import Node, at, strings, unsupported
@@ -154,7 +154,7 @@ def scan(
 
 def table_item(scan_: Scan, table: Table, alias: Node | None) -> Item:
     """What a scanned table makes visible."""
-    columns = [(column.name, _ref(column)) for column in scan_.columns]
+    columns = [(column.name, reference(column)) for column in scan_.columns]
     if alias is None:
         return Item(table.name, columns, schema=table.schema)
     return _aliased(columns, alias, table.schema, table.name)
@@ -165,10 +165,6 @@ def _aliased(columns: Sequence[tuple[str, Expr]], alias: Node, schema: str, rela
     shown = renamed(columns, alias, alias.aliasname)
     declared = tuple([name for name, _ in columns])
     return Item(alias.aliasname, shown, schema=schema, relation=relation, declared=declared)
-
-
-def _ref(column: PlanColumn) -> Expr:
-    return ColumnRef(column.id, column.type)
 
 
 def renamed(columns: Sequence[tuple[str, Expr]], alias: Node, shown: str) -> list[tuple[str, Expr]]:
@@ -304,17 +300,17 @@ def _cte(
             # Two plans of it would answer in two ways.
             what = "reading a WITH query with a volatile function twice in a statement that writes"
             raise not_supported(what, at(node.location))
-    wrapped: Plan = Project(cte.plan, made, tuple([_ref(column) for column in columns]))
+    wrapped: Plan = Project(cte.plan, made, tuple([reference(column) for column in columns]))
     more = tuple([binding.new_column(column.name, column.type) for column in cte.unexpanded])
     if cte.shared is not None:
         wrapped = CteScan(cte.shared, node.relname, (*made, *more))
     scope.ids.update([column.id for column in (*made, *more)])
     name = node.relname if node.alias is None else node.alias.aliasname
-    named = [(column.name, _ref(column)) for column in made]
+    named: list[tuple[str, Expr]] = [(column.name, reference(column)) for column in made]
     if node.alias is not None:
         named = renamed(named, node.alias, name)
     # The last of them is nobody's to name.
-    hidden = [(column.name, _ref(column)) for column in more[:-1]]
+    hidden = [(column.name, reference(column)) for column in more[:-1]]
     return wrapped, [Item(name, named, unexpanded=hidden)]
 
 
@@ -336,7 +332,7 @@ def _subselect(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[I
         scope.lateral_active, scope.clause = active, clause
     result.settle(binding)
     scope.ids.update([column.id for column in result.columns])
-    named = [(column.name, _ref(column)) for column in result.columns]
+    named: list[tuple[str, Expr]] = [(column.name, reference(column)) for column in result.columns]
     if node.alias is None:
         return result.plan, [Item(None, named, names_visible=False)]
     named = renamed(named, node.alias, node.alias.aliasname)

@@ -32,7 +32,7 @@ from sql.bind_grouping import Grouping, key_columns
 from sql.bind_grouping_sets import GroupClause
 from sql.bind_limits import distinct_before_sets, distinct_on, limit_parts
 from sql.bind_locking import check_locking, lock
-from sql.bind_results import finished, reference
+from sql.bind_results import finished
 from sql.bind_search_cycle import check_not_recursive, search_cycle, with_clauses
 from sql.bind_sets import with_grouped_sets, with_sets
 from sql.bind_targets import (
@@ -65,6 +65,7 @@ from sql.plan import (
     is_null,
 )
 from sql.presence import with_presence
+from sql.projections import reference
 from sql.records import mixed
 from sql.scope import Item, Scope
 from sql.select_result import SelectResult

@@ -9,7 +9,6 @@ from sql.coerce import is_exact
 from sql.collations import note_column
 from sql.domain_of import note_domain
 from sql.plan import (
-    ColumnRef,
     DistinctOn,
     DistinctRows,
     Expr,
@@ -19,6 +18,7 @@ from sql.plan import (
     Sort,
     SortKey,
 )
+from sql.projections import reference
 from sql.select_result import SelectResult
 
 
@@ -63,11 +63,6 @@ def finished(
         index: target.expr for index, target in enumerate(shown) if is_unsettled(target.expr)
     }
     return SelectResult(plan, columns, [target.node for target in shown], unknown)
-
-
-def reference(column: PlanColumn) -> ColumnRef:
-    """A column of the rows below, as an expression."""
-    return ColumnRef(column.id, column.type)
 
 
 def _target_column(binding: Binding, target: Target) -> PlanColumn:

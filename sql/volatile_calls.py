@@ -43,6 +43,7 @@ from sql.plan import (
     Window,
     output_columns,
 )
+from sql.projections import beside, only
 from sql.traverse import (
     aggregate_parts,
     children,
@@ -149,7 +150,7 @@ def _filter(plan: Filter) -> Plan:
         [_of_columns(part, found) for part, moves in zip(parts, moved, strict=True) if moves]
     )
     below = Filter(plan.input, all_of(rest)) if rest else plan.input
-    return _only(Filter(_with_calls(below, found), all_of(behind)), output_columns(plan))
+    return only(Filter(_with_calls(below, found), all_of(behind)), output_columns(plan))
 
 
 def _window(plan: Window) -> Plan:
@@ -158,7 +159,7 @@ def _window(plan: Window) -> Plan:
         return plan
     made = tuple([rewritten_window(c, lambda part: _of_columns(part, found)) for c in plan.calls])
     windows = replace(plan, input=_with_calls(plan.input, found), calls=made)
-    return _only(windows, output_columns(plan))
+    return only(windows, output_columns(plan))
 
 
 def _join(plan: Join, condition: Expr) -> Plan:
@@ -175,11 +176,6 @@ def _join(plan: Join, condition: Expr) -> Plan:
     kind = JoinKind.INNER if rest else JoinKind.CROSS
     below = replace(plan, kind=kind, condition=all_of(rest) if rest else None)
     return _filter(Filter(below, all_of(moved)))
-
-
-def _only(plan: Plan, columns: tuple[PlanColumn, ...]) -> Project:
-    """The rows without the columns of calls."""
-    return Project(plan, columns, tuple([ColumnRef(column.id, column.type) for column in columns]))
 
 
 def _of_columns(expr: Expr, found: Sequence[_Found]) -> Expr:
@@ -202,10 +198,7 @@ def _with_calls(plan: Plan, found: Sequence[_Found]) -> Plan:
 
 
 def _with_columns(plan: Plan, made: Sequence[tuple[PlanColumn, Expr]]) -> Project:
-    passed = output_columns(plan)
-    shown = tuple([ColumnRef(column.id, column.type) for column in passed])
-    columns, exprs = zip(*made, strict=True)
-    return Project(plan, (*passed, *columns), (*shown, *exprs))
+    return beside(plan, dict(made))
 
 
 def _hoisted(exprs: Sequence[Expr]) -> Sequence[_Found]:

@@ -25,11 +25,11 @@ from sql.plan import (
     GroupBy,
     Plan,
     PlanColumn,
-    Project,
     Subquery,
     Window,
     output_columns,
 )
+from sql.projections import beside, only, reference
 from sql.traverse import (
     has_subquery,
     plan_has_subquery,
@@ -54,7 +54,7 @@ def _plan(plan: Plan, numbers: Iterator[int], *, filters: bool) -> Plan:
     def column(expr: Expr) -> ColumnRef:
         found = PlanColumn(ColumnId(next(numbers)), "asked", expr.type)
         asked[found] = expr
-        return _column(found)
+        return reference(found)
 
     def within(expr: Expr) -> Expr:
         return column(expr) if isinstance(expr, Subquery) else with_children(expr, within)
@@ -70,8 +70,7 @@ def _plan(plan: Plan, numbers: Iterator[int], *, filters: bool) -> Plan:
     if not asked:
         return made
     below = _projected(told, asked)
-    shown = output_columns(made)
-    return Project(below, shown, tuple(map(_column, shown)))
+    return only(below, output_columns(made))
 
 
 def _of_columns(call: Aggregate, column: Callable[[Expr], ColumnRef]) -> Aggregate:
@@ -92,13 +91,4 @@ def _filtered(call: Aggregate, column: Callable[[Expr], ColumnRef]) -> Aggregate
 
 def _projected(plan: Plan, more: Mapping[PlanColumn, Expr]) -> Plan:
     """The node over rows with more columns."""
-
-    def below(rows: Plan) -> Project:
-        shown = output_columns(rows)
-        return Project(rows, (*shown, *more), (*map(_column, shown), *more.values()))
-
-    return with_inputs(plan, below)
-
-
-def _column(column: PlanColumn) -> ColumnRef:
-    return ColumnRef(column.id, column.type)
+    return with_inputs(plan, lambda rows: beside(rows, more))

@@ -42,6 +42,7 @@ from sql.plan import (
     Window,
     output_columns,
 )
+from sql.projections import beside, only, reference
 from sql.renumbering import columns_of, free_columns, references
 from sql.traverse import (
     column_ids,
@@ -99,10 +100,7 @@ def _carrying(plan: Plan, outside: AbstractSet[ColumnId], numbers: Iterator[int]
     made = {
         id_: PlanColumn(ColumnId(next(numbers)), "carried", type_) for id_, type_ in types.items()
     }
-    told, shown = _over_carried(_told(plan, made, mixed), made), output_columns(plan)
-    if len(output_columns(told)) == len(shown):
-        return told
-    return Project(told, shown, tuple(map(_reference, shown)))
+    return only(_over_carried(_told(plan, made, mixed), made), output_columns(plan))
 
 
 def _as_filter(plan: Join) -> Plan:
@@ -153,7 +151,7 @@ def _told(plan: Plan, made: _Columns, mixed: Sequence[Expr]) -> Plan:
     """The node with its subqueries and mixed conditions over the carried columns. Elsewhere it goes
     on to refer to the row outside: Spark joins by what a condition says of that.
     """
-    by: dict[ColumnId, Expr] = {id_: _reference(column) for id_, column in made.items()}
+    by: dict[ColumnId, Expr] = {id_: reference(column) for id_, column in made.items()}
 
     def carried(query: Plan) -> Plan:
         return rewritten_plan(query, lambda expr: substituted(expr, by))
@@ -173,15 +171,11 @@ def _told(plan: Plan, made: _Columns, mixed: Sequence[Expr]) -> Plan:
 
 
 def _over_carried(plan: Plan, made: _Columns) -> Plan:
+    outside = {column: ColumnRef(id_, column.type) for id_, column in made.items()}
+
     def below(rows: Plan) -> Project:
-        own = output_columns(rows)
-        outer = [ColumnRef(id_, column.type) for id_, column in made.items()]
-        return Project(rows, (*own, *made.values()), (*map(_reference, own), *outer))
+        return beside(rows, outside)
 
     if isinstance(plan, Join):
         return replace(plan, left=below(plan.left))
     return with_inputs(plan, below)
-
-
-def _reference(column: PlanColumn) -> ColumnRef:
-    return ColumnRef(column.id, column.type)

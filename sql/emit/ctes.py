@@ -100,8 +100,9 @@ def recursive(plan: Recursive, scope: Scope, select: Callable[[Plan, Scope], Sel
     if not plan.columns:
         raise statement.dialect.unsupported("WITH RECURSIVE of no columns")
     inside = _stands_inside(plan, scope)
-    if not statement.dialect.any_recursion and (inside or not plan.all):
-        raise statement.dialect.unsupported("this form of WITH RECURSIVE")
+    assert plan.all or statement.dialect.any_recursion, "UNION is made in rounds (`rounds.py`)"
+    if inside and not statement.dialect.any_recursion:
+        raise statement.dialect.unsupported("WITH RECURSIVE that refers to the query around it")
     if statement.dialect.any_recursion:
         _check_step(plan.step, statement)
     name, alias = statement.alias(), statement.alias()

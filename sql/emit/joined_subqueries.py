@@ -26,7 +26,7 @@ INVARIANTS
 Not here: conditions of inner joins, which are those of WHERE.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -40,7 +40,6 @@ from sql.emit.some_pair import first_pair, first_row
 from sql.plan import (
     Call,
     ColumnId,
-    ColumnRef,
     Const,
     CteScan,
     Expr,
@@ -54,6 +53,7 @@ from sql.plan import (
     SubqueryKind,
     output_columns,
 )
+from sql.projections import beside, only, reference
 from sql.renumbering import free_columns
 from sql.traverse import (
     children,
@@ -171,7 +171,7 @@ def _over_pairs(
         if join.kind is JoinKind.FULL or (fails and not (same and _is_read_twice(kept, padded))):
             return None
         made = met(kept, padded, plain, late, numbers, fails=fails)
-    return _shown(made, output_columns(join))
+    return only(made, output_columns(join))
 
 
 def _is_read_twice(*sides: Plan) -> bool:
@@ -189,12 +189,6 @@ def _is_same_each_time(plan: Plan) -> bool:
         return False
     asked = [inner.plan for expr in plan_expressions(plan) for inner in subqueries(expr)]
     return all(map(_is_same_each_time, (*inputs(plan), *asked)))
-
-
-def _shown(plan: Plan, columns: tuple[PlanColumn, ...]) -> Plan:
-    if output_columns(plan) == columns:
-        return plan
-    return Project(plan, columns, tuple([ColumnRef(column.id, column.type) for column in columns]))
 
 
 def _run_if_paired(join: Join, parts: Sequence[Expr], numbers: Iterator[int]) -> Sequence[Expr]:
@@ -258,7 +252,7 @@ def _as_existence(part: Expr) -> Expr:
     if not isinstance(part, Subquery) or part.kind is not SubqueryKind.IN:
         return part
     found = [
-        InList(arg, (ColumnRef(column.id, column.type),), negated=False, type=BOOL)
+        InList(arg, (reference(column),), negated=False, type=BOOL)
         for arg, column in zip(part.args, output_columns(part.plan), strict=True)
     ]
     query = Project(rows_where(part.plan, found), (), ())
@@ -299,7 +293,7 @@ class _Columns:
         column = PlanColumn(ColumnId(next(self.numbers)), "asked", expr.type)
         side = self.left if _is_of(expr, self.join.left) else self.right
         side[column] = expr
-        return ColumnRef(column.id, column.type)
+        return reference(column)
 
     def joined(self) -> Join:
         """The join with these columns."""
@@ -308,8 +302,4 @@ class _Columns:
 
 
 def _extended(plan: Plan, more: dict[PlanColumn, Expr]) -> Plan:
-    if not more:
-        return plan
-    shown = output_columns(plan)
-    refs: Iterable[Expr] = [ColumnRef(column.id, column.type) for column in shown]
-    return Project(plan, (*shown, *more), (*refs, *more.values()))
+    return beside(plan, more) if more else plan

@@ -13,7 +13,7 @@ INVARIANTS
   F2  what is computed over a set is NULL in the row that LEFT makes up.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from dataclasses import replace
 
 from sql.plan import (
@@ -34,6 +34,7 @@ from sql.plan import (
     Test,
     output_columns,
 )
+from sql.projections import references_to
 from sql.renumbering import free_columns
 from sql.types import BOOL
 
@@ -92,7 +93,7 @@ def _beside(left: Plan, right: Plan) -> Plan:
         case Project():
             below = _beside(left, right.input)
             kept = output_columns(left)
-            return Project(below, (*kept, *right.columns), (*_refs(kept), *right.exprs))
+            return Project(below, (*kept, *right.columns), (*references_to(kept), *right.exprs))
         case Filter():
             return Filter(_beside(left, right.input), right.predicate)
         case Join() if right.kind in _EVERY:
@@ -123,7 +124,7 @@ def _made_up(left: Plan, right: Project) -> Plan | None:
         absent.update([column.id for column in layer.columns])
         passed = kept if number is None or layer is right else (*kept, number)
         exprs = [_of_rows(expr, number, absent) for expr in layer.exprs]
-        plan = Project(plan, (*passed, *layer.columns), (*_refs(passed), *exprs))
+        plan = Project(plan, (*passed, *layer.columns), (*references_to(passed), *exprs))
     return plan
 
 
@@ -140,7 +141,3 @@ def _is_null(expr: Expr, absent: Set[ColumnId]) -> bool:
     if isinstance(expr, Call):
         return expr.function.strict and any(_is_null(arg, absent) for arg in expr.args)
     return isinstance(expr, ColumnRef) and expr.id in absent
-
-
-def _refs(columns: Sequence[PlanColumn]) -> Sequence[Expr]:
-    return [ColumnRef(column.id, column.type) for column in columns]

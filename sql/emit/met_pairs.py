@@ -22,7 +22,6 @@ from sql.plan import (
     Call,
     Case,
     ColumnId,
-    ColumnRef,
     Const,
     Expr,
     Filter,
@@ -43,6 +42,7 @@ from sql.plan import (
     WindowCall,
     output_columns,
 )
+from sql.projections import beside, reference, references_to
 from sql.renumbering import renumbered
 from sql.types import BOOL, INT8, SqlType
 
@@ -71,7 +71,7 @@ def met(
     pairs = _chosen(Filter(kept, has_pair), padded, before, late, numbers, kind=inner)
     shown = (*output_columns(kept), *output_columns(padded))
     nulls = [Const(None, column.type) for column in output_columns(padded)]
-    alone = Project(Filter(kept, has_none), shown, (*_refs(kept), *nulls))
+    alone = Project(Filter(kept, has_none), shown, (*references_to(output_columns(kept)), *nulls))
     sides = [renumbered_query(side, numbers) for side in (pairs, alone)]
     return SetOp(SetOpKind.UNION, all=True, left=sides[0], right=sides[1], columns=shown)
 
@@ -101,35 +101,22 @@ def _chosen(
         new("holds", BOOL),
         new("number", INT8),
     )
-    left = _beside(kept, row, Call(function_by_id("unique_id()"), (), INT8))
-    right = _beside(padded, there, Const(True, BOOL)) if kind is JoinKind.LEFT else padded
+    left = beside(kept, {row: Call(function_by_id("unique_id()"), (), INT8)})
+    right = beside(padded, {there: Const(True, BOOL)}) if kind is JoinKind.LEFT else padded
     condition = None if kind is JoinKind.CROSS else all_of(before or [Const(True, BOOL)])
     answer: Expr = IsTest(Test.IS_TRUE, all_of(late), BOOL)
     if kind is JoinKind.LEFT:
-        answer = Case(((_ref(there), answer),), _FALSE, BOOL)
-    pairs = _beside(Join(kind, left, right, condition), holds, answer)
-    order = SortKey(_ref(holds), descending=True, nulls_first=False)
+        answer = Case(((reference(there), answer),), _FALSE, BOOL)
+    pairs = beside(Join(kind, left, right, condition), {holds: answer})
+    order = SortKey(reference(holds), descending=True, nulls_first=False)
     numbering = function_by_id("row_number()")
-    call = WindowCall(numbering, (), None, (_ref(row),), (order,), Frame(), INT8)
+    call = WindowCall(numbering, (), None, (reference(row),), (order,), Frame(), INT8)
     rows = Window(pairs, (number,), (call,))
-    first = Call(function_by_id("int8 = int8"), (_ref(number), _ONE), BOOL)
-    chosen = Filter(rows, Logical(BoolOp.OR, (_ref(holds), first), BOOL))
+    first = Call(function_by_id("int8 = int8"), (reference(number), _ONE), BOOL)
+    chosen = Filter(rows, Logical(BoolOp.OR, (reference(holds), first), BOOL))
     shown = (*output_columns(kept), *output_columns(padded))
     found = [
-        Case(((_ref(holds), _ref(column)),), Const(None, column.type), column.type)
+        Case(((reference(holds), reference(column)),), Const(None, column.type), column.type)
         for column in output_columns(padded)
     ]
-    return Project(chosen, shown, (*_refs(kept), *found))
-
-
-def _beside(plan: Plan, column: PlanColumn, expr: Expr) -> Project:
-    """The rows with one more column."""
-    return Project(plan, (*output_columns(plan), column), (*_refs(plan), expr))
-
-
-def _refs(plan: Plan) -> tuple[ColumnRef, ...]:
-    return tuple(map(_ref, output_columns(plan)))
-
-
-def _ref(column: PlanColumn) -> ColumnRef:
-    return ColumnRef(column.id, column.type)
+    return Project(chosen, shown, (*references_to(output_columns(kept)), *found))

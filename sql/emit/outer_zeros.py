@@ -32,6 +32,7 @@ from sql.plan import (
     Subquery,
     output_columns,
 )
+from sql.projections import only
 from sql.renumbering import columns_made, parts_of
 from sql.traverse import (
     plan_expressions,
@@ -134,6 +135,4 @@ def _replaced(plan: Plan, zeros: Mapping[ColumnId, Expr], shown: tuple[PlanColum
     if isinstance(made, Join) and made.lateral:
         right = rewritten_plan(made.right, lambda part: _signed_within(part, zeros))
         made = replace(made, right=right)
-    if output_columns(made) == shown:
-        return made
-    return Project(made, shown, tuple([ColumnRef(column.id, column.type) for column in shown]))
+    return only(made, shown)

@@ -209,7 +209,7 @@ class _Emission:
     def _in_rounds(self, plan: Recursive) -> Scan:
         """A recursion, made in rounds (T1)."""
         if free_columns(plan):
-            raise self.unsupported("this form of WITH RECURSIVE")
+            raise self.unsupported("WITH RECURSIVE that refers to the query around it")
         base = self.query(plan.base if plan.all else DistinctRows(plan.base))
         last = self.stand_ins[plan.cte] = self._relation()
         self.last.add(last)

@@ -20,12 +20,11 @@ from sql.plan import (
     ColumnRef,
     Expr,
     PlanColumn,
-    Project,
     SortKey,
     Window,
     WindowCall,
-    output_columns,
 )
+from sql.projections import beside, reference
 from sql.types import Interval, Value
 
 FRAMED: Final = frozenset({"first_value", "last_value", "nth_value"})
@@ -65,13 +64,11 @@ def with_plain_keys(plan: Window) -> Window | None:
         expr: PlanColumn(ColumnId(first + number), "key", expr.type)
         for number, expr in enumerate(dict.fromkeys(computed))
     }
-    passed = output_columns(plan.input)
-    shown = tuple(ColumnRef(column.id, column.type) for column in passed)
-    inside = Project(plan.input, (*passed, *known.values()), (*shown, *known))
+    inside = beside(plan.input, {column: expr for expr, column in known.items()})
 
     def plain(expr: Expr) -> Expr:
         column = known.get(expr)
-        return expr if column is None else ColumnRef(column.id, column.type)
+        return expr if column is None else reference(column)
 
     calls = tuple(
         replace(

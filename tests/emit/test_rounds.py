@@ -125,7 +125,7 @@ def test_a_limit_ends_the_rounds(text: str, rows_max: int | None) -> None:
     [
         # One recursion for each row of `edge`.
         ("select (with recursive r(x) as (select a union select x - 1 from r) select max(x) from r)"
-         " from edge", "this form of WITH RECURSIVE"),
+         " from edge", "WITH RECURSIVE that refers to the query around it"),
         # It is made even if no row asks for it.
         ("select case when a > 9 then (with recursive r(x) as (select 1 union select 9 / x from r)"
          " select max(x) from r) end from edge", "a recursion that may fail, in a subquery,"),

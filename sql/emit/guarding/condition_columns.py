@@ -33,6 +33,7 @@ from sql.plan import (
     Subquery,
     output_columns,
 )
+from sql.projections import beside, only, reference
 from sql.traverse import (
     aggregate_parts,
     children,
@@ -102,9 +103,8 @@ def _filter(plan: Filter, numbers: Iterator[int]) -> Plan:
     if found is None or (anded and found[0] in plan.predicate.args):  # type: ignore[union-attr]
         return plan
     below, column = _with_column(plan.input, found, numbers)
-    shown = output_columns(plan)
     made = _filter(Filter(below, _replaced(plan.predicate, found[0], column)), numbers)
-    return Project(made, shown, tuple([ColumnRef(column.id, column.type) for column in shown]))
+    return only(made, output_columns(plan))
 
 
 def _with_column(plan: Plan, found: _Found, numbers: Iterator[int]) -> tuple[Project, ColumnRef]:
@@ -115,10 +115,7 @@ def _with_column(plan: Plan, found: _Found, numbers: Iterator[int]) -> tuple[Pro
     else:
         made = condition
     column = PlanColumn(ColumnId(next(numbers)), "condition", condition.type)
-    passed = output_columns(plan)
-    shown = tuple([ColumnRef(column.id, column.type) for column in passed])
-    below = Project(plan, (*passed, column), (*shown, made))
-    return _project(below, numbers), ColumnRef(column.id, column.type)
+    return _project(beside(plan, {column: made}), numbers), reference(column)
 
 
 def _condition(expr: Expr, under: Sequence[Expr]) -> _Found | None:

@@ -61,6 +61,7 @@ from sql.plan import (
     Window,
     output_columns,
 )
+from sql.projections import references_to
 from sql.renumbering import free_columns
 from sql.traverse import (
     children,
@@ -178,7 +179,7 @@ def _below(plan: Plan, parts: Sequence[Expr]) -> Plan:
         case SetOp() if plan.kind is not SetOpKind.EXCEPT:
             down = [part for part in parts if _is_of_rows(part)]
             left, right = (
-                _at_side(side, _of(down, plan.columns, _references(side)))
+                _at_side(side, _of(down, plan.columns, references_to(output_columns(side))))
                 for side in (plan.left, plan.right)
             )
             below = replace(plan, left=left, right=right)
@@ -275,7 +276,7 @@ def _behind(plan: Plan, parts: Sequence[Expr]) -> Plan:
             return replace(plan, input=_behind(plan.input, _over(parts, _partition(plan))))
         case SetOp():
             left, right = (
-                _behind(side, _of(parts, plan.columns, _references(side)))
+                _behind(side, _of(parts, plan.columns, references_to(output_columns(side))))
                 for side in (plan.left, plan.right)
             )
             return replace(plan, left=left, right=right)
@@ -316,10 +317,6 @@ def _of(parts: Sequence[Expr], columns: Sequence[PlanColumn], exprs: Sequence[Ex
         column.id: expr for column, expr in zip(columns, exprs, strict=True)
     }
     return [*filter(_is_movable, (substituted(part, by) for part in parts))]
-
-
-def _references(plan: Plan) -> Sequence[Expr]:
-    return [ColumnRef(column.id, column.type) for column in output_columns(plan)]
 
 
 def _partition(plan: Window) -> Sequence[PlanColumn]:

@@ -1,0 +1,28 @@
+"""Columns of rows as expressions, and the same rows with fewer or more columns."""
+
+from collections.abc import Iterable, Mapping
+
+from sql.plan import ColumnRef, Expr, Plan, PlanColumn, Project, output_columns
+
+
+def reference(column: PlanColumn) -> ColumnRef:
+    """A column of the rows below, as an expression."""
+    return ColumnRef(column.id, column.type)
+
+
+def references_to(columns: Iterable[PlanColumn]) -> tuple[ColumnRef, ...]:
+    """The same of several."""
+    return tuple(map(reference, columns))
+
+
+def only(plan: Plan, columns: tuple[PlanColumn, ...]) -> Plan:
+    """The rows with these columns of theirs; the plan itself if it has no others."""
+    if output_columns(plan) == columns:
+        return plan
+    return Project(plan, columns, references_to(columns))
+
+
+def beside(plan: Plan, more: Mapping[PlanColumn, Expr]) -> Project:
+    """The rows with more columns behind theirs, made of what they have."""
+    passed = output_columns(plan)
+    return Project(plan, (*passed, *more), (*references_to(passed), *more.values()))
