@@ -2,7 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 
-from sql.plan import BoolOp, Case, Coalesce, Expr, Filter, IsTest, Logical, Plan, Test
+from sql.plan import (
+    BoolOp,
+    Call,
+    Case,
+    Coalesce,
+    Distinct,
+    Expr,
+    Filter,
+    IsTest,
+    Logical,
+    Plan,
+    Test,
+)
 from sql.types import BOOL
 
 
@@ -21,6 +33,15 @@ def flat(condition: Expr) -> list[Expr]:
     if isinstance(condition, Logical) and condition.op is BoolOp.AND:
         return [part for arg in condition.args for part in flat(arg)]
     return [condition]
+
+
+def equal_sides(condition: Expr) -> tuple[Expr, ...]:
+    """The two that a condition says to be equal, by `=` or IS NOT DISTINCT FROM; else nothing."""
+    if isinstance(condition, Call) and condition.function.name == "=":
+        return condition.args
+    if isinstance(condition, Distinct) and condition.negated:
+        return (condition.left, condition.right)
+    return ()
 
 
 def rows_where(plan: Plan, conditions: Sequence[Expr]) -> Plan:

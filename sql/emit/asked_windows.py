@@ -25,7 +25,6 @@ from sql.plan import (
     GroupBy,
     Plan,
     PlanColumn,
-    Subquery,
     Window,
     output_columns,
 )
@@ -34,7 +33,6 @@ from sql.traverse import (
     has_subquery,
     plan_has_subquery,
     rewritten_node,
-    with_children,
     with_inputs,
     with_queries,
 )
@@ -56,12 +54,9 @@ def _plan(plan: Plan, numbers: Iterator[int], *, filters: bool) -> Plan:
         asked[found] = expr
         return reference(found)
 
-    def within(expr: Expr) -> Expr:
-        return column(expr) if isinstance(expr, Subquery) else with_children(expr, within)
-
     told = made
     if isinstance(made, Window):
-        told = rewritten_node(made, within)
+        told = rewritten_node(made, lambda part: column(part) if has_subquery(part) else part)
     elif isinstance(made, GroupBy):
         calls = [_of_columns(call, column) for call in made.aggregates]
         if filters:

@@ -25,6 +25,8 @@ class Pass(IntEnum):
     CARRIED_COLUMNS = 6
     JOINED_SUBQUERIES = 7
     ROUNDS = 8
+    ASKED_DEFAULTS = 9
+    ONLY_ROWS = 10
 
 
 def numbers_of(made_by: Pass) -> Iterator[int]:

@@ -20,10 +20,13 @@ from sql.emit.duckdb_sets import set_scan, sets_beside
 from sql.emit.duckdb_types import ENGINE, argument, array, error, literal
 from sql.emit.duckdb_windows import windows
 from sql.emit.emitted import EmittedQuery
+from sql.emit.guarding.asked_defaults import with_asked_defaults
 from sql.emit.guarding.asked_subqueries import run_if_asked
 from sql.emit.guarding.condition_columns import with_condition_columns
+from sql.emit.guarding.filtered_arguments import with_filtered_arguments
 from sql.emit.guarding.guarded_filters import guarded_parts
-from sql.emit.guarding.guarded_joins import guarded_conditions
+from sql.emit.guarding.guarded_joins import guarded_by_keys, guarded_conditions
+from sql.emit.guarding.guarded_subqueries import with_guarded_branches
 from sql.emit.guarding.outer_rows import with_rows_outside
 from sql.emit.joined_subqueries import with_joined_subqueries
 from sql.emit.made_rows import with_rows_in_case
@@ -44,8 +47,10 @@ def emit(
     A statement may be cached by its plan and relations: `emitted_again` tells for which parameters.
     """
     plan = run_if_asked(with_joined_subqueries(called_once(plan), only_failing=True))
-    plan = with_condition_columns(with_asked_windows(plan))
+    plan = with_asked_windows(with_filtered_arguments(with_asked_defaults(plan)))
+    plan = with_condition_columns(plan)
     plan = with_outer_zeros(with_rows_in_case(with_rows_outside(plan)))
+    plan = with_guarded_branches(plan, by_key=False)
     query = emit_plan(plan, relations, parameters, _DUCKDB)
     # A template may have left a string out that it had asked for; DuckDB refuses to be given it.
     # Looked for in one pass: a long VALUES has an argument for each of its strings.
@@ -97,7 +102,7 @@ _DUCKDB: Final = Dialect(
     windows=windows,
     order_by=order_by,
     on=guarded_conditions,
-    where=guarded_parts,
+    where=lambda below, parts: guarded_by_keys(below, guarded_parts(below, parts)),
     values=_values,
     error=error,
     set_scan=set_scan,

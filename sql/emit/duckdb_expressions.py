@@ -15,7 +15,6 @@ from typing import Final
 from sql.emit import duckdb_arrays, duckdb_floats, duckdb_numbers, duckdb_text, duckdb_times, enums
 from sql.emit.duckdb_calls import reference
 from sql.emit.duckdb_types import bound_fields, duckdb_type, error, unsupported
-from sql.emit.guarding.guarded_subqueries import guarded
 from sql.emit.guarding.guards import logical
 from sql.emit.in_subqueries import counted
 from sql.emit.repeated_arguments import written
@@ -73,9 +72,7 @@ def expression(expr: Expr, scope: Scope) -> str:
         raise stack_depth()
     if scope.filtering and not isinstance(expr, Logical):
         scope = replace(scope, filtering=False)
-    # DuckDB makes joins of what is ANDed in WHERE, in an order of its own.
-    joined = scope.filtering and isinstance(expr, Logical) and expr.op is BoolOp.AND
-    text = _expression(expr if joined else guarded(expr), scope)
+    text = _expression(expr, scope)
     statement.depth -= 1
     if len(text) > TEXT_MAX:
         raise stack_depth()

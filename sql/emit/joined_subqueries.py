@@ -32,9 +32,10 @@ from typing import Final
 
 from sql.conditions import all_of, asked_behind, flat, rows_where
 from sql.emit.column_numbers import Pass, numbers_of
-from sql.emit.guarding.guarded_subqueries import guarded_subquery, may_fail_anywhere
+from sql.emit.guarding.guarded_subqueries import guarded_subquery
 from sql.emit.guarding.guards import may_fail
 from sql.emit.guarding.outside_values import chooses
+from sql.emit.guarding.presumed_failures import may_fail_anywhere
 from sql.emit.met_pairs import met, renumbered_query
 from sql.emit.some_pair import first_pair, first_row
 from sql.plan import (

@@ -30,7 +30,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from sql.emit.column_numbers import Pass, numbers_of
 from sql.emit.emitted import EmittedQuery, Made, Rounds
-from sql.emit.guarding.guarded_subqueries import plan_may_fail
+from sql.emit.guarding.presumed_failures import plan_may_fail
 from sql.errors import SqlError
 from sql.plan import (
     ColumnId,

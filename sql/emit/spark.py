@@ -12,10 +12,16 @@ from typing import Final
 from sql.emit.asked_windows import with_asked_windows
 from sql.emit.carried_columns import with_carried_columns
 from sql.emit.emitted import EmittedQuery
+from sql.emit.guarding.asked_defaults import with_asked_defaults
 from sql.emit.guarding.asked_keys import with_asked_keys
 from sql.emit.guarding.asked_subqueries import run_if_asked
+from sql.emit.guarding.condition_columns import with_condition_columns
+from sql.emit.guarding.filtered_arguments import with_filtered_arguments
 from sql.emit.guarding.guarded_conditions import with_guarded_conditions
 from sql.emit.guarding.guarded_filters import guarded_parts
+from sql.emit.guarding.guarded_subqueries import with_guarded_branches
+from sql.emit.guarding.hidden_keys import with_hidden_keys
+from sql.emit.guarding.only_rows import with_only_rows
 from sql.emit.guarding.outer_guards import guarded_by_outer
 from sql.emit.joined_subqueries import with_joined_subqueries
 from sql.emit.made_rows import with_counted_rows
@@ -56,8 +62,11 @@ def _emit(
 ) -> EmittedQuery:
     """One statement, of a plan whose recursions Spark does."""
     plan = run_if_asked(with_joined_subqueries(called_once(plan), only_failing=False))
-    plan = with_asked_keys(with_guarded_conditions(plan))
-    plan = guarded_by_outer(with_asked_windows(plan, filters=True))
+    plan = with_only_rows(with_filtered_arguments(with_asked_defaults(plan)))
+    plan = with_hidden_keys(with_guarded_conditions(plan))
+    plan = with_asked_keys(plan)
+    plan = with_asked_windows(with_condition_columns(plan, by_overflow=False), filters=True)
+    plan = with_guarded_branches(guarded_by_outer(plan), by_key=True)
     plan = with_carried_columns(with_outer_zeros(with_counted_rows(plan)))
     return emit_plan(plan, relations, parameters, _SPARK)
 

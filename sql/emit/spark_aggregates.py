@@ -62,6 +62,13 @@ def _sum(call: Aggregate, scope: Scope, around: Around) -> str:
     return around.of(f"sum({x})")
 
 
+def _only_value(call: Aggregate, scope: Scope, around: Around) -> str:
+    several = error("21000", "more than one row returned by a subquery used as an expression")
+    # first() and any_value() would be volatile for Spark.
+    row = around.of(f"max_by({scope.emit(call.args[0])}, 1)")
+    return f"case when {around.of('count(1)')} > 1L then {several} else {row} end"
+
+
 def _average(call: Aggregate, scope: Scope, around: Around) -> str:
     x, type_ = scope.emit(call.args[0]), call.args[0].type
     scale = (type_.scale or 0) if type_.name == "numeric" else 0
@@ -223,6 +230,7 @@ _SPECIALS: Final[dict[str, Callable[[Aggregate, Scope, Around], str]]] = {
     "array_agg": _array_agg,
     "interval_extreme": _interval_extreme,
     "any_value": _any_value,
+    "only_value": _only_value,
     "average": _average,
     "deviation": _deviation,
     "char_extreme": _char_extreme,

@@ -14,7 +14,7 @@ from typing import Final
 
 from sql.emit import enums, spark_arrays, spark_decimals, spark_floats, spark_text, spark_times
 from sql.emit.array_subqueries import gathered
-from sql.emit.guarding.guarded_subqueries import guarded, plan_may_fail
+from sql.emit.guarding.presumed_failures import plan_may_fail
 from sql.emit.in_subqueries import counted
 from sql.emit.limits import is_first_row
 from sql.emit.mixed_conditions import is_mixed
@@ -80,7 +80,7 @@ def expression(expr: Expr, scope: Scope) -> str:
     statement.depth += 1
     if statement.depth > DEPTH_MAX:
         raise stack_depth()
-    text = or_outside(guarded(expr, by_key=True), scope, _expression)
+    text = or_outside(expr, scope, _expression)
     statement.depth -= 1
     if len(text) > TEXT_MAX:
         raise stack_depth()

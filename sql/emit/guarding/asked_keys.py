@@ -13,62 +13,46 @@ INVARIANTS
       read once more for their keys.
 """
 
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from sql.conditions import flat, joined
-from sql.emit.guarding.guarded_subqueries import plan_may_fail
+from sql.conditions import equal_sides, flat, joined
+from sql.emit.guarding.failing_queries import Outside, with_failing_queries
 from sql.plan import (
     BoolOp,
     Call,
     Coalesce,
-    ColumnId,
     ColumnRef,
     Distinct,
     Expr,
     Filter,
     Join,
     Plan,
-    Subquery,
 )
-from sql.renumbering import free_columns
-from sql.traverse import (
-    column_ids,
-    has_subquery,
-    rewritten_node,
-    with_children,
-    with_inputs,
-)
+from sql.traverse import column_ids, rewritten_node, with_inputs
 
 
 def with_asked_keys(plan: Plan) -> Plan:
-    """The plan with such subqueries over the keys that are asked for (K1)."""
-
-    def within(expr: Expr) -> Expr:
-        if not isinstance(expr, Subquery):
-            return with_children(expr, within) if has_subquery(expr) else expr
-        made = replace(expr, args=tuple(map(within, expr.args)), plan=with_asked_keys(expr.plan))
-        return _asking(made)
-
-    return rewritten_node(with_inputs(plan, with_asked_keys), within)
+    """The plan with such subqueries and lateral joins over the keys that are asked for (K1)."""
+    return with_failing_queries(plan, _by_expressions)
 
 
-def _asking(expr: Subquery) -> Subquery:
-    if not plan_may_fail(expr.plan, by_overflow=False):
-        return expr
-    outside = free_columns(expr.plan)
-    return replace(expr, plan=_by_expressions(expr.plan, outside)) if outside else expr
+def as_expression(expr: Expr) -> Expr:
+    """A column as an expression that it is equal to."""
+    return Coalesce((expr, expr), expr.type) if isinstance(expr, ColumnRef) else expr
 
 
-def _by_expressions(plan: Plan, outside: AbstractSet[ColumnId]) -> Plan:
+def _by_expressions(plan: Plan, outside: Outside) -> Plan:
     """The plan in which no condition says that a column is equal to something of these."""
 
     def told(part: Expr) -> Expr:
-        sides = _equal(part)
+        sides = equal_sides(part)
         own = [outside.isdisjoint(column_ids(side)) for side in sides]
         if sorted(own) != [False, True]:
             return part
-        left, right = map(_as_expression, sides, own)
+        left, right = (
+            as_expression(side) if its_own else side
+            for side, its_own in zip(sides, own, strict=True)
+        )
         if isinstance(part, Distinct):
             return replace(part, left=left, right=right)
         return replace(part, args=(left, right)) if isinstance(part, Call) else part
@@ -78,14 +62,3 @@ def _by_expressions(plan: Plan, outside: AbstractSet[ColumnId]) -> Plan:
 
     below = with_inputs(plan, lambda part: _by_expressions(part, outside))
     return rewritten_node(below, within) if isinstance(below, Filter | Join) else below
-
-
-def _equal(part: Expr) -> tuple[Expr, ...]:
-    """What a condition says to be equal; nothing if it is another one."""
-    if isinstance(part, Call) and part.function.name == "=":
-        return part.args
-    return (part.left, part.right) if isinstance(part, Distinct) and part.negated else ()
-
-
-def _as_expression(expr: Expr, own: bool) -> Expr:
-    return Coalesce((expr, expr), expr.type) if own and isinstance(expr, ColumnRef) else expr

@@ -29,11 +29,9 @@ from typing import Final
 
 from sql.conditions import asked_behind, rows_where
 from sql.emit.column_numbers import Pass, numbers_of
-from sql.emit.guarding.guarded_subqueries import (
-    guarded_subquery,
-    may_fail_anywhere,
-)
+from sql.emit.guarding.guarded_subqueries import guarded_subquery
 from sql.emit.guarding.guards import may_fail
+from sql.emit.guarding.presumed_failures import may_fail_anywhere
 from sql.emit.single_values import of_value, only_value
 from sql.plan import (
     Aggregate,

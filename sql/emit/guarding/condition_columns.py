@@ -12,11 +12,11 @@ Not here: the guards themselves (`guarded_subqueries.py`).
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sql.conditions import all_of, asked_behind
 from sql.emit.column_numbers import Pass, numbers_of
-from sql.emit.guarding.guarded_subqueries import may_fail_for_others
+from sql.emit.guarding.presumed_failures import may_fail_for_others
 from sql.plan import (
     BoolOp,
     Case,
@@ -48,94 +48,97 @@ from sql.traverse import (
 _Found = tuple[Expr, Sequence[Expr]]
 
 
-def with_condition_columns(plan: Plan) -> Plan:
-    """The plan with such columns (C1)."""
-    return _plan(plan, numbers_of(Pass.CONDITION_COLUMNS))
+def with_condition_columns(plan: Plan, *, by_overflow: bool = True) -> Plan:
+    """The plan with such columns (C1). `by_overflow`: also for what may only overflow."""
+    return _Conditions(numbers_of(Pass.CONDITION_COLUMNS), by_overflow).plan(plan)
 
 
-def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
-    if not plan_has_subquery(plan):
-        return plan
-    below = with_queries(plan, lambda part: _plan(part, numbers))
-    match below:
-        case Project():
-            return _project(below, numbers)
-        case Filter():
-            return _filter(below, numbers)
-        case GroupBy():
-            return _group(below, numbers)
-        case _:
-            return below
+@dataclass(frozen=True, slots=True)
+class _Conditions:
+    """How columns are numbered, and what may fail."""
 
+    numbers: Iterator[int]
+    by_overflow: bool
 
-def _project(plan: Project, numbers: Iterator[int]) -> Project:
-    found = _first_condition(plan.exprs)
-    if found is None:
-        return plan
-    below, column = _with_column(plan.input, found, numbers)
-    exprs = tuple([_replaced(expr, found[0], column) for expr in plan.exprs])
-    return _project(replace(plan, input=below, exprs=exprs), numbers)
+    def plan(self, plan: Plan) -> Plan:
+        """The plan with such columns at every level."""
+        if not plan_has_subquery(plan):
+            return plan
+        below = with_queries(plan, self.plan)
+        match below:
+            case Project():
+                return self._project(below)
+            case Filter():
+                return self._filter(below)
+            case GroupBy():
+                return self._group(below)
+            case _:
+                return below
 
+    def _project(self, plan: Project) -> Project:
+        found = self._first(plan.exprs)
+        if found is None:
+            return plan
+        below, column = self._with_column(plan.input, found)
+        exprs = tuple([_replaced(expr, found[0], column) for expr in plan.exprs])
+        return self._project(replace(plan, input=below, exprs=exprs))
 
-def _group(plan: GroupBy, numbers: Iterator[int]) -> GroupBy:
-    found = _first_condition([part for call in plan.aggregates for part in aggregate_parts(call)])
-    if found is None:
-        return plan
-    below, column = _with_column(plan.input, found, numbers)
-    condition = found[0]
-    calls = tuple(
-        [
-            rewritten_aggregate(call, lambda part: _replaced(part, condition, column))
-            for call in plan.aggregates
-        ]
-    )
-    return _group(replace(plan, input=below, aggregates=calls), numbers)
+    def _group(self, plan: GroupBy) -> GroupBy:
+        found = self._first([part for call in plan.aggregates for part in aggregate_parts(call)])
+        if found is None:
+            return plan
+        below, column = self._with_column(plan.input, found)
+        condition = found[0]
+        calls = tuple(
+            [
+                rewritten_aggregate(call, lambda part: _replaced(part, condition, column))
+                for call in plan.aggregates
+            ]
+        )
+        return self._group(replace(plan, input=below, aggregates=calls))
 
+    def _filter(self, plan: Filter) -> Plan:
+        found = self._condition(plan.predicate, ())
+        # What is ANDed in WHERE keeps the order that the engine gives it.
+        anded = isinstance(plan.predicate, Logical) and plan.predicate.op is BoolOp.AND
+        if found is None or (anded and found[0] in plan.predicate.args):  # type: ignore[union-attr]
+            return plan
+        below, column = self._with_column(plan.input, found)
+        made = self._filter(Filter(below, _replaced(plan.predicate, found[0], column)))
+        return only(made, output_columns(plan))
 
-def _first_condition(exprs: Sequence[Expr]) -> _Found | None:
-    return next((found for expr in exprs if (found := _condition(expr, ()))), None)
+    def _with_column(self, plan: Plan, found: _Found) -> tuple[Project, ColumnRef]:
+        condition, under = found
+        if under:
+            nothing = Const(None, condition.type)
+            made: Expr = Case(((all_of(under), condition),), nothing, condition.type)
+        else:
+            made = condition
+        column = PlanColumn(ColumnId(next(self.numbers)), "condition", condition.type)
+        return self._project(beside(plan, {column: made})), reference(column)
 
+    def _first(self, exprs: Sequence[Expr], under: Sequence[Expr] = ()) -> _Found | None:
+        return next((found for expr in exprs if (found := self._condition(expr, under))), None)
 
-def _filter(plan: Filter, numbers: Iterator[int]) -> Plan:
-    found = _condition(plan.predicate, ())
-    # What is ANDed in WHERE keeps the order that DuckDB gives it.
-    anded = isinstance(plan.predicate, Logical) and plan.predicate.op is BoolOp.AND
-    if found is None or (anded and found[0] in plan.predicate.args):  # type: ignore[union-attr]
-        return plan
-    below, column = _with_column(plan.input, found, numbers)
-    made = _filter(Filter(below, _replaced(plan.predicate, found[0], column)), numbers)
-    return only(made, output_columns(plan))
-
-
-def _with_column(plan: Plan, found: _Found, numbers: Iterator[int]) -> tuple[Project, ColumnRef]:
-    condition, under = found
-    if under:
-        nothing = Const(None, condition.type)
-        made: Expr = Case(((all_of(under), condition),), nothing, condition.type)
-    else:
-        made = condition
-    column = PlanColumn(ColumnId(next(numbers)), "condition", condition.type)
-    return _project(beside(plan, {column: made}), numbers), reference(column)
-
-
-def _condition(expr: Expr, under: Sequence[Expr]) -> _Found | None:
-    """The first condition that should be a column, and those that it is computed under."""
-    steps = asked_behind(expr)
-    if not steps:
-        for part in children(expr):
-            found = _condition(part, under)
+    def _condition(self, expr: Expr, under: Sequence[Expr]) -> _Found | None:
+        """The first condition that should be a column, and those that it is computed under."""
+        steps = asked_behind(expr)
+        if not steps:
+            return next(
+                (found for p in children(expr) if (found := self._condition(p, under))), None
+            )
+        for number, (part, before) in enumerate(steps):
+            later = [part for part, _ in steps[number + 1 :]]
+            guards = any(part is tested for _, tests in steps for tested in _tested(tests))
+            if guards and has_subquery(part) and any(map(self._fails, later)):
+                return None if is_volatile_anywhere(part) else (part, (*under, *before))
+            found = self._condition(part, (*under, *before))
             if found is not None:
                 return found
         return None
-    for number, (part, before) in enumerate(steps):
-        later = [part for part, _ in steps[number + 1 :]]
-        guards = any(part is tested for _, tests in steps for tested in _tested(tests))
-        if guards and has_subquery(part) and any(map(may_fail_for_others, later)):
-            return None if is_volatile_anywhere(part) else (part, (*under, *before))
-        found = _condition(part, (*under, *before))
-        if found is not None:
-            return found
-    return None
+
+    def _fails(self, expr: Expr) -> bool:
+        return may_fail_for_others(expr, by_overflow=self.by_overflow)
 
 
 def _tested(tests: Sequence[Expr]) -> Iterator[Expr]:

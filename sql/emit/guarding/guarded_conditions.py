@@ -35,7 +35,7 @@ def _guarded(plan: Filter) -> Filter:
     if not guards or not any(map(has_subquery, parts)):
         return plan
     tables = list(tables_of(plan.input))
-    told = [under(part, _beside(part, guards, tables), by_key=True, nested=True) for part in parts]
+    told = [under(part, _beside(part, guards, tables), by_key=True) for part in parts]
     return Filter(plan.input, all_of(told))
 
 

@@ -9,18 +9,21 @@ subquery, above everything else in it, and computes the rest for all rows outsid
 INVARIANTS
   R1  a condition guards what is computed of the rows that it has left, while its columns are there:
       through joins that make up no rows, and keys of groups.
-  R2  what refers to no row outside stays as it is: with a guard, it would become a join of all
-      pairs. So does what can only overflow, and a value that is computed outside of its subquery.
+  R2  what refers to no row outside is guarded only where something is equal to something of that
+      row: else, with a guard, it would become a join of all pairs.
+  R3  what can only overflow stays as it is, and a value that is computed outside of its subquery.
 
 Not here: what stands in a branch around the subquery (`guarded_subqueries.py`).
 """
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TypeAlias
 
-from sql.conditions import all_of
+from sql.conditions import all_of, equal_sides
 from sql.emit.guarding.guards import guarded_value, may_fail
+from sql.emit.guarding.only_rows import guarded_rows
 from sql.emit.guarding.outside_values import is_made_outside
 from sql.plan import (
     ColumnId,
@@ -85,6 +88,7 @@ def _plan(plan: Plan, given: _Conditions) -> tuple[Plan, _Conditions]:
     own = [column for part in inputs(made) for column in output_columns(part)]
     if isinstance(made, Project | GroupBy | Window | Sort | SetScan):
         made = rewritten_node(made, _guards(known, own))
+        made = guarded_rows(made, all_of(known)) if known else made
     else:
         made = rewritten_node(made, _queries)
     return made, tuple(_kept(made, known))
@@ -95,7 +99,18 @@ def _join(plan: Join, given: _Conditions) -> tuple[Join, _Conditions]:
     right, of_right = _plan(plan.right, of_left if plan.lateral else given)
     known = (of_left if plan.kind in _LEFT else ()) + (of_right if plan.kind in _RIGHT else ())
     condition = None if plan.condition is None else _queries(plan.condition)
+    if plan.lateral and condition is not None:
+        right = _unguarded(right, plan.right, set(column_ids(condition)))
     return replace(plan, left=left, right=right, condition=condition), known
+
+
+def _unguarded(made: Plan, plan: Plan, asked: AbstractSet[ColumnId]) -> Plan:
+    """A lateral side with what ON asks of as it was: PostgreSQL computes that for all its rows."""
+    if not isinstance(made, Project) or not isinstance(plan, Project):
+        return made
+    both = zip(made.columns, made.exprs, plan.exprs, strict=True)
+    exprs = [plain if column.id in asked else guarded for column, guarded, plain in both]
+    return replace(made, exprs=tuple(exprs))
 
 
 def _filter(plan: Filter, known: _Conditions) -> tuple[Filter, _Conditions]:
@@ -139,17 +154,32 @@ def _of(
 
 
 def _guards(known: _Conditions, own: Sequence[PlanColumn]) -> Rewrite:
-    """Guards what refers to rows outside (R2)."""
+    """Guards what refers to rows outside, and other values by key (R2)."""
+    by_key = any(_is_key(part, own) for part in known)
 
     def guarded(expr: Expr) -> Expr:
         expr = _queries(expr)
-        if not known or not may_fail(expr, by_overflow=False) or not _refers_outside(expr, own):
+        if not known or not may_fail(expr, by_overflow=False):
             return expr
         if has_subquery(expr) or is_volatile_anywhere(expr):
             return expr
-        return guarded_value(expr, all_of(known))
+        joined = by_key or _refers_outside(expr, own)
+        return guarded_value(expr, all_of(known)) if joined else expr
 
     return guarded
+
+
+def _is_key(part: Expr, own: Sequence[PlanColumn]) -> bool:
+    """Whether it says that something is equal to something of a row outside."""
+    sides = equal_sides(part)
+    return any(
+        not _refers_outside(side, own) and not _refers_to(other, own)
+        for side, other in zip(sides, reversed(sides), strict=True)
+    )
+
+
+def _refers_to(expr: Expr, own: Sequence[PlanColumn]) -> bool:
+    return not {column.id for column in own}.isdisjoint(column_ids(expr))
 
 
 def _queries(expr: Expr) -> Expr:

@@ -12,15 +12,13 @@ INVARIANTS
       are made distinct for it, and joined once more.
 """
 
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Final
 
 from sql.conditions import all_of
-from sql.emit.guarding.guarded_subqueries import plan_may_fail
+from sql.emit.guarding.failing_queries import Outside, with_failing_queries
 from sql.plan import (
     Call,
-    ColumnId,
     ColumnRef,
     Distinct,
     Expr,
@@ -28,10 +26,8 @@ from sql.plan import (
     Join,
     JoinKind,
     Plan,
-    Subquery,
 )
-from sql.renumbering import free_columns
-from sql.traverse import Rewrite, conjuncts, with_inputs, with_queries
+from sql.traverse import conjuncts, with_inputs
 from sql.types import BOOL
 
 _COMPARED: Final = frozenset({
@@ -43,25 +39,10 @@ _COMPARED: Final = frozenset({
 
 def with_rows_outside(plan: Plan) -> Plan:
     """The plan with its subqueries and lateral joins joined to the rows that they refer to."""
-
-    def subquery(expr: Subquery, within: Rewrite) -> Subquery:
-        args = tuple(map(within, expr.args))
-        return replace(expr, args=args, plan=_asked(with_rows_outside(expr.plan)))
-
-    made = with_queries(plan, with_rows_outside, subquery)
-    if isinstance(made, Join) and made.lateral:
-        return replace(made, right=_asked(made.right))
-    return made
+    return with_failing_queries(plan, _compared)
 
 
-def _asked(plan: Plan) -> Plan:
-    outside = free_columns(plan)
-    if not outside or not plan_may_fail(plan, by_overflow=False):
-        return plan
-    return _compared(plan, outside)
-
-
-def _compared(plan: Plan, outside: AbstractSet[ColumnId]) -> Plan:
+def _compared(plan: Plan, outside: Outside) -> Plan:
     made = with_inputs(plan, lambda part: _compared(part, outside))
     if isinstance(made, Filter):
         return replace(made, predicate=_once_more(made.predicate, outside))
@@ -70,13 +51,13 @@ def _compared(plan: Plan, outside: AbstractSet[ColumnId]) -> Plan:
     return made
 
 
-def _once_more(condition: Expr, outside: AbstractSet[ColumnId]) -> Expr:
+def _once_more(condition: Expr, outside: Outside) -> Expr:
     parts = conjuncts(condition)
     again = [_again(part) for part in parts if isinstance(part, Call) and _joins(part, outside)]
     return all_of((*parts, *again)) if again else condition
 
 
-def _joins(part: Call, outside: AbstractSet[ColumnId]) -> bool:
+def _joins(part: Call, outside: Outside) -> bool:
     """Whether a column is said to be equal to one of a row outside."""
     if part.function.name != "=":
         return False

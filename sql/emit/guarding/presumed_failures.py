@@ -1,0 +1,65 @@
+"""Whether running a subquery may end in an error, as far as this can be told.
+
+Not here: what a row's expression may do (`guards.py`).
+"""
+
+from sql.emit.guarding.guards import may_fail
+from sql.plan import (
+    Const,
+    Expr,
+    Filter,
+    GroupBy,
+    Limit,
+    Plan,
+    Project,
+    Sort,
+    Subquery,
+    SubqueryKind,
+    Values,
+)
+from sql.renumbering import free_columns
+from sql.traverse import inputs, plan_expressions, subqueries
+
+
+def may_fail_for_others(expr: Expr, *, by_overflow: bool = True) -> bool:
+    """Whether there is a subquery in it that may fail for rows that do not ask for it."""
+    return any(
+        any(may_fail(arg, by_overflow=by_overflow) for arg in inner.args)
+        or may_fail_anywhere(inner, by_overflow=by_overflow)
+        for inner in subqueries(expr)
+    )
+
+
+def may_fail_anywhere(expr: Subquery, *, by_overflow: bool = True) -> bool:
+    """Whether running it may end in an error."""
+    return has_several(expr) or plan_may_fail(expr.plan, by_overflow=by_overflow)
+
+
+def plan_may_fail(plan: Plan, *, by_overflow: bool = True) -> bool:
+    """Whether something that the plan computes may fail: values of subqueries that refer to its
+    rows, too, for having several (21000).
+    """
+    exprs = plan_expressions(plan)
+    inner = [found for expr in exprs for found in subqueries(expr)]
+    if any(has_several(expr) and free_columns(expr.plan) for expr in inner):
+        return True
+    plans = [*inputs(plan), *(expr.plan for expr in inner)]
+    return any(may_fail(expr, by_overflow=by_overflow) for expr in exprs) or any(
+        plan_may_fail(part, by_overflow=by_overflow) for part in plans
+    )
+
+
+def has_several(expr: Subquery) -> bool:
+    """Whether it is a value and may have more than one row (21000)."""
+    return expr.kind is SubqueryKind.SCALAR and not _is_one_row(expr.plan)
+
+
+def _is_one_row(plan: Plan) -> bool:
+    """Whether the plan has one row at most, by its form."""
+    if isinstance(plan, Project | Sort | Filter):
+        return _is_one_row(plan.input)
+    if isinstance(plan, Limit):
+        return isinstance(plan.limit, Const) and plan.limit.value in (0, 1)
+    if isinstance(plan, Values):
+        return len(plan.rows) < 2
+    return isinstance(plan, GroupBy) and not plan.keys and plan.sets is None
