@@ -27,6 +27,7 @@ class Pass(IntEnum):
     ROUNDS = 8
     ASKED_DEFAULTS = 9
     ONLY_ROWS = 10
+    OWN_VALUES = 11
 
 
 def numbers_of(made_by: Pass) -> Iterator[int]:

@@ -26,12 +26,14 @@ from sql.emit.guarding.outer_guards import guarded_by_outer
 from sql.emit.joined_subqueries import with_joined_subqueries
 from sql.emit.made_rows import with_counted_rows
 from sql.emit.outer_zeros import with_outer_zeros
+from sql.emit.own_values import with_own_values
 from sql.emit.rounds import emit_in_rounds
 from sql.emit.scope import Dialect
 from sql.emit.selects import emit_plan
 from sql.emit.spark_aggregates import aggregate, order_by
 from sql.emit.spark_arrays import key
 from sql.emit.spark_expressions import expression
+from sql.emit.spark_outside import OwnSubquery
 from sql.emit.spark_sets import set_scan, sets_beside
 from sql.emit.spark_types import HINT, array, error, literal
 from sql.emit.spark_windows import windows
@@ -68,7 +70,10 @@ def _emit(
     plan = with_asked_windows(with_condition_columns(plan, by_overflow=False), filters=True)
     plan = with_guarded_branches(guarded_by_outer(plan), by_key=True)
     plan = with_carried_columns(with_outer_zeros(with_counted_rows(plan)))
-    return emit_plan(plan, relations, parameters, _SPARK)
+    try:
+        return emit_plan(plan, relations, parameters, _SPARK)
+    except OwnSubquery:
+        return emit_plan(with_own_values(plan), relations, parameters, _SPARK)
 
 
 def _values(rows: Sequence[str], alias: str, columns: Sequence[str]) -> str:

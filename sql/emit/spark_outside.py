@@ -53,6 +53,10 @@ class Refused(SqlError):
     """0A000 for good: what asks cannot be computed outside either, nor can anything around it."""
 
 
+class OwnSubquery(Refused):
+    """0A000, unless the values of subqueries that refer to no row are columns."""
+
+
 class Inputs:
     """The columns of a function. Told apart by what they say: 0.0 and -0.0 are equal."""
 
@@ -112,7 +116,7 @@ def _outside(expr: Expr, scope: Scope) -> str:
     if any(isinstance(part, Subquery) and not free_columns(part.plan) for part in inputs.parts):
         # Spark merges the equal ones into a plan that it cannot compare where functions run.
         what = "a subquery of its own in a function that Spark lacks,"
-        raise Refused(NOT_SUPPORTED, f"{what} on the spark engine is not supported", hint=HINT)
+        raise OwnSubquery(NOT_SUPPORTED, f"{what} on the spark engine is not supported", hint=HINT)
     inside = replace(scope, filtering=False)
     texts = [inside.emit(part) for part in inputs.parts]
     once = is_volatile_expression(expr)
