@@ -28,6 +28,7 @@ from compute.reference_json import JSON_FUNCTIONS
 from compute.reference_numbers import Function, Maker, plain
 from compute.reference_powers import make_power
 from compute.reference_sql_json import SQL_JSON
+from compute.reference_styles import STYLED
 from compute.reference_truncation import TRUNCATIONS
 from sql import functions as table
 from sql.arrays import converted_element, element_type
@@ -37,8 +38,6 @@ from sql.emit.templates import failure
 from sql.errors import SqlError, not_supported, out_of_range
 from sql.functions import ARRAY_FORM, FunctionKind
 from sql.plan import Call, Const
-from sql.records import encoded
-from sql.styles import unpacked
 from sql.types import REGISTERED, Value
 
 DIGITS_MAX: Final = 100_000
@@ -108,22 +107,11 @@ def _failing(sqlstate: str, message: str) -> Maker:
     return plain(fail)
 
 
-def _row_value(call: Call) -> Function:
-    types = [arg.type for arg in call.args[:-1]]
-    return lambda *args: encoded(args[:-1], types, str(args[-1]))
-
-
-def _styled_row_value(call: Call) -> Function:
-    types = [arg.type for arg in call.args[:-2]]
-    return lambda *args: encoded(args[:-2], types, str(args[-1]), unpacked(str(args[-2])))
-
-
 _OWN: Final[dict[str, Maker]] = {
     **JSON_FUNCTIONS,
     **CLOCK_FUNCTIONS,
     **SQL_JSON,
-    "row(any)": _row_value,
-    "styled_row(any)": _styled_row_value,
+    **STYLED,
 }
 """Casts and others whose rule is a function each."""
 

@@ -8,6 +8,7 @@ from typing import Final
 from pglast import ast
 
 from sql import numeric, postgresql
+from sql.bind_styles import styled_arguments
 from sql.binding import Binding, Collation
 from sql.char_blanks import polymorphic, trimmed_arguments
 from sql.coerce import (
@@ -37,7 +38,6 @@ from sql.records import check_similar
 from sql.registered import resolved
 from sql.scope import Scope
 from sql.stand_ins import stand_in
-from sql.styles import PLAIN, check_style
 from sql.syntax import Node, at, is_a, position, strings
 from sql.types import (
     OIDS,
@@ -155,7 +155,7 @@ def _applied(
 ) -> Expr:
     row = choice.function
     args = trimmed_arguments(row, converted(binding, choice, exprs, nodes))
-    check_styles(binding, row, args, choice.result)
+    args = styled_arguments(binding, row, args, choice.result)
     rewrite = ascii_rewrite(row, args, collation)
     if rewrite is not None:
         return stand_in(binding, rewrite, args)
@@ -185,12 +185,6 @@ def refuse_aggregate_forms(node: Node, name: str) -> None:
 def is_drawn(row: Function) -> bool:
     """Whether each call answers a value of its own; what is volatile may also be there to fail."""
     return row.volatility == "volatile" and not row.name.startswith(("meridian_", "pg_"))
-
-
-def check_styles(binding: Binding, row: Function, args: Sequence[Expr], result: str) -> None:
-    """0A000 for a call that would have to follow the session's styles."""
-    if binding.context.styles != PLAIN:
-        check_style(binding.context.styles, row, [arg.type.name for arg in args], result)
 
 
 def converted(

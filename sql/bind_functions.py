@@ -15,7 +15,6 @@ from sql.bind_calls import (
     arguments_of,
     cast_by_name,
     check_array,
-    check_styles,
     converted,
     find_function,
     function_signature,
@@ -46,6 +45,7 @@ from sql.bind_session_calls import (
     transaction_number,
 )
 from sql.bind_sets import returns_set, set_call
+from sql.bind_styles import styled_arguments
 from sql.bind_system import system_call
 from sql.bind_windows import window_call
 from sql.binding import BindContext, Binding
@@ -286,9 +286,9 @@ def _aggregate(binding: Binding, scope: Scope, node: Node, name: str) -> Expr:
     choice = _aggregate_choice(binding, node, name, exprs)
     level = _level(binding, scope, exprs, order, filter_)
     _check_level(level, scope, node)
-    args = converted(binding, choice, exprs, nodes)
     row = choice.function
-    check_styles(binding, row, args, choice.result)
+    args = converted(binding, choice, exprs, nodes)
+    args = styled_arguments(binding, row, args, choice.result, distinct=bool(node.agg_distinct))
     (args, type_), exact = polymorphic_shapes(binding, choice, args), True
     if row.numeric is not None:
         args, type_, exact = numeric_call(binding, row, args, choice.result)

@@ -9,8 +9,9 @@ from typing import Final
 
 from pglast import ast
 
-from sql.bind_calls import as_shown, check_styles
+from sql.bind_calls import as_shown
 from sql.bind_row_subqueries import row_of_subquery
+from sql.bind_styles import styled_arguments
 from sql.binding import Binding
 from sql.coerce import EXPLICIT, coerce, settled, zone_arguments
 from sql.functions import function_by_id
@@ -72,7 +73,7 @@ def row_argument(binding: Binding, scope: Scope, node: Node) -> Expr | None:
 
 def _row(binding: Binding, node: Node, names: list[str], exprs: list[Expr]) -> Expr:
     row = function_by_id(_ROW)
-    exprs = [as_shown(binding, expr, node) for expr in exprs]
-    check_styles(binding, row, exprs, "json")
+    shown = [as_shown(binding, expr, node) for expr in exprs]
+    values = styled_arguments(binding, row, shown, "json")
     keys = Const(tuple(names), array_of(TEXT))
-    return Call(row, (keys, *exprs, *zone_arguments(binding, row)), JSON)
+    return Call(row, (keys, *values, *zone_arguments(binding, row)), JSON)

@@ -25,7 +25,8 @@ from pglast.enums import (
     SubLinkType,
 )
 
-from sql.bind_calls import as_shown, check_styles
+from sql.bind_calls import as_shown
+from sql.bind_styles import styled_arguments
 from sql.bind_types import type_named
 from sql.binding import Binding
 from sql.coerce import ASSIGNMENT, EXPLICIT, coerce, implicit, settled, zone_arguments
@@ -94,7 +95,7 @@ def _constructed(
     else:
         places = ",".join(["bool"] * len(flags))
         row = function_by_id(f"sql_{made.name}_{what}({places},any)")
-        check_styles(binding, row, parts, made.name)
+        parts = styled_arguments(binding, row, parts, made.name)
         found = Call(row, (*flags, *parts, *zone_arguments(binding, row)), made)
     return _returned(binding, found, target, node)
 
@@ -166,8 +167,8 @@ def json_scalar(binding: Binding, scope: Scope, node: Node) -> Expr:
     if expr.type.name in _JSONS:
         return _cast(binding, expr, node.expr, JSON)
     row = function_by_id("to_json(anyelement)")
-    check_styles(binding, row, (expr,), "json")
-    return Call(row, (expr, *zone_arguments(binding, row)), JSON)
+    args = styled_arguments(binding, row, (expr,), "json")
+    return Call(row, (*args, *zone_arguments(binding, row)), JSON)
 
 
 def json_serialized(binding: Binding, scope: Scope, node: Node) -> Expr:

@@ -25,6 +25,7 @@ from pglast import ast
 
 from sql import char_blanks, numeric
 from sql.arrays import converting_row
+from sql.bind_styles import styled_arguments
 from sql.binding import Binding
 from sql.enum_types import is_enum, kept_as
 from sql.errors import SqlError, mismatch, not_supported
@@ -34,7 +35,7 @@ from sql.read_literals import remember
 from sql.registered import registered, resolved, shown_type
 from sql.scope import Scope
 from sql.stand_ins import stand_in
-from sql.styles import PLAIN, check_style
+from sql.styles import PLAIN
 from sql.syntax import Node, at, is_a, location, position
 from sql.text_input import apply_typmod, parse_text
 from sql.time_modifiers import fitted_time
@@ -198,8 +199,10 @@ def decimal_constant(value: Decimal, place: int | None) -> Const:
 
 
 def _converted(binding: Binding, expr: Expr, row: Function, target: SqlType) -> Expr:
-    if binding.context.styles != PLAIN:
-        check_style(binding.context.styles, row, (expr.type.name,), target.name)
+    (shown,) = styled_arguments(binding, row, (expr,), target.name)
+    if shown is not expr:
+        further = cast(shown.type.name, target.name)
+        return shown if further is None else _converted(binding, shown, further, target)
     if row.rewrite is not None and isinstance(expr, Const):
         known = shown_type(expr)
         if known is not None:

@@ -1,9 +1,10 @@
 """How a session writes and reads values: DateStyle, IntervalStyle, floats, bytea.
 
 INVARIANTS
-  L1  results, COPY, literals, parameters and rows as values follow the styles; functions and
-      casts inside of expressions are computed in PostgreSQL's default styles, so where another one
-      would matter they are refused (0A000).
+  L1  results, COPY, literals, parameters, rows as values and texts that expressions make of values
+      follow the styles (`bind_styles.py`); what else functions and casts make inside of expressions
+      is computed in PostgreSQL's default styles, so where another one would matter they are refused
+      (0A000).
   L2  what a table or a view keeps as text is read in the default styles, whoever uses it; literals
       that mean something else there are written anew when it is defined (`read_literals.py`).
 """
@@ -72,12 +73,22 @@ def styles_of(date_style: str, interval_style: str, digits: str, bytea: str) -> 
     return Styles(dates, order, interval_style, 1 if int(digits) > 0 else int(digits), bytea)
 
 
+def shows_texts(row: Function, result: str) -> bool | None:
+    """Whether a call makes JSON of its arguments' texts, false if it makes text of them; None if
+    it makes neither, or in a form of its own.
+    """
+    made = result.removeprefix("_")
+    if made not in _TEXTS | _JSON or row.name in _OWN_FORMAT:
+        return None
+    return made in _JSON
+
+
 def check_style(styles: Styles, row: Function, args: Sequence[str], result: str) -> None:
     """0A000 for a call whose answer depends on a style that is not the default (L1)."""
-    made = result.removeprefix("_")
-    if made in _TEXTS | _JSON and row.name not in _OWN_FORMAT:
+    in_json = shows_texts(row, result)
+    if in_json is not None:
         for name in args:
-            dated = made in _JSON and name.removeprefix("_") in DATES  # always ISO there
+            dated = in_json and name.removeprefix("_") in DATES  # always ISO there
             if styles.writes(name) and not dated:
                 raise _depends(name)
     is_input = row.kind is FunctionKind.CAST and args[0].removeprefix("_") in _TEXTS
