@@ -8,7 +8,8 @@ has none in a window, nor in FILTER within a subquery that refers to the row out
 
 INVARIANTS
   W1  the columns of a node stay what they were, in their order.
-  W2  an argument stays unevaluated for rows that FILTER leaves out.
+  W2  what may fail for rows that FILTER leaves out is in a branch before it becomes a column
+      (`guarding/filtered_arguments.py`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -17,10 +18,8 @@ from dataclasses import replace
 from sql.emit.column_numbers import Pass, numbers_of
 from sql.plan import (
     Aggregate,
-    Case,
     ColumnId,
     ColumnRef,
-    Const,
     Expr,
     GroupBy,
     Plan,
@@ -72,10 +71,7 @@ def _of_columns(call: Aggregate, column: Callable[[Expr], ColumnRef]) -> Aggrega
     is_array = call.function.name in ("min", "max") and call.type.element is not None
     if not is_array or not has_subquery(call.args[0]):
         return call
-    (arg,) = call.args
-    if call.filter is not None:
-        arg = Case(((call.filter, arg),), Const(None, arg.type), arg.type)
-    return replace(call, args=(column(arg),))
+    return replace(call, args=(column(call.args[0]),))
 
 
 def _filtered(call: Aggregate, column: Callable[[Expr], ColumnRef]) -> Aggregate:

@@ -28,6 +28,7 @@ class Pass(IntEnum):
     ASKED_DEFAULTS = 9
     ONLY_ROWS = 10
     OWN_VALUES = 11
+    FILTERED_ARGUMENTS = 12
 
 
 def numbers_of(made_by: Pass) -> Iterator[int]:

@@ -57,7 +57,9 @@ def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
     values: dict[PlanColumn, Expr] = {}
 
     def within(expr: Expr) -> Expr:
-        if isinstance(expr, Subquery) and _is_own(expr):
+        if isinstance(expr, Subquery) and not _is_own(expr):
+            return replace(expr, args=tuple(map(within, expr.args)))
+        if isinstance(expr, Subquery):
             column = PlanColumn(ColumnId(next(numbers)), "value", expr.type)
             values[column] = expr
             return reference(column)

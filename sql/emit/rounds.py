@@ -259,7 +259,7 @@ class _Emission:
     def _may_fail(self, plan: Plan) -> bool:
         """Sums and products aside, which hardly any recursion is without."""
         read = {scan.cte for scan in cte_scans(plan)} & self.definitions.keys()
-        return plan_may_fail(plan, by_overflow=False) or any(
+        return plan_may_fail(plan, by_overflow=False, by_several=False) or any(
             self._may_fail(self.definitions[cte]) for cte in read
         )
 

@@ -64,8 +64,8 @@ def _emit(
 ) -> EmittedQuery:
     """One statement, of a plan whose recursions Spark does."""
     plan = run_if_asked(with_joined_subqueries(called_once(plan), only_failing=False))
-    plan = with_only_rows(with_filtered_arguments(with_asked_defaults(plan)))
-    plan = with_hidden_keys(with_guarded_conditions(plan))
+    plan = with_filtered_arguments(with_asked_defaults(plan), by_overflow=False)
+    plan = with_hidden_keys(with_guarded_conditions(with_only_rows(plan)))
     plan = with_asked_keys(plan)
     plan = with_asked_windows(with_condition_columns(plan, by_overflow=False), filters=True)
     plan = with_guarded_branches(guarded_by_outer(plan), by_key=True)

@@ -9,14 +9,15 @@ joins the distinct keys t.k to u before it computes anything. `coalesce(u.k, u.k
 when Spark looks at it; it becomes u.k again only afterwards.
 
 INVARIANTS
-  K1  only subqueries that may fail otherwise than by overflow are changed: the rows outside are
-      read once more for their keys.
+  K1  only subqueries and lateral joins that may fail otherwise than by overflow are changed: the
+      rows outside are read once more for their keys.
 """
 
 from dataclasses import replace
 
 from sql.conditions import equal_sides, flat, joined
 from sql.emit.guarding.failing_queries import Outside, with_failing_queries
+from sql.functions import FunctionKind
 from sql.plan import (
     BoolOp,
     Call,
@@ -37,8 +38,15 @@ def with_asked_keys(plan: Plan) -> Plan:
 
 
 def as_expression(expr: Expr) -> Expr:
-    """A column as an expression that it is equal to."""
-    return Coalesce((expr, expr), expr.type) if isinstance(expr, ColumnRef) else expr
+    """A column, or a cast of one, as an expression that it is equal to."""
+    return Coalesce((expr, expr), expr.type) if is_column(expr) else expr
+
+
+def is_column(expr: Expr) -> bool:
+    """Whether Spark takes it for a column: a cast of one, too."""
+    while isinstance(expr, Call) and expr.function.kind is FunctionKind.CAST:
+        expr = expr.args[0]
+    return isinstance(expr, ColumnRef)
 
 
 def _by_expressions(plan: Plan, outside: Outside) -> Plan:

@@ -122,15 +122,19 @@ class _Conditions:
 
     def _condition(self, expr: Expr, under: Sequence[Expr]) -> _Found | None:
         """The first condition that should be a column, and those that it is computed under."""
+        if not has_subquery(expr):
+            return None
         steps = asked_behind(expr)
         if not steps:
             return next(
                 (found for p in children(expr) if (found := self._condition(p, under))), None
             )
         for number, (part, before) in enumerate(steps):
+            if not has_subquery(part):
+                continue
             later = [part for part, _ in steps[number + 1 :]]
             guards = any(part is tested for _, tests in steps for tested in _tested(tests))
-            if guards and has_subquery(part) and any(map(self._fails, later)):
+            if guards and any(map(self._fails, later)):
                 return None if is_volatile_anywhere(part) else (part, (*under, *before))
             found = self._condition(part, (*under, *before))
             if found is not None:

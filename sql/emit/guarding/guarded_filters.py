@@ -8,7 +8,7 @@ columns that a join compares what is asked of their partners.
 
 INVARIANTS
   H1  a condition over one table is guarded by conditions over that table, so that all still go down
-      to it; one over several stays as it is, a key of a join.
+      to it; one over several stays as it is here (`guarded_joins.py`).
   H2  conditions come in PostgreSQL's order (`condition_order.py`).
   H3  a subquery is written twice only before a division or a text that becomes a value.
 

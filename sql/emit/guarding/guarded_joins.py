@@ -100,11 +100,11 @@ def _behind(part: Expr, keys: Sequence[Expr], tables: Sequence[_Ids]) -> Expr:
 
 
 def _guarded(part: Expr, before: Sequence[Expr], tables: Sequence[_Ids]) -> Expr:
-    compared = isinstance(part, Call) and part.function.name in COMPARISONS
-    beside = any(_is_key(other, tables) for other in before) and not equal_sides(part)
-    if not isinstance(part, Call) or not compared or (beside and _is_joint(part, tables)):
+    if not isinstance(part, Call) or part.function.name not in COMPARISONS:
         return _alone(part, before, tables)
-    if any(len(_of(arg, tables)) > 1 for arg in part.args):
+    beside_key = not equal_sides(part) and any(_is_key(other, tables) for other in before)
+    apart = all(len(_of(arg, tables)) < 2 for arg in part.args)
+    if not apart or (beside_key and _is_joint(part, tables)):
         return _alone(part, before, tables)
     return replace(part, args=tuple([_alone(arg, before, tables) for arg in part.args]))
 

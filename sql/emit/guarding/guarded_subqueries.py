@@ -9,7 +9,7 @@ INVARIANTS
   S2  a subquery that refers to no row does not become one that does: it would be run for each
       (`asked_subqueries.py`). One that is volatile has one answer for all rows.
   S3  a condition that is volatile, or has subqueries itself, guards nothing; most that have become
-      columns first (`condition_columns.py`).
+      columns first (`condition_columns.py`). Nor does one of very many parts.
   S4  Spark joins by what a subquery compares with the row, and looks at all pairs of rows if what
       is computed in one that does not aggregate is guarded: there, that one has no row for others,
       and nothing that may fail: its value is computed outside, or by an aggregate (`only_rows.py`).
@@ -21,8 +21,9 @@ that are not computed in their subquery at all (`outside_values.py`).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
-from sql.conditions import all_of, asked_behind
+from sql.conditions import all_of, asked_behind, flat
 from sql.emit.guarding.guards import guarded_value, itself_may_fail, may_fail
 from sql.emit.guarding.only_rows import guarded_rows
 from sql.emit.guarding.outside_values import made_outside, of_outer_row
@@ -42,6 +43,7 @@ from sql.plan import (
 )
 from sql.renumbering import free_columns
 from sql.traverse import (
+    has_more_parts,
     has_subquery,
     is_volatile_expression,
     is_volatile_plan,
@@ -50,6 +52,10 @@ from sql.traverse import (
     with_children,
     with_inputs,
 )
+
+_PARTS_MAX: Final = 100
+"""Of a condition. More: guards that guard the conditions of others within them grow without bound;
+fewer: long lists of conditions guard nothing."""
 
 
 def with_guarded_branches(plan: Plan, *, by_key: bool) -> Plan:
@@ -66,9 +72,8 @@ class _Branches:
     def plan(self, plan: Plan) -> Plan:
         """The plan with branches guarded at every level."""
         below = with_inputs(plan, self.plan)
-        # DuckDB makes joins of what is ANDed in WHERE, in an order of its own.
-        anded = isinstance(below, Filter) and not self.by_key
-        return rewritten_node(below, self._condition if anded else self._within)
+        # What is ANDed in WHERE guards in `guarded_conditions.py`; DuckDB makes joins of it.
+        return rewritten_node(below, self._condition if isinstance(below, Filter) else self._within)
 
     def _condition(self, expr: Expr) -> Expr:
         if isinstance(expr, Logical) and expr.op is BoolOp.AND:
@@ -117,6 +122,8 @@ def under(expr: Expr, conditions: Sequence[Expr], *, by_key: bool) -> Expr:
         return expr
     if any(is_volatile_expression(part) or has_subquery(part) for part in conditions):
         return expr
+    if any(has_more_parts(part, _PARTS_MAX) for part in conditions):
+        return expr
     return _with_guard(expr, all_of(conditions), by_key=by_key)
 
 
@@ -141,6 +148,8 @@ def _where(plan: Plan, condition: Expr) -> Plan:
     """
     if isinstance(plan, Project):
         return replace(plan, input=_where(plan.input, condition))
+    if isinstance(plan, Filter):
+        return Filter(plan.input, all_of((*flat(plan.predicate), condition)))
     return Filter(plan, condition)
 
 

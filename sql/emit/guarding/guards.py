@@ -120,6 +120,9 @@ def filtered(call: Aggregate) -> Aggregate:
 
 def guarded_value(expr: Expr, condition: Expr) -> Expr:
     """The value where the condition is true; elsewhere NULL, if it may fail there."""
-    if not may_fail(expr):
-        return expr
+    return where_true(condition, expr) if may_fail(expr) else expr
+
+
+def where_true(condition: Expr, expr: Expr) -> Expr:
+    """The value where the condition is true, elsewhere NULL."""
     return Case(((condition, expr),), Const(None, expr.type), expr.type)

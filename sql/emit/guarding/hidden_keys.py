@@ -1,78 +1,72 @@
 """What rows are joined by is hidden from Spark where it would ask a condition of too many rows.
 
-    t join u on t.id = u.v where 60/u.v > t.id  ─▶  t join u on coalesce(t.id, t.id) = u.v ..
+    t join u on t.id = u.v where 60/t.id > 1  ─▶  t join u on coalesce(t.id, t.id) = u.v ..
 
-Of `t.id = u.v` Spark concludes `60/u.v > u.v`, which it asks of all rows of u. It concludes nothing
+Of `t.id = u.v` Spark concludes `60/u.v > 1`, which it asks of all rows of u. It concludes nothing
 of an expression, but joins by it.
 
 INVARIANTS
-  H1  only columns are hidden that a condition over several tables speaks of, if it may fail
-      otherwise than by overflow.
+  H1  only columns are hidden that a condition speaks of that may fail otherwise than by overflow.
 
 Not here: what a subquery is joined by (`asked_keys.py`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final
 
-from sql.conditions import all_of, equal_sides
-from sql.emit.guarding.asked_keys import as_expression
-from sql.emit.guarding.guarded_filters import tables_of
+from sql.conditions import all_of
+from sql.emit.guarding.asked_keys import as_expression, is_column
 from sql.emit.guarding.guards import may_fail
-from sql.plan import Call, ColumnId, ColumnRef, Expr, Filter, Join, Plan, Subquery
-from sql.traverse import (
-    column_ids,
-    conjuncts,
-    has_subquery,
-    rewritten_node,
-    with_children,
-    with_inputs,
-)
-from sql.traverse import inputs as inputs_of
+from sql.plan import Call, ColumnId, ColumnRef, Expr, Filter, Join, Plan, Project, Subquery
+from sql.traverse import Rewrite, column_ids, conjuncts, inputs, rewritten_node, with_queries
 
 _Ids = frozenset[ColumnId]
-_NOTHING: Final[_Ids] = frozenset()
 
 
 def with_hidden_keys(plan: Plan) -> Plan:
     """The plan with such keys hidden (H1)."""
-    return _plan(plan, _NOTHING)
+    asked = set(_failing(plan))
+    return _hidden(plan, _by_all_names(asked, plan) if asked else frozenset())
 
 
-def _plan(plan: Plan, asked: _Ids) -> Plan:
-    """`asked`: the columns that conditions above it speak of."""
-    is_joining = isinstance(plan, Filter | Join)
-    hidden = asked.union(*_failing(plan)) if is_joining else _NOTHING
+def _hidden(plan: Plan, asked: _Ids) -> Plan:
+    def subquery(expr: Subquery, within: Rewrite) -> Subquery:
+        return replace(expr, args=tuple(map(within, expr.args)), plan=with_hidden_keys(expr.plan))
 
-    def query(expr: Expr) -> Expr:
-        if isinstance(expr, Subquery):
-            return replace(
-                expr, args=tuple(map(query, expr.args)), plan=with_hidden_keys(expr.plan)
-            )
-        return with_children(expr, query) if has_subquery(expr) else expr
-
-    made = rewritten_node(with_inputs(plan, lambda part: _plan(part, hidden)), query)
-    return rewritten_node(made, lambda expr: _told(expr, hidden)) if hidden else made
+    made = with_queries(plan, lambda part: _hidden(part, asked), subquery)
+    if not asked or not isinstance(made, Filter | Join):
+        return made
+    return rewritten_node(made, lambda condition: _told(condition, asked))
 
 
-def _failing(plan: Plan) -> Iterator[_Ids]:
-    """The columns of each condition that may fail."""
-    tables: Sequence[_Ids] = ()
-    for part in _conditions(plan):
-        if may_fail(part, by_overflow=False) and not has_subquery(part):
-            tables = tables or [table for below in inputs_of(plan) for table in tables_of(below)]
-            used = frozenset(column_ids(part))
-            if sum(not table.isdisjoint(used) for table in tables) > 1:
-                yield used
+def _failing(plan: Plan) -> Iterator[ColumnId]:
+    """The columns of conditions that may fail, below a join or above it."""
+    if isinstance(plan, Filter | Join):
+        condition = plan.predicate if isinstance(plan, Filter) else plan.condition
+        for part in () if condition is None else conjuncts(condition):
+            if may_fail(part, by_overflow=False):
+                yield from column_ids(part)
+    for below in inputs(plan):
+        yield from _failing(below)
 
 
-def _conditions(plan: Plan) -> tuple[Expr, ...]:
-    if isinstance(plan, Filter):
-        return conjuncts(plan.predicate)
-    if isinstance(plan, Join) and plan.condition is not None:
-        return conjuncts(plan.condition)
-    return ()
+def _renamed(plan: Plan) -> Iterator[tuple[ColumnId, ColumnId]]:
+    """Columns that are the same."""
+    if isinstance(plan, Project):
+        for column, expr in zip(plan.columns, plan.exprs, strict=True):
+            if isinstance(expr, ColumnRef):
+                yield column.id, expr.id
+    for below in inputs(plan):
+        yield from _renamed(below)
+
+
+def _by_all_names(asked: set[ColumnId], plan: Plan) -> _Ids:
+    found, same = asked, list(_renamed(plan))
+    while True:
+        more = found.union(*({*pair} for pair in same if not found.isdisjoint(pair)))
+        if more == found:
+            return frozenset(found)
+        found = more
 
 
 def _told(condition: Expr, hidden: _Ids) -> Expr:
@@ -80,10 +74,12 @@ def _told(condition: Expr, hidden: _Ids) -> Expr:
 
 
 def _hiding(part: Expr, hidden: _Ids) -> Expr:
-    columns = [side for side in equal_sides(part) if isinstance(side, ColumnRef)]
-    if len(columns) < 2 or hidden.isdisjoint(column.id for column in columns):
+    """Of IS NOT DISTINCT FROM Spark concludes nothing."""
+    if (
+        not isinstance(part, Call)
+        or part.function.name != "="
+        or hidden.isdisjoint(column_ids(part))
+    ):
         return part
-    left, right = columns
-    if isinstance(part, Call):
-        return replace(part, args=(as_expression(left), right))
-    return part
+    left, right = part.args
+    return replace(part, args=(as_expression(left), right)) if is_column(right) else part

@@ -1,4 +1,4 @@
-"""What a subquery computes of the row outside, it computes where its conditions on that row hold.
+"""What a subquery computes, it computes where its conditions on the row outside hold.
 
     (select sum(u.v/t.v) from u where u.id = t.id and t.v <> 0)
       ─▶  (select sum(case when u.id = t.id and t.v <> 0 then u.v/t.v end) from u where ..)
@@ -105,7 +105,9 @@ def _join(plan: Join, given: _Conditions) -> tuple[Join, _Conditions]:
 
 
 def _unguarded(made: Plan, plan: Plan, asked: AbstractSet[ColumnId]) -> Plan:
-    """A lateral side with what ON asks of as it was: PostgreSQL computes that for all its rows."""
+    """A lateral side with what ON asks of as it was: PostgreSQL takes a plain one apart and asks
+    the rows of its tables, so that it fails for any of them.
+    """
     if not isinstance(made, Project) or not isinstance(plan, Project):
         return made
     both = zip(made.columns, made.exprs, plan.exprs, strict=True)
@@ -173,7 +175,7 @@ def _is_key(part: Expr, own: Sequence[PlanColumn]) -> bool:
     """Whether it says that something is equal to something of a row outside."""
     sides = equal_sides(part)
     return any(
-        not _refers_outside(side, own) and not _refers_to(other, own)
+        _refers_to(side, own) and not _refers_outside(side, own) and not _refers_to(other, own)
         for side, other in zip(sides, reversed(sides), strict=True)
     )
 

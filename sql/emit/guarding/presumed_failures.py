@@ -35,17 +35,17 @@ def may_fail_anywhere(expr: Subquery, *, by_overflow: bool = True) -> bool:
     return has_several(expr) or plan_may_fail(expr.plan, by_overflow=by_overflow)
 
 
-def plan_may_fail(plan: Plan, *, by_overflow: bool = True) -> bool:
-    """Whether something that the plan computes may fail: values of subqueries that refer to its
-    rows, too, for having several (21000).
+def plan_may_fail(plan: Plan, *, by_overflow: bool = True, by_several: bool = True) -> bool:
+    """Whether something that the plan computes may fail. `by_several`: also values of subqueries
+    that refer to its rows, for having several (21000).
     """
     exprs = plan_expressions(plan)
     inner = [found for expr in exprs for found in subqueries(expr)]
-    if any(has_several(expr) and free_columns(expr.plan) for expr in inner):
+    if by_several and any(has_several(expr) and free_columns(expr.plan) for expr in inner):
         return True
     plans = [*inputs(plan), *(expr.plan for expr in inner)]
     return any(may_fail(expr, by_overflow=by_overflow) for expr in exprs) or any(
-        plan_may_fail(part, by_overflow=by_overflow) for part in plans
+        plan_may_fail(part, by_overflow=by_overflow, by_several=by_several) for part in plans
     )
 
 
