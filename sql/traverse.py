@@ -286,7 +286,9 @@ def with_queries(
             return replace(expr, args=tuple(map(within, expr.args)), plan=rewrite(expr.plan))
         return with_children(expr, within) if has_subquery(expr) else expr
 
-    return rewritten_node(with_inputs(plan, rewrite), within)
+    made = with_inputs(plan, rewrite)
+    # Most nodes have none: they stay the same objects.
+    return rewritten_node(made, within) if any(map(has_subquery, plan_expressions(made))) else made
 
 
 def rewritten_aggregate(aggregate: Aggregate, rewrite: Rewrite) -> Aggregate:
