@@ -455,6 +455,7 @@ _BY_ID: Final[dict[str, Maker]] = {
     "assign(bpchar)": text.make_assign,
     "char_padded(bpchar,int4)": plain(str.ljust),
     "unique_id()": plain(count(1).__next__),
+    "kept(any)": plain(lambda value: value),
     "is_negative_zero(float4)": plain(_is_negative_zero),
     "is_negative_zero(float8)": plain(_is_negative_zero),
     "char_trimmed(bpchar)": plain(lambda x: x.rstrip(" ")),

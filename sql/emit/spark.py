@@ -67,7 +67,7 @@ def _emit(
     plan = with_filtered_arguments(with_asked_defaults(plan), by_overflow=False)
     plan = with_hidden_keys(with_guarded_conditions(with_only_rows(plan)))
     plan = with_asked_keys(plan)
-    plan = with_asked_windows(with_condition_columns(plan, by_overflow=False), filters=True)
+    plan = with_condition_columns(with_asked_windows(plan, filters=True), for_spark=True)
     plan = with_guarded_branches(guarded_by_outer(plan), by_key=True)
     plan = with_carried_columns(with_outer_zeros(with_counted_rows(plan)))
     try:

@@ -7,18 +7,25 @@ INVARIANTS
   C1  only what guards a subquery that may fail becomes a column: the condition is computed once,
       and for the rows that conditions around it leave.
   C2  what is volatile stays where it is.
+  C3  Spark would put a column's subquery into those that it guards, when it takes a condition below
+      the column, and lose rows or fail: there the column is `kept()`, and plain conditions are
+      asked below it. It takes no such column in a lateral side. What can only overflow needs none.
 
 Not here: the guards themselves (`guarded_subqueries.py`).
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
-from sql.conditions import all_of, asked_behind
+from sql.conditions import all_of, asked_behind, flat, rows_where
 from sql.emit.column_numbers import Pass, numbers_of
+from sql.emit.guarding.guards import may_fail
 from sql.emit.guarding.presumed_failures import may_fail_for_others
+from sql.functions import function_by_id
 from sql.plan import (
     BoolOp,
+    Call,
     Case,
     ColumnId,
     ColumnRef,
@@ -26,6 +33,7 @@ from sql.plan import (
     Expr,
     Filter,
     GroupBy,
+    Join,
     Logical,
     Plan,
     PlanColumn,
@@ -45,25 +53,28 @@ from sql.traverse import (
     with_queries,
 )
 
+_KEPT: Final = "kept(any)"
 _Found = tuple[Expr, Sequence[Expr]]
 
 
-def with_condition_columns(plan: Plan, *, by_overflow: bool = True) -> Plan:
-    """The plan with such columns (C1). `by_overflow`: also for what may only overflow."""
-    return _Conditions(numbers_of(Pass.CONDITION_COLUMNS), by_overflow).plan(plan)
+def with_condition_columns(plan: Plan, *, for_spark: bool = False) -> Plan:
+    """The plan with such columns (C1, C3)."""
+    return _Conditions(numbers_of(Pass.CONDITION_COLUMNS), for_spark).plan(plan)
 
 
 @dataclass(frozen=True, slots=True)
 class _Conditions:
-    """How columns are numbered, and what may fail."""
+    """How columns are numbered, and for which engine they are."""
 
     numbers: Iterator[int]
-    by_overflow: bool
+    for_spark: bool
 
     def plan(self, plan: Plan) -> Plan:
         """The plan with such columns at every level."""
         if not plan_has_subquery(plan):
             return plan
+        if self.for_spark and isinstance(plan, Join) and plan.lateral:
+            return replace(plan, left=self.plan(plan.left))
         below = with_queries(plan, self.plan)
         match below:
             case Project():
@@ -103,9 +114,18 @@ class _Conditions:
         anded = isinstance(plan.predicate, Logical) and plan.predicate.op is BoolOp.AND
         if found is None or (anded and found[0] in plan.predicate.args):  # type: ignore[union-attr]
             return plan
-        below, column = self._with_column(plan.input, found)
-        made = self._filter(Filter(below, _replaced(plan.predicate, found[0], column)))
+        rows, predicate = self._below(plan)
+        below, column = self._with_column(rows, found)
+        made = self._filter(Filter(below, _replaced(predicate, found[0], column)))
         return only(made, output_columns(plan))
+
+    def _below(self, plan: Filter) -> tuple[Plan, Expr]:
+        """The rows that plain conditions leave, and the other ones (C3)."""
+        if not self.for_spark:
+            return plan.input, plan.predicate
+        parts = flat(plan.predicate)
+        plain = [part for part in parts if _is_plain(part)]
+        return rows_where(plan.input, plain), all_of([p for p in parts if p not in plain])
 
     def _with_column(self, plan: Plan, found: _Found) -> tuple[Project, ColumnRef]:
         condition, under = found
@@ -114,6 +134,8 @@ class _Conditions:
             made: Expr = Case(((all_of(under), condition),), nothing, condition.type)
         else:
             made = condition
+        if self.for_spark:
+            made = Call(function_by_id(_KEPT), (made,), condition.type)
         column = PlanColumn(ColumnId(next(self.numbers)), "condition", condition.type)
         return self._project(beside(plan, {column: made})), reference(column)
 
@@ -142,7 +164,11 @@ class _Conditions:
         return None
 
     def _fails(self, expr: Expr) -> bool:
-        return may_fail_for_others(expr, by_overflow=self.by_overflow)
+        return may_fail_for_others(expr, by_overflow=not self.for_spark)
+
+
+def _is_plain(part: Expr) -> bool:
+    return not has_subquery(part) and not may_fail(part) and not is_volatile_anywhere(part)
 
 
 def _tested(tests: Sequence[Expr]) -> Iterator[Expr]:

@@ -58,7 +58,7 @@ def _never_fails(call: Call) -> bool:
         case FunctionKind.OPERATOR:
             return call.function.name in _NEVER_FAIL or _is_like(call)
         case FunctionKind.FUNCTION:
-            return call.function.id == "unique_id()"
+            return call.function.id in ("unique_id()", "kept(any)")
         case FunctionKind.CAST if call.function.id in _NEVER_FAILING_CASTS:
             return True
         case FunctionKind.CAST if call.type.name == "numeric":
