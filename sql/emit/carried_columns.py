@@ -22,7 +22,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from sql.conditions import all_of
 from sql.emit.column_numbers import Pass, numbers_of
 from sql.emit.mixed_conditions import conditions, mixes
 from sql.plan import (
@@ -46,7 +45,6 @@ from sql.projections import beside, only, reference
 from sql.renumbering import columns_of, free_columns, references
 from sql.traverse import (
     column_ids,
-    conjuncts,
     has_subquery,
     inputs,
     plan_expressions,
@@ -90,8 +88,6 @@ def _carrying(plan: Plan, outside: AbstractSet[ColumnId], numbers: Iterator[int]
         plan = Project(_ONE_ROW, plan.columns, plan.rows[0]) if _needed(plan) else plan
     if not isinstance(plan, Project | Filter | Join | GroupBy | Window):
         return plan
-    if isinstance(plan, Join) and plan.kind is JoinKind.INNER:
-        plan = _as_filter(plan)
     mixed = [part for part in conditions(plan) if mixes(part, outside) or _is_of_full(plan)]
     needed = _needed(plan) | _needed_by(mixed, plan, outside)
     if not needed:
@@ -101,20 +97,6 @@ def _carrying(plan: Plan, outside: AbstractSet[ColumnId], numbers: Iterator[int]
         id_: PlanColumn(ColumnId(next(numbers)), "carried", type_) for id_, type_ in types.items()
     }
     return only(_over_carried(_told(plan, made, mixed), made), output_columns(plan))
-
-
-def _as_filter(plan: Join) -> Plan:
-    """The join with what its condition asks of the joined rows in WHERE: Spark has some of it there
-    only.
-    """
-    parts = () if plan.condition is None else conjuncts(plan.condition)
-    asked = [part for part in parts if any(free_columns(inner.plan) for inner in subqueries(part))]
-    if not asked:
-        return plan
-    plain = [part for part in parts if part not in asked]
-    kind = JoinKind.INNER if plain else JoinKind.CROSS
-    joined = replace(plan, kind=kind, condition=all_of(plain) if plain else None)
-    return Filter(joined, all_of(asked))
 
 
 def _needed(plan: Plan) -> set[ColumnId]:

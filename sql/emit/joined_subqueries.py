@@ -1,5 +1,5 @@
-"""Subqueries in the condition of an outer join, which Spark does not take there, and DuckDB runs
-for rows that never ask.
+"""Subqueries in the condition of a join, which Spark does not take there, and DuckDB runs for rows
+that never ask.
 
     t left join u on t.k = u.k and u.w in (select ..)
       ─▶  t left join (select .. from u where u.w in (select ..)) on t.k = u.k
@@ -22,8 +22,7 @@ INVARIANTS
   O5  what is volatile does not move: Spark refuses it.
   O6  DuckDB takes all of them, but runs them for all rows: for it, only what may fail moves, and
       stays where it cannot.
-
-Not here: conditions of inner joins, which are those of WHERE.
+  O7  those of an inner join go to WHERE, where others guard them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -95,12 +94,25 @@ def _plan(plan: Plan, numbers: Iterator[int], *, only_failing: bool) -> Plan:
     made = with_queries(plan, lambda part: _plan(part, numbers, only_failing=only_failing))
     if not isinstance(made, Join) or made.condition is None or not has_subquery(made.condition):
         return made
-    if made.kind not in _OUTER or made.lateral or is_volatile_anywhere(made.condition):
+    if made.kind not in (JoinKind.INNER, *_OUTER) or is_volatile_anywhere(made.condition):
         return made
     if only_failing and not any(_fails(inner) for inner in subqueries(made.condition)):
         return made
+    if made.kind is JoinKind.INNER:
+        return _in_where(made, flat(made.condition))
+    if made.lateral:
+        return made
     below, parts = _at_padded_side(made, flat(made.condition), numbers)
     return _over_pairs(below, parts, numbers, same=_is_same_each_time(plan)) or made
+
+
+def _in_where(join: Join, parts: Sequence[Expr]) -> Plan:
+    """The join with its conditions that have subqueries in WHERE (O7)."""
+    asked = [part for part in parts if has_subquery(part)]
+    plain = [part for part in parts if not has_subquery(part)]
+    kind = JoinKind.INNER if plain else JoinKind.CROSS
+    rows = replace(join, kind=kind, condition=all_of(plain) if plain else None)
+    return rows_where(rows, asked)
 
 
 # --- conditions over the padded side (O2) ------------------------------------------------------
