@@ -22,7 +22,7 @@ INVARIANTS
   O5  what is volatile does not move: Spark refuses it.
   O6  DuckDB takes all of them, but runs them for all rows: for it, only what may fail moves, and
       stays where it cannot.
-  O7  those of an inner join go to WHERE, where others guard them.
+  O7  those of an inner join go to WHERE, with all others, which guard them there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -99,20 +99,12 @@ def _plan(plan: Plan, numbers: Iterator[int], *, only_failing: bool) -> Plan:
     if only_failing and not any(_fails(inner) for inner in subqueries(made.condition)):
         return made
     if made.kind is JoinKind.INNER:
-        return _in_where(made, flat(made.condition))
+        rows = replace(made, kind=JoinKind.CROSS, condition=None)
+        return rows_where(rows, flat(made.condition))
     if made.lateral:
         return made
     below, parts = _at_padded_side(made, flat(made.condition), numbers)
     return _over_pairs(below, parts, numbers, same=_is_same_each_time(plan)) or made
-
-
-def _in_where(join: Join, parts: Sequence[Expr]) -> Plan:
-    """The join with its conditions that have subqueries in WHERE (O7)."""
-    asked = [part for part in parts if has_subquery(part)]
-    plain = [part for part in parts if not has_subquery(part)]
-    kind = JoinKind.INNER if plain else JoinKind.CROSS
-    rows = replace(join, kind=kind, condition=all_of(plain) if plain else None)
-    return rows_where(rows, asked)
 
 
 # --- conditions over the padded side (O2) ------------------------------------------------------

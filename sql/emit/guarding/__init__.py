@@ -7,8 +7,9 @@ order:
 
   when              what                                                   who
   it is planned     conditions come where and when PostgreSQL asks them    condition_order
-  all of it, for    what ON of outer joins asks of pairs (not in here)     joined_subqueries
-  an engine         a subquery that refers to no row: run if one asks      asked_subqueries
+  all of it, for    what derived tables compute for the query around them  pulled_up
+  an engine         what ON of joins asks of pairs (not in here)           joined_subqueries
+                    a subquery that refers to no row: run if one asks      asked_subqueries
                     defaults of lag() and lead()                           asked_defaults
                     calls with FILTER: its condition is a branch           filtered_arguments
                     the only row of a subquery by an aggregate (Spark)     only_rows

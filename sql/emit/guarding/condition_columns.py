@@ -91,7 +91,7 @@ class _Conditions:
         if found is None:
             return plan
         below, column = self._with_column(plan.input, found)
-        exprs = tuple([_replaced(expr, found[0], column) for expr in plan.exprs])
+        exprs = tuple(map(_Replacing(found[0], column), plan.exprs))
         return self._project(replace(plan, input=below, exprs=exprs))
 
     def _group(self, plan: GroupBy) -> GroupBy:
@@ -99,13 +99,8 @@ class _Conditions:
         if found is None:
             return plan
         below, column = self._with_column(plan.input, found)
-        condition = found[0]
-        calls = tuple(
-            [
-                rewritten_aggregate(call, lambda part: _replaced(part, condition, column))
-                for call in plan.aggregates
-            ]
-        )
+        replacing = _Replacing(found[0], column)
+        calls = tuple([rewritten_aggregate(call, replacing) for call in plan.aggregates])
         return self._group(replace(plan, input=below, aggregates=calls))
 
     def _filter(self, plan: Filter) -> Plan:
@@ -116,7 +111,7 @@ class _Conditions:
             return plan
         rows, predicate = self._below(plan)
         below, column = self._with_column(rows, found)
-        made = self._filter(Filter(below, _replaced(predicate, found[0], column)))
+        made = self._filter(Filter(below, _Replacing(found[0], column)(predicate)))
         return only(made, output_columns(plan))
 
     def _below(self, plan: Filter) -> tuple[Plan, Expr]:
@@ -177,9 +172,19 @@ def _tested(tests: Sequence[Expr]) -> Iterator[Expr]:
         yield from children(test)
 
 
-def _replaced(expr: Expr, condition: Expr, column: ColumnRef) -> Expr:
-    if expr == condition:
-        return column
-    if isinstance(expr, Subquery):
-        return replace(expr, args=tuple([_replaced(a, condition, column) for a in expr.args]))
-    return with_children(expr, lambda part: _replaced(part, condition, column))
+class _Replacing:
+    """Replaces a condition where it stands first: elsewhere others may rule out that it is asked,
+    and the column would be NULL there.
+    """
+
+    def __init__(self, condition: Expr, column: ColumnRef) -> None:
+        self._condition: Expr | None = condition
+        self._column = column
+
+    def __call__(self, expr: Expr) -> Expr:
+        if self._condition is not None and expr == self._condition:
+            self._condition = None
+            return self._column
+        if isinstance(expr, Subquery):
+            return replace(expr, args=tuple(map(self, expr.args)))
+        return with_children(expr, self)

@@ -1,0 +1,205 @@
+"""What a derived table computes and may fail is computed where the query around it asks for it.
+
+    select case when v <> 0 then q end from (select v, 10/v as q from t) s
+      ─▶  select case when v <> 0 then 10/v end from (select v from t) s
+    select q from (select id, (select ..) as q from t) s where id > 2
+      ─▶  select q from (select id, (select ..) as q from t where id > 2) s
+
+PostgreSQL has no derived tables left when it computes anything (pull_up_subqueries).
+
+INVARIANTS
+  U1  a column is pulled up if it may fail otherwise than by overflow, is not volatile, and one who
+      asks for it asks in a branch, in a subquery, or in a condition for a subquery: then all of
+      that node do.
+  U2  through joins comes what they make up no rows for.
+  U3  conditions go below a projection that may fail if they speak of columns that it passes on,
+      cannot fail, and have no subqueries.
+
+Not here: what stands below groups, windows, sets and LIMIT, which PostgreSQL does not take apart.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final, Literal, TypeAlias, overload
+
+from sql.conditions import asked_behind, flat, rows_where
+from sql.emit.guarding.guards import may_fail
+from sql.emit.guarding.presumed_failures import may_fail_for_others
+from sql.plan import (
+    ColumnId,
+    ColumnRef,
+    Expr,
+    Filter,
+    GroupBy,
+    Join,
+    JoinKind,
+    Plan,
+    Project,
+    Subquery,
+    Window,
+    output_columns,
+)
+from sql.projections import only, references_to
+from sql.renumbering import columns_of
+from sql.traverse import (
+    aggregate_parts,
+    children,
+    column_ids,
+    has_subquery,
+    is_volatile_anywhere,
+    plan_expressions,
+    rewritten_node,
+    substituted,
+    window_parts,
+    with_queries,
+)
+
+_USES_MAX: Final = 4
+"""Of a column. More: statements grow to the power of their levels; fewer: what is asked for in as
+many branches fails where PostgreSQL answers."""
+_Made: TypeAlias = Mapping[ColumnId, Expr]
+_LEFT = (JoinKind.CROSS, JoinKind.INNER, JoinKind.LEFT)
+_RIGHT = (JoinKind.CROSS, JoinKind.INNER, JoinKind.RIGHT)
+
+
+def with_pulled_up(plan: Plan) -> Plan:
+    """The plan with such columns where they are asked for (U1), and conditions below (U3)."""
+    made = with_queries(plan, with_pulled_up)
+    if not isinstance(made, Project | Filter | GroupBy | Window):
+        return made
+    failing = dict(_failing(made.input))
+    asked = {id_ for id_ in _asked(made, failing) if id_ in failing} if failing else set()
+    uses = Counter(id_ for expr in plan_expressions(made) for id_ in column_ids(expr))
+    if asked and max(uses[id_] for id_ in asked) <= _USES_MAX:
+        # Its plain conditions stay, too: on Spark they guard the subqueries that come up.
+        made = _sunk(made, staying=True) if isinstance(made, Filter) else made
+        return _pulled(made, {id_: failing[id_] for id_ in asked})
+    return _sunk(made) if isinstance(made, Filter) else made
+
+
+# --- conditions that go below (U3) -------------------------------------------------------------
+
+
+@overload
+def _sunk(plan: Filter) -> Plan: ...
+@overload
+def _sunk(plan: Filter, *, staying: Literal[True]) -> Filter: ...
+def _sunk(plan: Filter, *, staying: bool = False) -> Plan:
+    below = plan.input
+    if not isinstance(below, Project) or not any(map(_fails, below.exprs)):
+        return plan
+    if any(map(is_volatile_anywhere, below.exprs)):
+        return plan
+    rows = {column.id for column in output_columns(below.input)}
+    both = zip(below.columns, below.exprs, strict=True)
+    passed: _Made = {c.id: e for c, e in both if isinstance(e, ColumnRef) and e.id in rows}
+    parts = flat(plan.predicate)
+    sunk = [part for part in parts if _is_sinking(part, passed, below)]
+    if not sunk:
+        return plan
+    left = rows_where(below.input, [substituted(part, passed) for part in sunk])
+    made = _with_sunk(replace(below, input=left))
+    if staying:
+        return replace(plan, input=made)
+    return rows_where(made, [part for part in parts if part not in sunk])
+
+
+def _with_sunk(plan: Project) -> Project:
+    """The projection with conditions right below it as far down as they go."""
+    return replace(plan, input=_sunk(plan.input)) if isinstance(plan.input, Filter) else plan
+
+
+def _is_sinking(part: Expr, passed: _Made, below: Project) -> bool:
+    if has_subquery(part) or may_fail(part) or is_volatile_anywhere(part):
+        return False
+    own = {column.id for column in below.columns}
+    return own.intersection(column_ids(part)) <= set(passed)
+
+
+# --- columns that come up (U1) -----------------------------------------------------------------
+
+
+def _failing(plan: Plan) -> Iterator[tuple[ColumnId, Expr]]:
+    """What makes columns of these rows that may fail."""
+    match plan:
+        case Project():
+            below = dict(_failing(plan.input))
+            for column, expr in zip(plan.columns, plan.exprs, strict=True):
+                if isinstance(expr, ColumnRef) and expr.id in below:
+                    yield column.id, below[expr.id]
+                elif _fails(expr) and not is_volatile_anywhere(expr):
+                    yield column.id, expr
+        case Filter():
+            yield from _failing(plan.input)
+        case Join():
+            if plan.kind in _LEFT:
+                yield from _failing(plan.left)
+            if plan.kind in _RIGHT and not plan.lateral:
+                yield from _failing(plan.right)
+        case _:
+            return
+
+
+def _fails(expr: Expr) -> bool:
+    return may_fail(expr, by_overflow=False) or may_fail_for_others(expr, by_overflow=False)
+
+
+def _asked(plan: Project | Filter | GroupBy | Window, made: _Made) -> Iterator[ColumnId]:
+    """The columns that somebody asks for in a branch."""
+    if isinstance(plan, GroupBy):
+        for call in plan.aggregates:
+            if call.filter is not None:
+                yield from (id_ for part in aggregate_parts(call) for id_ in column_ids(part))
+    if isinstance(plan, Window):
+        for one in plan.calls:
+            if one.filter is not None:
+                yield from (id_ for part in window_parts(one) for id_ in column_ids(part))
+    if isinstance(plan, Filter) and len(flat(plan.predicate)) > 1:
+        yield from (id_ for id_ in column_ids(plan.predicate) if _is_of_subquery(made, id_))
+    for expr in plan_expressions(plan):
+        yield from _in_branches(expr)
+
+
+def _is_of_subquery(made: _Made, id_: ColumnId) -> bool:
+    """Whether a subquery makes the column."""
+    return id_ in made and has_subquery(made[id_])
+
+
+def _in_branches(expr: Expr) -> Iterator[ColumnId]:
+    if isinstance(expr, Subquery):
+        yield from columns_of(expr)
+        return
+    steps = asked_behind(expr)
+    for part, before in steps:
+        yield from column_ids(part) if before else _in_branches(part)
+    if not steps:
+        for part in children(expr):
+            yield from _in_branches(part)
+
+
+def _pulled(plan: Project | Filter | GroupBy | Window, made: _Made) -> Plan:
+    needed = {id_ for expr in made.values() for id_ in columns_of(expr)}
+    told = rewritten_node(plan, lambda expr: substituted(expr, made))
+    assert isinstance(told, Project | Filter | GroupBy | Window), "a node stays what it is"
+    return only(replace(told, input=_showing(plan.input, set(made), needed)), output_columns(plan))
+
+
+def _showing(plan: Plan, made: set[ColumnId], needed: set[ColumnId]) -> Plan:
+    """The rows with the columns that those of `made` are made of."""
+    if isinstance(plan, Filter):
+        return replace(plan, input=_showing(plan.input, made, needed))
+    if isinstance(plan, Join):
+        left, right = _showing(plan.left, made, needed), plan.right
+        if not plan.lateral:
+            right = _showing(right, made, needed)
+        return replace(plan, left=left, right=right)
+    if not isinstance(plan, Project) or made.isdisjoint(column.id for column in plan.columns):
+        return plan
+    both = zip(plan.columns, plan.exprs, strict=True)
+    passed = {e.id for column, e in both if column.id in made and isinstance(e, ColumnRef)}
+    below = _showing(plan.input, passed, needed) if passed else plan.input
+    own = {column.id for column in plan.columns}
+    more = [column for column in output_columns(below) if column.id in needed - own]
+    columns, exprs = (*plan.columns, *more), (*plan.exprs, *references_to(more))
+    return Project(below, columns, exprs)
