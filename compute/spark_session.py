@@ -118,11 +118,11 @@ _FIXED: Final[Mapping[str, str]] = {
     # Fails with "Can't zip RDDs" where inputs of a union have other numbers of partitions than
     # planned, as those of the aggregates of a subquery do.
     "spark.sql.unionOutputPartitioning": "false",
+    # EXCEPT of two selections of one table loses rows where a condition names the row outside.
+    "spark.sql.optimizer.replaceExceptWithFilter": "false",
     # Fails with "key not found" when a correlated subquery is projected over a union, which a
     # relation of files and inline rows is. Columns are pruned below unions by another rule.
     # The other one writes 0 for a column that is equal to 0, which may be -0 and show so.
-    # EXCEPT of two selections of one table: it loses rows where a condition names the row outside.
-    "spark.sql.optimizer.replaceExceptWithFilter": "false",
     "spark.sql.optimizer.excludedRules": (
         "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion,"
         "org.apache.spark.sql.catalyst.optimizer.ConstantPropagation"

@@ -1,6 +1,5 @@
 """Arguments of EXECUTE: expressions that are assigned to the parameters of what was prepared."""
 
-from sql.bind_queries import ONE_ROW
 from sql.binding import Binding
 from sql.char_blanks import is_char
 from sql.coerce import ASSIGNMENT, coerce
@@ -8,6 +7,7 @@ from sql.column_expressions import refuse_subqueries
 from sql.errors import mismatch
 from sql.own_statements import ArgumentNode
 from sql.plan import Project
+from sql.projections import ONE_ROW
 from sql.scope import Scope
 from sql.statements import OutputColumn, Query
 from sql.syntax import position

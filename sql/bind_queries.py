@@ -65,7 +65,7 @@ from sql.plan import (
     is_null,
 )
 from sql.presence import with_presence
-from sql.projections import reference
+from sql.projections import ONE_ROW, reference
 from sql.records import mixed
 from sql.scope import Item, Scope
 from sql.select_result import SelectResult
@@ -78,7 +78,6 @@ from sql.unified_types import convert_common, select_common_type, to_common_type
 
 __all__ = ["SelectResult", "bind_query", "bind_with"]
 
-ONE_ROW: Final = Values((), ((),))
 _SET_KINDS: Final = {
     SetOperation.SETOP_UNION: (SetOpKind.UNION, "UNION"),
     SetOperation.SETOP_INTERSECT: (SetOpKind.INTERSECT, "INTERSECT"),

@@ -11,7 +11,8 @@ from pglast import ast
 from pglast.enums import SetOperation, SubLinkType
 
 from sql.binding import Binding
-from sql.plan import Expr, Plan, Project, Subquery, SubqueryKind, Values
+from sql.plan import Expr, Plan, Project, Subquery, SubqueryKind
+from sql.projections import ONE_ROW
 from sql.scope import Scope
 from sql.syntax import Node, column_name, is_a
 from sql.traverse import column_ids, has_subquery, is_volatile_expression, substituted
@@ -89,7 +90,7 @@ def _alone(plan: Plan) -> Expr | None:
         if any(used[id_] > 1 and _stands_once(part) for id_, part in made.items()):
             return None
         expr, below = substituted(expr, made), below.input
-    return expr if below == Values((), ((),)) else None
+    return expr if below == ONE_ROW else None
 
 
 def _stands_once(expr: Expr) -> bool:

@@ -48,9 +48,9 @@ from sql.plan import (
     Project,
     SetCall,
     SetScan,
-    Values,
     output_columns,
 )
+from sql.projections import ONE_ROW
 from sql.scope import Item, Scope
 from sql.stand_ins import stand_in
 from sql.syntax import Node, at, column_name, is_a, position, strings
@@ -313,7 +313,7 @@ def _one_row(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[Pla
     if expr.type.name == "unknown":
         expr = implicit(binding, expr, node, TEXT)
     column = binding.new_column(column_name(node), expr.type)
-    return Project(Values((), ((),)), (column,), (expr,)), [column]
+    return Project(ONE_ROW, (column,), (expr,)), [column]
 
 
 def _item(

@@ -1,8 +1,12 @@
-"""Columns of rows as expressions, and the same rows with fewer or more columns."""
+"""Columns of rows as expressions, the same rows with fewer or more columns, and a row of none."""
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
-from sql.plan import ColumnRef, Expr, Plan, PlanColumn, Project, output_columns
+from sql.plan import ColumnRef, Expr, Plan, PlanColumn, Project, Values, output_columns
+
+ONE_ROW: Final = Values((), ((),))
+"""A row without columns: what SELECT without FROM is of."""
 
 
 def reference(column: PlanColumn) -> ColumnRef:

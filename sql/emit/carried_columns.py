@@ -41,7 +41,7 @@ from sql.plan import (
     Window,
     output_columns,
 )
-from sql.projections import beside, only, reference
+from sql.projections import ONE_ROW, beside, only, reference
 from sql.renumbering import columns_of, free_columns, references
 from sql.traverse import (
     column_ids,
@@ -57,7 +57,6 @@ from sql.traverse import (
 )
 
 _Columns: TypeAlias = Mapping[ColumnId, PlanColumn]
-_ONE_ROW: Final = Values((), ((),))
 _NOTHING: Final[AbstractSet[ColumnId]] = frozenset()
 
 
@@ -85,7 +84,7 @@ def _plan(plan: Plan, outside: AbstractSet[ColumnId], numbers: Iterator[int]) ->
 def _carrying(plan: Plan, outside: AbstractSet[ColumnId], numbers: Iterator[int]) -> Plan:
     """The node over rows that carry what its subqueries need."""
     if isinstance(plan, Values) and len(plan.rows) == 1 and plan.columns:
-        plan = Project(_ONE_ROW, plan.columns, plan.rows[0]) if _needed(plan) else plan
+        plan = Project(ONE_ROW, plan.columns, plan.rows[0]) if _needed(plan) else plan
     if not isinstance(plan, Project | Filter | Join | GroupBy | Window):
         return plan
     mixed = [part for part in conditions(plan) if mixes(part, outside) or _is_of_full(plan)]

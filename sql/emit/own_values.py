@@ -28,10 +28,9 @@ from sql.plan import (
     Project,
     SetScan,
     Subquery,
-    Values,
     output_columns,
 )
-from sql.projections import only, reference
+from sql.projections import ONE_ROW, only, reference
 from sql.renumbering import free_columns
 from sql.traverse import (
     has_subquery,
@@ -41,8 +40,6 @@ from sql.traverse import (
     with_inputs,
     with_queries,
 )
-
-_ONE_ROW = Values((), ((),))
 
 
 def with_own_values(plan: Plan) -> Plan:
@@ -68,7 +65,7 @@ def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
     told = rewritten_node(made, within)
     if not values:
         return made
-    row = Project(_ONE_ROW, tuple(values), tuple(values.values()))
+    row = Project(ONE_ROW, tuple(values), tuple(values.values()))
     return only(_beside(told, row), output_columns(made))
 
 

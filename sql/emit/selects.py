@@ -72,12 +72,12 @@ from sql.plan import (
     output_columns,
 )
 from sql.plan_depth import check_depth
+from sql.projections import ONE_ROW
 from sql.renumbering import free_columns
 from sql.traverse import children, column_ids, conjuncts, has_subquery, subqueries
 from sql.types import Value
 from sql.volatile_calls import called_once
 
-_ONE_ROW = Values((), ((),))
 _INT_MAX = 2_147_483_647
 _UNION_ROWS_MAX = 16
 """Rows of VALUES written as a union; longer ones become an inline table, which may hold no
@@ -324,7 +324,7 @@ def _check_lateral(plan: Join, dialect: Dialect, nearest: AbstractSet[ColumnId])
 
 
 def _join(plan: Join, scope: Scope) -> Select:
-    if plan.kind is JoinKind.CROSS and plan.left == _ONE_ROW:
+    if plan.kind is JoinKind.CROSS and plan.left == ONE_ROW:
         return _select(plan.right, scope)
     if plan.lateral and plan.condition is not None:
         if plan.kind is JoinKind.INNER:

@@ -30,7 +30,7 @@ from typing import Final
 from sql.conditions import asked_behind, rows_where
 from sql.emit.column_numbers import Pass, numbers_of
 from sql.emit.guarding.guarded_subqueries import guarded_subquery
-from sql.emit.guarding.guards import may_fail
+from sql.emit.guarding.guards import is_harmless
 from sql.emit.guarding.presumed_failures import may_fail_anywhere
 from sql.emit.single_values import of_value, only_value
 from sql.plan import (
@@ -145,7 +145,7 @@ def _over_several(
     rowless = [columns.isdisjoint(column_ids(part)) for part in parts]
     first = tuple([part for part, alone in zip(parts, rowless, strict=True) if alone])
     plain = [
-        part for part, alone in zip(parts, rowless, strict=True) if not alone and _is_harmless(part)
+        part for part, alone in zip(parts, rowless, strict=True) if not alone and is_harmless(part)
     ]
     made: list[Expr] = []
     for number, part in enumerate(parts):
@@ -169,10 +169,6 @@ def _where_it_is_asked(plan: Plan, part: Expr, plain: Sequence[Expr]) -> Plan:
         return rows_where(plan, plain)
     own = _columns(plan)
     return rows_where(plan, [other for other in plain if own >= set(column_ids(other))])
-
-
-def _is_harmless(part: Expr) -> bool:
-    return not has_subquery(part) and not may_fail(part) and not is_volatile_anywhere(part)
 
 
 def _behind(cheap: Sequence[Expr], part: Expr) -> Expr:

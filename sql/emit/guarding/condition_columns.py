@@ -20,7 +20,7 @@ from typing import Final
 
 from sql.conditions import all_of, asked_behind, flat, rows_where
 from sql.emit.column_numbers import Pass, numbers_of
-from sql.emit.guarding.guards import may_fail
+from sql.emit.guarding.guards import is_harmless
 from sql.emit.guarding.presumed_failures import may_fail_for_others
 from sql.functions import function_by_id
 from sql.plan import (
@@ -119,7 +119,7 @@ class _Conditions:
         if not self.for_spark:
             return plan.input, plan.predicate
         parts = flat(plan.predicate)
-        plain = [part for part in parts if _is_plain(part)]
+        plain = [part for part in parts if is_harmless(part)]
         return rows_where(plan.input, plain), all_of([p for p in parts if p not in plain])
 
     def _with_column(self, plan: Plan, found: _Found) -> tuple[Project, ColumnRef]:
@@ -160,10 +160,6 @@ class _Conditions:
 
     def _fails(self, expr: Expr) -> bool:
         return may_fail_for_others(expr, by_overflow=not self.for_spark)
-
-
-def _is_plain(part: Expr) -> bool:
-    return not has_subquery(part) and not may_fail(part) and not is_volatile_anywhere(part)
 
 
 def _tested(tests: Sequence[Expr]) -> Iterator[Expr]:

@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from sql.conditions import all_of, flat
 from sql.emit.guarding.guarded_filters import tables_of
 from sql.emit.guarding.guarded_subqueries import under
-from sql.emit.guarding.guards import may_fail
+from sql.emit.guarding.guards import is_harmless
 from sql.plan import ColumnId, Expr, Filter, Plan
-from sql.traverse import column_ids, has_subquery, is_volatile_expression, with_queries
+from sql.traverse import column_ids, has_subquery, with_queries
 
 
 def with_guarded_conditions(plan: Plan) -> Plan:
@@ -31,16 +31,12 @@ def with_guarded_conditions(plan: Plan) -> Plan:
 
 def _guarded(plan: Filter) -> Filter:
     parts = flat(plan.predicate)
-    guards = [part for part in parts if _is_guard(part)]
+    guards = [part for part in parts if is_harmless(part)]
     if not guards or not any(map(has_subquery, parts)):
         return plan
     tables = list(tables_of(plan.input))
     told = [under(part, _beside(part, guards, tables), by_key=True) for part in parts]
     return Filter(plan.input, all_of(told))
-
-
-def _is_guard(part: Expr) -> bool:
-    return not has_subquery(part) and not is_volatile_expression(part) and not may_fail(part)
 
 
 def _beside(

@@ -25,7 +25,7 @@ from typing import Final
 
 from sql.conditions import all_of, asked_behind, flat
 from sql.emit.guarding.guards import guarded_value, itself_may_fail, may_fail
-from sql.emit.guarding.only_rows import guarded_rows
+from sql.emit.guarding.only_rows import guarded_only_values
 from sql.emit.guarding.outside_values import made_outside, of_outer_row
 from sql.emit.guarding.presumed_failures import has_several, may_fail_anywhere
 from sql.plan import (
@@ -175,4 +175,4 @@ def _guarded_plan(plan: Plan, condition: Expr, *, by_key: bool) -> Plan:
     below = with_inputs(plan, lambda part: _guarded_plan(part, condition, by_key=by_key))
     if isinstance(below, Limit):
         return below
-    return guarded_rows(rewritten_node(below, wrapped), condition)
+    return guarded_only_values(rewritten_node(below, wrapped), condition)

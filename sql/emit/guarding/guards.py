@@ -18,7 +18,7 @@ from sql.emit.patterns import like_ends_with_escape
 from sql.functions import FunctionKind, is_immutable
 from sql.numeric import widens
 from sql.plan import Aggregate, BoolOp, Call, Case, Const, Expr
-from sql.traverse import children, is_volatile_expression
+from sql.traverse import children, has_subquery, is_volatile_expression
 
 _NEVER_FAIL: Final = frozenset({"=", "<>", "<", "<=", ">", ">=", "@>", "<@", "&&", "?"})
 _LIKE: Final = frozenset({"~~", "!~~", "~~*", "!~~*"})
@@ -43,6 +43,11 @@ def may_fail(expr: Expr, *, by_overflow: bool = True) -> bool:
         return True
     # A subquery's plan is computed by DuckDB for all rows in any case.
     return any(may_fail(part, by_overflow=by_overflow) for part in children(expr))
+
+
+def is_harmless(part: Expr) -> bool:
+    """Whether a condition may be asked of any rows, and as often as one likes."""
+    return not has_subquery(part) and not may_fail(part) and not is_volatile_expression(part)
 
 
 def itself_may_fail(call: Call, *, by_overflow: bool = True) -> bool:

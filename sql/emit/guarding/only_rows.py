@@ -58,7 +58,7 @@ def _only_row(plan: Plan, numbers: Iterator[int]) -> GroupBy:
     return GroupBy(plan, (), (), (made,), (call,))
 
 
-def guarded_rows(plan: Plan, condition: Expr) -> Plan:
+def guarded_only_values(plan: Plan, condition: Expr) -> Plan:
     """The node, which does not fail for several rows where the condition is not true (L2)."""
     if not isinstance(plan, GroupBy):
         return plan

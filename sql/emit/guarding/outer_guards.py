@@ -23,8 +23,9 @@ from typing import TypeAlias
 
 from sql.conditions import all_of, equal_sides
 from sql.emit.guarding.guards import guarded_value, may_fail
-from sql.emit.guarding.only_rows import guarded_rows
+from sql.emit.guarding.only_rows import guarded_only_values
 from sql.emit.guarding.outside_values import is_made_outside
+from sql.emit.guarding.pushed_filters import KEEP_LEFT, KEEP_RIGHT
 from sql.plan import (
     ColumnId,
     ColumnRef,
@@ -34,7 +35,6 @@ from sql.plan import (
     Filter,
     GroupBy,
     Join,
-    JoinKind,
     Limit,
     Plan,
     PlanColumn,
@@ -59,8 +59,6 @@ from sql.traverse import (
 )
 
 _Conditions: TypeAlias = tuple[Expr, ...]
-_LEFT = (JoinKind.CROSS, JoinKind.INNER, JoinKind.LEFT)
-_RIGHT = (JoinKind.CROSS, JoinKind.INNER, JoinKind.RIGHT)
 
 
 def guarded_by_outer(plan: Plan) -> Plan:
@@ -88,7 +86,7 @@ def _plan(plan: Plan, given: _Conditions) -> tuple[Plan, _Conditions]:
     own = [column for part in inputs(made) for column in output_columns(part)]
     if isinstance(made, Project | GroupBy | Window | Sort | SetScan):
         made = rewritten_node(made, _guards(known, own))
-        made = guarded_rows(made, all_of(known)) if known else made
+        made = guarded_only_values(made, all_of(known)) if known else made
     else:
         made = rewritten_node(made, _queries)
     return made, tuple(_kept(made, known))
@@ -97,7 +95,8 @@ def _plan(plan: Plan, given: _Conditions) -> tuple[Plan, _Conditions]:
 def _join(plan: Join, given: _Conditions) -> tuple[Join, _Conditions]:
     left, of_left = _plan(plan.left, given)
     right, of_right = _plan(plan.right, of_left if plan.lateral else given)
-    known = (of_left if plan.kind in _LEFT else ()) + (of_right if plan.kind in _RIGHT else ())
+    kept_left = of_left if plan.kind in KEEP_LEFT else ()
+    known = kept_left + (of_right if plan.kind in KEEP_RIGHT else ())
     condition = None if plan.condition is None else _queries(plan.condition)
     if plan.lateral and condition is not None:
         right = _unguarded(right, plan.right, set(column_ids(condition)))

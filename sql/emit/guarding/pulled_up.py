@@ -14,6 +14,8 @@ INVARIANTS
   U2  through joins comes what they make up no rows for.
   U3  conditions go below a projection that may fail if they speak of columns that it passes on,
       cannot fail, and have no subqueries.
+  U4  a column is not pulled up if it is used often, or made of very much: what refers to itself
+      twice at each of many levels would grow to their power.
 
 Not here: what stands below groups, windows, sets and LIMIT, which PostgreSQL does not take apart.
 """
@@ -24,8 +26,9 @@ from dataclasses import replace
 from typing import Final, Literal, TypeAlias, overload
 
 from sql.conditions import asked_behind, flat, rows_where
-from sql.emit.guarding.guards import may_fail
+from sql.emit.guarding.guards import is_harmless, may_fail
 from sql.emit.guarding.presumed_failures import may_fail_for_others
+from sql.emit.guarding.pushed_filters import KEEP_LEFT, KEEP_RIGHT
 from sql.plan import (
     ColumnId,
     ColumnRef,
@@ -33,7 +36,6 @@ from sql.plan import (
     Filter,
     GroupBy,
     Join,
-    JoinKind,
     Plan,
     Project,
     Subquery,
@@ -46,21 +48,23 @@ from sql.traverse import (
     aggregate_parts,
     children,
     column_ids,
+    has_more_parts,
     has_subquery,
     is_volatile_anywhere,
     plan_expressions,
     rewritten_node,
+    subqueries,
     substituted,
     window_parts,
     with_queries,
 )
 
 _USES_MAX: Final = 4
-"""Of a column. More: statements grow to the power of their levels; fewer: what is asked for in as
-many branches fails where PostgreSQL answers."""
+_PARTS_MAX: Final = 100
+_SUBQUERIES_MAX: Final = 2
+"""Uses of a column, and what makes it. More: statements grow; fewer: what is asked for in as many
+branches, or is as long, fails where PostgreSQL answers."""
 _Made: TypeAlias = Mapping[ColumnId, Expr]
-_LEFT = (JoinKind.CROSS, JoinKind.INNER, JoinKind.LEFT)
-_RIGHT = (JoinKind.CROSS, JoinKind.INNER, JoinKind.RIGHT)
 
 
 def with_pulled_up(plan: Plan) -> Plan:
@@ -70,12 +74,22 @@ def with_pulled_up(plan: Plan) -> Plan:
         return made
     failing = dict(_failing(made.input))
     asked = {id_ for id_ in _asked(made, failing) if id_ in failing} if failing else set()
-    uses = Counter(id_ for expr in plan_expressions(made) for id_ in column_ids(expr))
-    if asked and max(uses[id_] for id_ in asked) <= _USES_MAX:
+    if asked and _is_short(made, {id_: failing[id_] for id_ in asked}):
         # Its plain conditions stay, too: on Spark they guard the subqueries that come up.
         made = _sunk(made, staying=True) if isinstance(made, Filter) else made
         return _pulled(made, {id_: failing[id_] for id_ in asked})
     return _sunk(made) if isinstance(made, Filter) else made
+
+
+def _is_short(plan: Plan, made: _Made) -> bool:
+    """Whether the node does not grow too long (U4)."""
+    uses = Counter(id_ for expr in plan_expressions(plan) for id_ in column_ids(expr))
+    return all(
+        uses[id_] <= _USES_MAX
+        and not has_more_parts(expr, _PARTS_MAX)
+        and sum(1 for _ in subqueries(expr)) <= _SUBQUERIES_MAX
+        for id_, expr in made.items()
+    )
 
 
 # --- conditions that go below (U3) -------------------------------------------------------------
@@ -111,10 +125,8 @@ def _with_sunk(plan: Project) -> Project:
 
 
 def _is_sinking(part: Expr, passed: _Made, below: Project) -> bool:
-    if has_subquery(part) or may_fail(part) or is_volatile_anywhere(part):
-        return False
     own = {column.id for column in below.columns}
-    return own.intersection(column_ids(part)) <= set(passed)
+    return is_harmless(part) and own.intersection(column_ids(part)) <= set(passed)
 
 
 # --- columns that come up (U1) -----------------------------------------------------------------
@@ -133,9 +145,9 @@ def _failing(plan: Plan) -> Iterator[tuple[ColumnId, Expr]]:
         case Filter():
             yield from _failing(plan.input)
         case Join():
-            if plan.kind in _LEFT:
+            if plan.kind in KEEP_LEFT:
                 yield from _failing(plan.left)
-            if plan.kind in _RIGHT and not plan.lateral:
+            if plan.kind in KEEP_RIGHT and not plan.lateral:
                 yield from _failing(plan.right)
         case _:
             return
