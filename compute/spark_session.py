@@ -122,9 +122,11 @@ _FIXED: Final[Mapping[str, str]] = {
     "spark.sql.optimizer.replaceExceptWithFilter": "false",
     # Fails with "key not found" when a correlated subquery is projected over a union, which a
     # relation of files and inline rows is. Columns are pruned below unions by another rule.
-    # The other one writes 0 for a column that is equal to 0, which may be -0 and show so.
+    # The next one puts a subquery below LIMIT, where the join that it becomes loses the order.
+    # The last one writes 0 for a column that is equal to 0, which may be -0 and show so.
     "spark.sql.optimizer.excludedRules": (
         "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion,"
+        "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughLimitAndOffset,"
         "org.apache.spark.sql.catalyst.optimizer.ConstantPropagation"
     ),
 }

@@ -36,9 +36,12 @@ def flat(condition: Expr) -> list[Expr]:
 
 
 def equal_sides(condition: Expr) -> tuple[Expr, ...]:
-    """The two that a condition says to be equal, by `=` or IS NOT DISTINCT FROM; else nothing."""
+    """The two that a condition says to be equal, by `=` or IS NOT DISTINCT FROM; else nothing.
+
+    A call has a third argument, the session's zone, where a date meets a timestamptz.
+    """
     if isinstance(condition, Call) and condition.function.name == "=":
-        return condition.args
+        return condition.args[:2]
     if isinstance(condition, Distinct) and condition.negated:
         return (condition.left, condition.right)
     return ()

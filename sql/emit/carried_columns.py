@@ -23,6 +23,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from sql.emit.column_numbers import Pass, numbers_of
+from sql.emit.lateral_sets import is_beside
 from sql.emit.mixed_conditions import conditions, mixes
 from sql.plan import (
     ColumnId,
@@ -105,9 +106,14 @@ def _needed(plan: Plan) -> set[ColumnId]:
     used |= {id_ for part in asked for arg in part.args for id_ in columns_of(arg)}
     used |= {id_ for part in conditions(plan) if _is_of_full(plan) for id_ in columns_of(part)}
     needed = used - _made_below(*inputs(plan))
-    if isinstance(plan, Join) and plan.lateral and not isinstance(plan.right, SetScan):
+    if isinstance(plan, Join) and plan.lateral and not _is_set_beside(plan):
         needed |= free_columns(plan.right) - _made_below(plan.left)
     return needed
+
+
+def _is_set_beside(plan: Join) -> bool:
+    """Whether its set is unnested in the SELECT of the rows that it is of."""
+    return isinstance(plan.right, SetScan) and is_beside(plan)
 
 
 def _is_of_full(plan: Plan) -> bool:

@@ -9,6 +9,7 @@ INVARIANTS
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from sql.emit.outer_names import made_by_subqueries
 from sql.emit.scope import Scope, Statement
 from sql.emit.select_parts import Select, check_comparable, render
 from sql.plan import (
@@ -50,6 +51,8 @@ def with_query(plan: With, scope: Scope, select: Callable[[Plan, Scope], Select]
     name = statement.alias()
     called = [f"c{column.id}" for column in columns] or ["z"]
     statement.cte_columns[plan.cte] = (name, called)
+    if made_by_subqueries(plan.definition, statement.asked_ctes):
+        statement.asked_ctes.add(plan.cte)
     statement.ctes.append(
         f"{name}({', '.join(called)}) as {statement.dialect.materialized}({text})"
     )

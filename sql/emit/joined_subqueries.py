@@ -212,7 +212,7 @@ def _is_key(part: Expr, join: Join) -> bool:
     """Whether PostgreSQL finds the pairs by it: then its sides are computed of all rows."""
     if not isinstance(part, Call) or part.function.name != "=":
         return False
-    sides = [[_is_of(arg, side) for side in (join.left, join.right)] for arg in part.args]
+    sides = [[_is_of(arg, side) for side in (join.left, join.right)] for arg in part.args[:2]]
     return sorted(sides) == [[False, True], [True, False]]
 
 

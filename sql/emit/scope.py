@@ -189,6 +189,8 @@ class Statement:
         default_factory=dict[CteId, tuple[str, Sequence[str]]]
     )
     """The name of each and what its columns are called."""
+    asked_ctes: set[CteId] = field(default_factory=set[CteId])
+    """Those with columns that are made of subqueries."""
     rounds: set[CteId] = field(default_factory=set[CteId])
     """The recursions whose steps are being written: their rows are known there only."""
     bound: dict[str, str] = field(default_factory=dict[str, str])
@@ -201,6 +203,8 @@ class Statement:
         default_factory=dict[int, tuple[Call, int, bool]]
     )
     """What `repeated_arguments.py` knows of calls, by their identity; they are kept for it."""
+    merges_unions: bool = False
+    """Whether the engine may fail for subqueries beside a union (`outer_names.py`)."""
     names: int = 0
     depth: int = 0
 

@@ -28,6 +28,12 @@ from sql.emit.joined_subqueries import stays_in_condition
 from sql.emit.lateral_sets import flattened, is_beside
 from sql.emit.limits import count, distinct_on, limit_by_number, ranked_input
 from sql.emit.mixed_conditions import is_mixed
+from sql.emit.outer_names import (
+    asks_subqueries,
+    has_set_operation,
+    needs_outer_names,
+    with_outer_names,
+)
 from sql.emit.scope import (
     DEPTH_MAX,
     Dialect,
@@ -97,7 +103,8 @@ def emit_plan(
     """
     check_depth(plan)
     plan = called_once(plan)
-    statement = Statement(dialect, relations, parameters)
+    merges_unions = not dialect.deep_correlation and has_set_operation(plan)
+    statement = Statement(dialect, relations, parameters, merges_unions=merges_unions)
     columns = output_columns(plan)
     text = render(_select(plan, _scope(statement, {})), columns)
     if statement.ctes:
@@ -249,9 +256,14 @@ def _project(plan: Project, scope: Scope) -> Select:
         select = derived(below, output_columns(plan.input), scope.statement)
     elif select.outputs is not None:
         select = replace(select, names=select.outputs)
+    exprs: Sequence[Expr] = plan.exprs
+    if needs_outer_names(exprs, plan.input, scope.statement):
+        if not select.plain:
+            select = derived(select, output_columns(plan.input), scope.statement)
+        select, exprs = with_outer_names(select, exprs, scope)
     inside = within(select, scope)
     outputs = {
-        column.id: inside.emit(expr) for column, expr in zip(plan.columns, plan.exprs, strict=True)
+        column.id: inside.emit(expr) for column, expr in zip(plan.columns, exprs, strict=True)
     }
     grouped = apart and isinstance(plan.input, GroupBy)
     if grouped and _has_function(below.outputs, scope) and _has_function(outputs, scope):
@@ -295,6 +307,8 @@ def _filter(plan: Filter, scope: Scope) -> Select:
         plain = _where(select, [part for part in parts if part not in correlated], scope)
         select = derived(plain, output_columns(plan.input), scope.statement)
         parts = correlated
+    if asks_subqueries(correlated, plan.input, scope.statement):
+        select, parts = with_outer_names(select, parts, scope)
     return _where(select, parts, scope)
 
 

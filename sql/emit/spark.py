@@ -28,6 +28,7 @@ from sql.emit.joined_subqueries import with_joined_subqueries
 from sql.emit.made_rows import with_counted_rows
 from sql.emit.outer_zeros import with_outer_zeros
 from sql.emit.own_values import with_own_values
+from sql.emit.placed_conditions import with_placed_conditions
 from sql.emit.rounds import emit_in_rounds
 from sql.emit.scope import Dialect
 from sql.emit.selects import emit_plan
@@ -72,7 +73,8 @@ def _emit(
     plan = with_asked_keys(plan)
     plan = with_condition_columns(with_asked_windows(plan, filters=True), for_spark=True)
     plan = with_guarded_branches(guarded_by_outer(plan), by_key=True)
-    plan = with_carried_columns(with_outer_zeros(with_counted_rows(plan)))
+    plan = with_placed_conditions(with_outer_zeros(with_counted_rows(plan)))
+    plan = with_carried_columns(plan)
     try:
         return emit_plan(plan, relations, parameters, _SPARK)
     except OwnSubquery:

@@ -3,6 +3,7 @@
 python -m tests.sqlfuzz --seconds 60 --seed 1 --engines local,spark
 python -m tests.sqlfuzz --replay 4711          one query, by its number
 python -m tests.sqlfuzz --shapes               queries of `shapes.py`, over thousands of rows
+python -m tests.sqlfuzz --kin                  the same over few rows, where many values are equal
 
 What is printed as wrong is a block for a file of `tests/sqldiff/`. A query that fails on one side
 with an error of its data (class 22) is not judged: which row comes first is up to the planner. Nor
@@ -34,8 +35,6 @@ from tests.sqlfuzz.smaller import smallest
 
 STEPS_MAX = 400
 """Of making one query smaller."""
-SECONDS_MAX = 2
-"""Of a statement."""
 
 
 class Fuzzer:
@@ -54,8 +53,25 @@ class Fuzzer:
 
     def try_shapes(self, seed: int) -> bool:
         """The same for a query of `shapes.py`, which may be ordered by some of its columns only."""
-        text = f"select * from ({Shapes(random.Random(seed)).draw()}) q"
-        return self._try(seed, text, lambda engine: smallest(text, partial(self._is_wrong, engine)))
+        return self._try_shapes(seed, Shapes(random.Random(seed)))
+
+    def try_kin(self, seed: int) -> bool:
+        """The same over the smallest tables."""
+        return self._try_shapes(seed, Shapes(random.Random(seed), rows.KIN_SHARES))
+
+    def _try_shapes(self, seed: int, shapes: Shapes) -> bool:
+        def any_order(text: str) -> str:
+            return f"select * from ({text}) q"
+
+        def is_wrong(engine: str, text: str) -> bool:
+            return self._is_wrong(engine, any_order(text))
+
+        text = shapes.draw()
+        return self._try(
+            seed,
+            any_order(text),
+            lambda engine: any_order(smallest(text, partial(is_wrong, engine))),
+        )
 
     def _try(self, seed: int, text: str, smallest_of: Callable[[str], str]) -> bool:
         fine = True
@@ -64,10 +80,13 @@ class Fuzzer:
             self.counts[f"{engine} {verdict}"] += 1
             if verdict == Verdict.WRONG.value:
                 fine = False
+                print(f"# {engine} --replay {seed}: wrong, made smaller now", flush=True)
                 self._report(engine, seed, smallest_of(engine))
         return fine
 
     def _is_wrong(self, engine: str, text: str) -> bool:
+        if isinstance(ask(self._postgresql, text)[-1], Failed):
+            return False
         return self._verdict(engine, text) == Verdict.WRONG.value
 
     def _verdict(self, engine: str, text: str, *, count: bool = False) -> str:
@@ -112,7 +131,7 @@ def _fill(connection: psycopg.Connection, *, with_shapes: bool) -> None:
 
 
 @contextlib.contextmanager
-def _servers(engines: list[str], *, with_shapes: bool) -> Iterator[Fuzzer]:
+def _servers(engines: list[str], timeout: int, *, with_shapes: bool) -> Iterator[Fuzzer]:
     with contextlib.ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sqlfuzz-")))
         options = () if "spark" in engines else ("--spark-master", "none")
@@ -134,7 +153,7 @@ def _servers(engines: list[str], *, with_shapes: bool) -> Iterator[Fuzzer]:
         for engine, connection in connections.items():
             connection.execute(f"set engine = {engine}".encode())
         for connection in (postgresql, *connections.values()):
-            connection.execute(f"set statement_timeout = '{SECONDS_MAX}s'".encode())
+            connection.execute(f"set statement_timeout = '{timeout}s'".encode())
         yield Fuzzer(postgresql.pgconn, {name: c.pgconn for name, c in connections.items()})
 
 
@@ -144,11 +163,17 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1, help="of the first query")
     parser.add_argument("--engines", default="local")
+    parser.add_argument("--timeout", type=int, default=2, help="of a statement, in seconds")
     parser.add_argument("--replay", type=int, help="only this query")
     parser.add_argument("--shapes", action="store_true")
+    parser.add_argument("--kin", action="store_true")
     arguments = parser.parse_args()
-    with _servers(arguments.engines.split(","), with_shapes=arguments.shapes) as fuzzer:
-        try_one = fuzzer.try_shapes if arguments.shapes else fuzzer.try_one
+    has_rows = arguments.shapes or arguments.kin
+    engines = arguments.engines.split(",")
+    with _servers(engines, arguments.timeout, with_shapes=has_rows) as fuzzer:
+        try_one = fuzzer.try_one
+        if has_rows:
+            try_one = fuzzer.try_kin if arguments.kin else fuzzer.try_shapes
         if arguments.replay is not None:
             sys.exit(not try_one(arguments.replay))
         seed, wrong = arguments.seed, 0

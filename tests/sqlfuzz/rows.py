@@ -1,5 +1,7 @@
 """Tables of more rows: skewed, with NULLs, columns of one value, duplicates, and one without rows.
 
+Two more have a handful of rows of the same few values: whatever a query compares meets there.
+
 INVARIANTS
   R1  sums of the floats are exact: they are quarters.
   R2  always the same rows.
@@ -15,8 +17,11 @@ COLUMNS = {
     "i": "int4", "l": "int8", "n": "numeric", "f": "float8", "s": "text", "b": "bool", "d": "date",
     "ts": "timestamp",
 }  # fmt: skip
-SIZES = {"big": 12_000, "mid": 700, "few": 60, "one": 1, "nothing": 0}
+SIZES = {"big": 12_000, "mid": 700, "few": 60, "one": 1, "nothing": 0, "kin": 9, "twin": 7}
 SHARES = {"big": 1, "mid": 4, "few": 6, "one": 1, "nothing": 1}
+"""How often a query reads which table."""
+KIN_SHARES = {"kin": 6, "twin": 5, "nothing": 1}
+"""The same among tables of a handful of rows."""
 TABLES = tuple(SIZES)
 CONSTANTS: dict[str, tuple[str, ...]] = {
     "int4": ("1", "7", "50", "99", "0", "100", "-1", "1000000", "null::int4"),
@@ -61,10 +66,22 @@ def statements() -> Iterator[str]:
     shape = ", ".join(f"{name} {declared.get(type_, type_)}" for name, type_ in COLUMNS.items())
     for table in TABLES:
         yield f"create table {table} ({shape})"
+        if table in ("kin", "twin"):
+            yield f"insert into {table} values {', '.join(_constant_rows(table))}"
+            continue
         filled = rows(table)
         for first in range(0, len(filled), _BATCH):
             values = ", ".join(map(_literals, filled[first : first + _BATCH]))
             yield f"insert into {table} values {values}"
+
+
+def _constant_rows(table: str) -> list[str]:
+    """Rows of the constants that queries compare with."""
+    source = random.Random(table)
+    return [
+        f"({', '.join(source.choice([*CONSTANTS[t][:3], 'null']) for t in COLUMNS.values())})"
+        for _ in range(SIZES[table])
+    ]
 
 
 def _literals(row: Row) -> str:

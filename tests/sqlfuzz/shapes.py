@@ -1,7 +1,7 @@
 """Random queries of many shapes over few functions: what planners rewrite, they find here.
 
     query ─┬─ select, grouped, distinct, numbered rows ─── from ─┬─ a table
-           ├─ union, except, intersect of two                    ├─ a query, lateral or not
+           ├─ union, except, intersect of two, or of twins       ├─ a query, lateral or not
            └─ with .., read twice                                └─ unnest, values
 
 INVARIANTS
@@ -12,15 +12,15 @@ INVARIANTS
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.sqlfuzz.expressions import Column
 from tests.sqlfuzz.rows import COLUMNS, CONSTANTS, SHARES
 
 _DEPTHS = (1, 1, 1, 2, 2, 3)
-_KINDS = ("select",) * 6 + ("grouped",) * 4 + ("set", "set", "distinct", "distinct on", "numbered",
-    "windows", "with", "limit", *("counted limit",) * 4)  # fmt: skip
+_KINDS = ("select",) * 6 + ("grouped",) * 4 + ("set", "set", "twins", "distinct", "distinct on",
+    "numbered", "windows", "with", "limit", *("counted limit",) * 4)  # fmt: skip
 _JOINS = ("join",) * 4 + ("left join",) * 4 + ("right join", "full join", "cross join")
 _SETS = ("union", "union all", "union all", "except", "intersect", "except all", "intersect all")
 _CONDITIONS = (
@@ -112,8 +112,9 @@ class Source:
 class Shapes:
     """Draws queries."""
 
-    def __init__(self, source: random.Random) -> None:
+    def __init__(self, source: random.Random, shares: Mapping[str, int] = SHARES) -> None:
         self._source = source
+        self._shares = shares
         self._aliases = 0
 
     def draw(self) -> str:
@@ -136,6 +137,8 @@ class Shapes:
                 word = self._source.choice(_SETS)
                 left, right = (self._query(types, outer, depth - 1) for _ in range(2))
                 return f"({left}) {word} ({right})"
+            case "twins":
+                return self._twins(types, outer, depth)
             case "with":
                 return self._with(types, outer, depth)
             case "grouped":
@@ -166,6 +169,18 @@ class Shapes:
             order = ", ".join(str(place) for place in range(1, len(types) + 1))
             return f"select distinct on ({key}) {items}{text} order by {key}, {order}"
         return f"select {'distinct ' if kind == 'distinct' else ''}{items}{text}"
+
+    def _twins(self, types: Sequence[str], outer: Sequence[Column], depth: int) -> str:
+        """A set operation of two queries that differ in their WHERE only, or not even there."""
+        source = self._relation(outer if self._chance(0.1) else (), depth - 1)
+        visible = [*source.columns, *outer]
+        shown = _named([self._value(type_, visible, 0) for type_ in types])
+        ends = [
+            f" where {self._condition(visible, depth - 1)}" if self._chance(0.8) else ""
+            for _ in range(2)
+        ]
+        left, right = (f"select {shown} from {source.text}{end}" for end in ends)
+        return f"({left}) {self._source.choice(_SETS)} ({right})"
 
     def _grouped(self, types: Sequence[str], outer: Sequence[Column], depth: int) -> str:
         text, scope = self._from(outer, depth)
@@ -272,7 +287,7 @@ class Shapes:
             pairs = [(self._literal("int4"), self._literal("text")) for _ in range(3)]
             rows = ", ".join(f"({number}, {text})" for number, text in pairs)
             return Source(f"(values {rows}) {alias}(c0, c1)", _columns(alias, ("int4", "text")))
-        (table,) = self._source.choices(tuple(SHARES), tuple(SHARES.values()))
+        (table,) = self._source.choices(tuple(self._shares), tuple(self._shares.values()))
         columns = tuple(Column(f"{alias}.{name}", type_) for name, type_ in COLUMNS.items())
         return Source(f"{table} {alias}", columns)
 
@@ -308,6 +323,9 @@ class Shapes:
     def _asking(self, scope: Sequence[Column], depth: int) -> str:
         """A condition with a subquery."""
         roll = self._source.random()
+        if roll < 0.15:
+            query = self._query(self._types(), scope, depth)
+            return f"{self._source.choice(('', 'not '))}exists ({query})"
         if roll < 0.6:
             text = self._correlated(scope, depth) if self._chance(0.6) else self._from((), depth)[0]
             limit = f" {self._limit()}" if self._chance(0.2) else ""
@@ -354,6 +372,9 @@ class Shapes:
     def _scalar(self, type_: str, scope: Sequence[Column], depth: int) -> str:
         """A subquery with one value."""
         name = "bool_and" if type_ == "bool" else self._source.choice(("min", "max"))
+        if self._chance(0.15):
+            query = self._query([type_], scope if self._chance(0.7) else (), depth)
+            return f"(select {name}(c0) from ({query}) {self._alias()})"
         source = self._relation((), depth)
         value = self._value(type_, source.columns, 0)
         on = self._join_condition(scope, source.columns, 0) if self._chance(0.7) else "true"

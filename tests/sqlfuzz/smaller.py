@@ -36,7 +36,7 @@ def smaller(text: str) -> Iterator[str]:
         except Exception:  # What cannot be written is no candidate.
             less = text
         setattr(node, name, kept)
-        if len(less) < len(text):
+        if 0 < len(less) < len(text):
             yield less
 
 

@@ -7,6 +7,7 @@ import pglast
 import pytest
 
 from tests.sqlfuzz.queries import Queries, Query, smaller_queries
+from tests.sqlfuzz.rows import KIN_SHARES
 from tests.sqlfuzz.schema import statements
 from tests.sqlfuzz.shapes import Shapes
 from tests.sqlfuzz.smaller import smaller, smallest
@@ -46,7 +47,9 @@ def test_smaller_ones_lead_to_the_smallest() -> None:
 def test_shapes_are_sql_and_always_the_same() -> None:
     drawn = [Shapes(random.Random(seed)).draw() for seed in range(200)]
     assert drawn == [Shapes(random.Random(seed)).draw() for seed in range(200)]
-    for text in drawn:
+    kin = [Shapes(random.Random(seed), KIN_SHARES).draw() for seed in range(200)]
+    assert not any(" big " in text for text in kin)
+    for text in [*drawn, *kin]:
         pglast.parse_sql(text)
 
 

@@ -63,7 +63,7 @@ def _by_expressions(plan: Plan, outside: Outside) -> Plan:
         )
         if isinstance(part, Distinct):
             return replace(part, left=left, right=right)
-        return replace(part, args=(left, right)) if isinstance(part, Call) else part
+        return replace(part, args=(left, right, *part.args[2:])) if isinstance(part, Call) else part
 
     def within(expr: Expr) -> Expr:
         return joined(BoolOp.AND, [told(part) for part in flat(expr)])

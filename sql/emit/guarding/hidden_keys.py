@@ -81,5 +81,5 @@ def _hiding(part: Expr, hidden: _Ids) -> Expr:
         or hidden.isdisjoint(column_ids(part))
     ):
         return part
-    left, right = part.args
-    return replace(part, args=(as_expression(left), right)) if is_column(right) else part
+    left, right, *zone = part.args
+    return replace(part, args=(as_expression(left), right, *zone)) if is_column(right) else part
