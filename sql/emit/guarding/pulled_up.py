@@ -17,12 +17,16 @@ INVARIANTS
   U4  a column is not pulled up if it is used often, or made of very much: what refers to itself
       twice at each of many levels would grow to their power.
 
+  U5  what comes up is not computed where it stood, unless something else there asks for it: DuckDB
+      would run a subquery that nobody asks for.
+
 Not here: what stands below groups, windows, sets and LIMIT, which PostgreSQL does not take apart.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias, overload
 
 from sql.conditions import asked_behind, flat, rows_where
@@ -43,7 +47,7 @@ from sql.plan import (
     output_columns,
 )
 from sql.projections import only, references_to
-from sql.renumbering import columns_of
+from sql.renumbering import columns_of, free_columns
 from sql.traverse import (
     aggregate_parts,
     children,
@@ -136,13 +140,15 @@ def _failing(plan: Plan) -> Iterator[tuple[ColumnId, Expr]]:
     """What makes columns of these rows that may fail."""
     match plan:
         case Project():
-            below = dict(_failing(plan.input))
+            # A derived table with windows PostgreSQL does not take apart.
+            below = {} if isinstance(plan.input, Window) else dict(_failing(plan.input))
             for column, expr in zip(plan.columns, plan.exprs, strict=True):
-                if isinstance(expr, ColumnRef) and expr.id in below:
-                    yield column.id, below[expr.id]
-                elif _fails(expr) and not is_volatile_anywhere(expr):
-                    yield column.id, expr
-        case Filter():
+                whole = substituted(expr, below)
+                if has_more_parts(whole, _PARTS_MAX):
+                    whole = expr
+                if _fails(whole) and not is_volatile_anywhere(whole):
+                    yield column.id, whole
+        case Filter() | Window():
             yield from _failing(plan.input)
         case Join():
             if plan.kind in KEEP_LEFT:
@@ -194,24 +200,46 @@ def _pulled(plan: Project | Filter | GroupBy | Window, made: _Made) -> Plan:
     needed = {id_ for expr in made.values() for id_ in columns_of(expr)}
     told = rewritten_node(plan, lambda expr: substituted(expr, made))
     assert isinstance(told, Project | Filter | GroupBy | Window), "a node stays what it is"
-    return only(replace(told, input=_showing(plan.input, set(made), needed)), output_columns(plan))
+    passes_on = isinstance(plan, Filter | Window)
+    used = set(made) if passes_on else set[ColumnId]()
+    rows = _Showing(needed).of(plan.input, set(made), used)
+    return only(replace(told, input=rows), output_columns(plan))
 
 
-def _showing(plan: Plan, made: set[ColumnId], needed: set[ColumnId]) -> Plan:
-    """The rows with the columns that those of `made` are made of."""
-    if isinstance(plan, Filter):
-        return replace(plan, input=_showing(plan.input, made, needed))
-    if isinstance(plan, Join):
-        left, right = _showing(plan.left, made, needed), plan.right
-        if not plan.lateral:
-            right = _showing(right, made, needed)
-        return replace(plan, left=left, right=right)
-    if not isinstance(plan, Project) or made.isdisjoint(column.id for column in plan.columns):
-        return plan
-    both = zip(plan.columns, plan.exprs, strict=True)
-    passed = {e.id for column, e in both if column.id in made and isinstance(e, ColumnRef)}
-    below = _showing(plan.input, passed, needed) if passed else plan.input
-    own = {column.id for column in plan.columns}
-    more = [column for column in output_columns(below) if column.id in needed - own]
-    columns, exprs = (*plan.columns, *more), (*plan.exprs, *references_to(more))
-    return Project(below, columns, exprs)
+@dataclass(frozen=True, slots=True)
+class _Showing:
+    """Rows with the columns `needed`, without those that nobody but the one above asked for."""
+
+    needed: AbstractSet[ColumnId]
+
+    def of(self, plan: Plan, made: AbstractSet[ColumnId], used: AbstractSet[ColumnId]) -> Plan:
+        """`made`: the columns that come up; `used`: those that something else asks for."""
+        used = used | {id_ for expr in plan_expressions(plan) for id_ in column_ids(expr)}
+        match plan:
+            case Filter() | Window():
+                return replace(plan, input=self.of(plan.input, made, used))
+            case Join() if plan.lateral:
+                used = used | free_columns(plan.right)
+                return replace(plan, left=self.of(plan.left, made, used))
+            case Join():
+                left, right = (self.of(side, made, used) for side in (plan.left, plan.right))
+                return replace(plan, left=left, right=right)
+            case Project() if not made.isdisjoint(column.id for column in plan.columns):
+                return self._of_project(plan, made, used)
+            case _:
+                return plan
+
+    def _of_project(
+        self, plan: Project, made: AbstractSet[ColumnId], used: AbstractSet[ColumnId]
+    ) -> Plan:
+        both = list(zip(plan.columns, plan.exprs, strict=True))
+        gone = made - used - self.needed
+        kept = [(column, expr) for column, expr in both if column.id not in gone]
+        passed = {id_ for column, expr in both if column.id in made for id_ in column_ids(expr)}
+        used_below = {id_ for _, expr in kept for id_ in column_ids(expr)}
+        below = self.of(plan.input, passed, used_below)
+        own = {column.id for column, _ in kept}
+        more = [column for column in output_columns(below) if column.id in self.needed - own]
+        shown = [*kept, *zip(more, references_to(more), strict=True)]
+        columns = tuple([column for column, _ in shown])
+        return Project(below, columns, tuple([expr for _, expr in shown]))
