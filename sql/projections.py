@@ -26,6 +26,11 @@ def only(plan: Plan, columns: tuple[PlanColumn, ...]) -> Plan:
     return Project(plan, columns, references_to(columns))
 
 
+def is_selection(plan: Project) -> bool:
+    """Whether it shows some of the columns of its rows, as they are (`only()`)."""
+    return plan.exprs == references_to(plan.columns)
+
+
 def beside(plan: Plan, more: Mapping[PlanColumn, Expr]) -> Project:
     """The rows with more columns behind theirs, made of what they have."""
     passed = output_columns(plan)

@@ -10,7 +10,7 @@ PostgreSQL has no derived tables left when it computes anything (pull_up_subquer
 INVARIANTS
   U1  a column is pulled up if it may fail otherwise than by overflow, is not volatile, and one who
       asks for it asks in a branch, in a subquery, or in a condition for a subquery: then all of
-      that node do.
+      that node do. So does the right side of a lateral join for what the left one computes.
   U2  through joins comes what they make up no rows for.
   U3  conditions go below a projection that may fail if they speak of columns that it passes on,
       cannot fail, and have no subqueries.
@@ -24,7 +24,7 @@ Not here: what stands below groups, windows, sets and LIMIT, which PostgreSQL do
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias, overload
@@ -46,7 +46,7 @@ from sql.plan import (
     Window,
     output_columns,
 )
-from sql.projections import only, references_to
+from sql.projections import is_selection, only, references_to
 from sql.renumbering import columns_of, free_columns
 from sql.traverse import (
     aggregate_parts,
@@ -54,9 +54,12 @@ from sql.traverse import (
     column_ids,
     has_more_parts,
     has_subquery,
+    inputs,
     is_volatile_anywhere,
+    plan_column_ids,
     plan_expressions,
     rewritten_node,
+    rewritten_plan,
     subqueries,
     substituted,
     window_parts,
@@ -74,22 +77,25 @@ _Made: TypeAlias = Mapping[ColumnId, Expr]
 def with_pulled_up(plan: Plan) -> Plan:
     """The plan with such columns where they are asked for (U1), and conditions below (U3)."""
     made = with_queries(plan, with_pulled_up)
+    if isinstance(made, Join) and made.lateral:
+        return _pulled_aside(made)
     if not isinstance(made, Project | Filter | GroupBy | Window):
         return made
     failing = dict(_failing(made.input))
     asked = {id_ for id_ in _asked(made, failing) if id_ in failing} if failing else set()
-    if asked and _is_short(made, {id_: failing[id_] for id_ in asked}):
+    uses = (id_ for expr in plan_expressions(made) for id_ in column_ids(expr))
+    if asked and _is_short(uses, {id_: failing[id_] for id_ in asked}):
         # Its plain conditions stay, too: on Spark they guard the subqueries that come up.
         made = _sunk(made, staying=True) if isinstance(made, Filter) else made
         return _pulled(made, {id_: failing[id_] for id_ in asked})
     return _sunk(made) if isinstance(made, Filter) else made
 
 
-def _is_short(plan: Plan, made: _Made) -> bool:
-    """Whether the node does not grow too long (U4)."""
-    uses = Counter(id_ for expr in plan_expressions(plan) for id_ in column_ids(expr))
+def _is_short(uses: Iterable[ColumnId], made: _Made) -> bool:
+    """Whether what uses these columns does not grow too long (U4)."""
+    count = Counter(uses)
     return all(
-        uses[id_] <= _USES_MAX
+        count[id_] <= _USES_MAX
         and not has_more_parts(expr, _PARTS_MAX)
         and sum(1 for _ in subqueries(expr)) <= _SUBQUERIES_MAX
         for id_, expr in made.items()
@@ -141,7 +147,8 @@ def _failing(plan: Plan) -> Iterator[tuple[ColumnId, Expr]]:
     match plan:
         case Project():
             # A derived table with windows PostgreSQL does not take apart.
-            below = {} if isinstance(plan.input, Window) else dict(_failing(plan.input))
+            is_apart = isinstance(plan.input, Window) and not is_selection(plan)
+            below = {} if is_apart else dict(_failing(plan.input))
             for column, expr in zip(plan.columns, plan.exprs, strict=True):
                 whole = substituted(expr, below)
                 if has_more_parts(whole, _PARTS_MAX):
@@ -194,6 +201,27 @@ def _in_branches(expr: Expr) -> Iterator[ColumnId]:
     if not steps:
         for part in children(expr):
             yield from _in_branches(part)
+
+
+def _pulled_aside(plan: Join) -> Plan:
+    """A lateral join whose right side asks for what the left side computes."""
+    failing = dict(_failing(plan.left)) if plan.kind in KEEP_LEFT else {}
+    asked = {id_ for id_ in _asked_anywhere(plan.right) if id_ in failing} if failing else set()
+    made = {id_: failing[id_] for id_ in asked}
+    if not made or not _is_short(plan_column_ids(plan.right), made):
+        return plan
+    needed = {id_ for expr in made.values() for id_ in columns_of(expr)}
+    left = _Showing(needed).of(plan.left, asked, asked)
+    right = rewritten_plan(plan.right, lambda expr: substituted(expr, made))
+    return only(replace(plan, left=left, right=right), output_columns(plan))
+
+
+def _asked_anywhere(plan: Plan) -> Iterator[ColumnId]:
+    """The columns that a plan asks for in branches, at every depth."""
+    if isinstance(plan, Project | Filter | GroupBy | Window):
+        yield from _asked(plan, {})
+    for below in inputs(plan):
+        yield from _asked_anywhere(below)
 
 
 def _pulled(plan: Project | Filter | GroupBy | Window, made: _Made) -> Plan:
