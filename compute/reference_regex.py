@@ -138,6 +138,9 @@ def regexp_instr(
 
 
 def _nth_span(text: str, regex: Matcher, first: int, nth: int, group: int) -> Span | None:
+    """Without groups the match itself is the first one, as setup_regexp_matches() has it."""
+    if not regex.groups and group == 1:
+        group = 0
     if group > regex.groups:
         return None
     for index, match in enumerate(matches(text, regex, first), 1):
