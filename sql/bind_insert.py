@@ -167,11 +167,18 @@ def _select(
 
 def _selected(binding: Binding, result: SelectResult, index: int, column: Column) -> Expr:
     if index in result.unknown:
-        result.retype(
-            binding,
-            index,
-            SqlType(column.type.name) if column.type.name != "numeric" else column.type.bare(),
-        )
+        result.retype(binding, index, _read_as(column.type))
     made = result.columns[index]
     expr = ColumnRef(made.id, made.type)
     return assigned(binding, expr, result.nodes[index], column)
+
+
+def _read_as(type_: SqlType) -> SqlType:
+    """What a literal for a column is read as: a number of an interval is one of its last field."""
+    match type_.name:
+        case "interval":
+            return type_
+        case "numeric":
+            return type_.bare()
+        case name:
+            return SqlType(name)
