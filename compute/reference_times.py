@@ -174,6 +174,7 @@ def difference(a: int, b: int) -> Interval:
     """Days and time, both with the sign of the whole."""
     micros = a - b
     days = abs(micros) // MICROS_PER_DAY * (-1 if micros < 0 else 1)
+    _interval(0, 0, micros)  # PostgreSQL subtracts before it takes the days off.
     return Interval(0, days, micros - days * MICROS_PER_DAY)
 
 

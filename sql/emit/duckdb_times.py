@@ -87,9 +87,18 @@ def _plus_interval(call: Call, scope: Scope) -> str:
     if call.args[0].type.name == "interval":
         time, interval = interval, time
     x = f"cast({time} as timestamp)"
-    # Far from here the bounds of the two differ.
-    near = f"year({x}) between 1 and 9999 and ({interval}).months between -108000 and 108000"
+    near = f"year({x}) between 1 and 9999 and {_is_short(interval)}"
     return f"case when {near} then {x} {call.function.name} {span(interval)} else {other} end"
+
+
+def _is_short(interval: str) -> str:
+    """Whether on the way no moment of the years 1 to 9999 gets past PostgreSQL's bounds, of which
+    the first is 4713 BC: by at most 4000, 300 and 300 years. DuckDB's bounds are elsewhere.
+    """
+    bounds = (("months", 48_000), ("days", 109_500), ("micros", 9_460_800_000_000_000))
+    return " and ".join(
+        f"({interval}).{part} between -{bound} and {bound}" for part, bound in bounds
+    )
 
 
 def _minus_time(call: Call, scope: Scope) -> str:
