@@ -195,7 +195,7 @@ def decimal_to_char(value: Decimal, template: str) -> str:
 
 
 def integer_to_char(value: int, template: str) -> str:
-    """to_char(integer, text), to_char(bigint, text)."""
+    """to_char(integer, text); to_char(bigint, text) but for the scientific notation."""
     nodes, counts = parsed(template)
     if "R" in counts.flags:
         return _written(nodes, counts, _roman(Decimal(value)), 0, "+")
@@ -205,6 +205,15 @@ def integer_to_char(value: int, template: str) -> str:
         value *= 10**counts.multi
         counts = replace(counts, pre=counts.pre + counts.multi)
     return _plain(nodes, counts, str(value) + ("." + "0" * counts.post if counts.post else ""))
+
+
+def bigint_to_char(value: int, template: str) -> str:
+    """to_char(bigint, text): in the scientific notation that of numeric, which is exact, where an
+    integer's is that of a double.
+    """
+    if "E" in parsed(template)[1].flags:
+        return decimal_to_char(Decimal(value), template)
+    return integer_to_char(value, template)
 
 
 def float_to_char(value: float, template: str, digits: int) -> str:

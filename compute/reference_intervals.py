@@ -6,6 +6,7 @@ import math
 from typing import Final
 
 from compute.number_formats import (
+    bigint_to_char,
     decimal_to_char,
     float_to_char,
     integer_to_char,
@@ -333,7 +334,7 @@ FORMAT_FUNCTIONS: Final[dict[str, Function]] = {
     "to_char(interval,text)": lambda x, f: time_to_char(broken_interval(x), f),
     "to_char(numeric,text)": decimal_to_char,
     "to_char(int4,text)": integer_to_char,
-    "to_char(int8,text)": integer_to_char,
+    "to_char(int8,text)": bigint_to_char,
     "to_char(float4,text)": lambda x, f: float_to_char(x, f, 6),
     "to_char(float8,text)": lambda x, f: float_to_char(x, f, 15),
     "to_timestamp(text,text)": to_timestamp,
