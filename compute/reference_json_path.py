@@ -225,7 +225,8 @@ class _Run:
     def _signed(self, step: Step, value: Tree) -> Iterator[Tree]:
         # The operator itself would round to the context's 28 digits.
         negated = step.kind == "-x"
-        for item in self._unwrapped(_only(step), value):
+        # All of its operand comes before the first sign, also where one item is enough.
+        for item in list(self._unwrapped(_only(step), value)):
             if not isinstance(item, Decimal):
                 message = (
                     f"operand of unary jsonpath operator {step.kind[0]} is not a numeric value"

@@ -9,7 +9,7 @@ from decimal import Decimal
 from itertools import count
 from typing import Final
 
-from compute.reference_json_path import SWALLOWED, found_items
+from compute.reference_json_path import SWALLOWED, found_items, path_exists
 from compute.reference_numbers import Function, Maker, plain
 from sql.errors import NotHeld, SqlError
 from sql.json_text import Tree, canonical, has_unique_keys, number_text, parse_json, quoted, tree
@@ -118,7 +118,7 @@ def is_json(text: str, kind: str, unique: bool) -> bool:
 
 def _exists(text: str, path: str, variables: str, on_error: str) -> Value:
     try:
-        return any(True for _ in found_items(text, path, variables))
+        return path_exists(text, path, variables)
     except SqlError as error:
         if on_error == "error" or error.sqlstate not in SWALLOWED:
             raise
