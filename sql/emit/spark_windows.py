@@ -58,16 +58,13 @@ _ORDERED: Final = frozenset(
 )
 """What Spark wants an ORDER BY for."""
 _NO_ORDER: Final = SortKey(Const(None, INT4), False, False)
-_NULLS_COUNT: Final = frozenset({
-    "array_agg", "json_agg", "json_agg.rows", "jsonb_agg", "json_object_agg", "jsonb_object_agg",
-})  # fmt: skip
 
 
 def _window(call: WindowCall, scope: Scope) -> str:
     """The text of a window call, cast to its type."""
     text = _clause(call, scope)
     if call.function.kind is FunctionKind.AGGREGATE:
-        if call.filter is not None and call.function.name in _NULLS_COUNT:
+        if call.filter is not None and call.function.nulls:
             return f"cast({aggregated(as_aggregate(call), scope, text)} as {spark_type(call.type)})"
         return aggregate(_unfiltered(call), scope, text)
     return f"cast({_function(call, scope)}{text} as {spark_type(call.type)})"
