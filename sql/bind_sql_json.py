@@ -4,8 +4,7 @@
     JSON_VALUE(j, path ..)     ─▶ sql_json_value(j, path, variables, on empty, value, on error ..)
 
 INVARIANTS
-  Q1  a default is computed before the path is followed, so it is made of constants.
-  Q2  a value is converted as text is that comes in; under other styles than the default that is
+  Q1  a value is converted as text is that comes in; under other styles than the default that is
       refused.
 """
 
@@ -14,7 +13,6 @@ from typing import Final
 
 from pglast import ast
 from pglast.enums import (
-    JsonBehaviorType,
     JsonEncoding,
     JsonExprOp,
     JsonFormatType,
@@ -26,6 +24,7 @@ from pglast.enums import (
 )
 
 from sql.bind_calls import as_shown
+from sql.bind_json_behaviors import answer_of, behavior_of
 from sql.bind_styles import styled_arguments
 from sql.bind_types import type_named
 from sql.binding import Binding
@@ -36,7 +35,6 @@ from sql.plan import Call, Const, Expr
 from sql.scope import Scope
 from sql.styles import PLAIN
 from sql.syntax import Node, at, is_a, position
-from sql.traverse import column_ids
 from sql.types import (
     BOOL,
     JSON,
@@ -325,23 +323,6 @@ def is_json(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 # --- JSON_EXISTS, JSON_VALUE, JSON_QUERY -------------------------------------------------------
 
-_WORDS: Final = {
-    JsonBehaviorType.JSON_BEHAVIOR_NULL: "null",
-    JsonBehaviorType.JSON_BEHAVIOR_ERROR: "error",
-    JsonBehaviorType.JSON_BEHAVIOR_EMPTY: "empty array",
-    JsonBehaviorType.JSON_BEHAVIOR_TRUE: "true",
-    JsonBehaviorType.JSON_BEHAVIOR_FALSE: "false",
-    JsonBehaviorType.JSON_BEHAVIOR_UNKNOWN: "unknown",
-    JsonBehaviorType.JSON_BEHAVIOR_EMPTY_ARRAY: "empty array",
-    JsonBehaviorType.JSON_BEHAVIOR_EMPTY_OBJECT: "empty object",
-    JsonBehaviorType.JSON_BEHAVIOR_DEFAULT: "default",
-}
-_ALLOWED: Final = {
-    JsonExprOp.JSON_EXISTS_OP: ("error", "true", "false", "unknown"),
-    JsonExprOp.JSON_VALUE_OP: ("error", "null", "default"),
-    JsonExprOp.JSON_QUERY_OP: ("error", "null", "empty array", "empty object", "default"),
-}
-
 
 def json_function(binding: Binding, scope: Scope, node: Node) -> Expr:
     """One of the three functions over a path."""
@@ -359,10 +340,10 @@ def function_over(
     """The function over a document, a path and its variables."""
     target = _JSON_FUNCTIONS[node.op](binding, node)
     if node.op == JsonExprOp.JSON_EXISTS_OP:
-        word = _behavior(node, node.on_error, "ON ERROR", "false")
+        word = behavior_of(node, node.on_error, "ON ERROR", "false")
         return _called("sql_json_exists(jsonb,jsonpath,jsonb,text)", given, [word], BOOL)
-    empty = _answer(binding, scope, node, node.on_empty, "ON EMPTY", target)
-    error = _answer(binding, scope, node, node.on_error, "ON ERROR", target)
+    empty = answer_of(binding, scope, node, node.on_empty, "ON EMPTY", target)
+    error = answer_of(binding, scope, node, node.on_error, "ON ERROR", target)
     if node.op == JsonExprOp.JSON_VALUE_OP:
         row = function_by_id("sql_json_value(jsonb,jsonpath,jsonb,text,any,text,any)")
         args = (*given, *empty, *error, *zone_arguments(binding, row))
@@ -448,31 +429,3 @@ _JSON_FUNCTIONS: Final[dict[JsonExprOp, Callable[[Binding, Node], SqlType]]] = {
     JsonExprOp.JSON_VALUE_OP: _value_type,
     JsonExprOp.JSON_QUERY_OP: _query_type,
 }
-
-
-def _behavior(node: Node, behavior: Node | None, clause: str, absent: str) -> str:
-    if behavior is None:
-        return absent
-    word = _WORDS[behavior.btype]
-    if word not in _ALLOWED[node.op]:
-        raise SqlError("42601", f"invalid {clause} behavior", at(behavior.location))
-    return word
-
-
-def _answer(
-    binding: Binding, scope: Scope, node: Node, behavior: Node | None, clause: str, target: SqlType
-) -> tuple[Expr, Expr]:
-    """What to do, and the default (Q1)."""
-    word = _behavior(node, behavior, clause, "null")
-    if word in ("empty array", "empty object"):
-        return Const("default", TEXT), Const("[]" if word == "empty array" else "{}", target)
-    if word != "default" or behavior is None:
-        return Const(word, TEXT), Const(None, target)
-    expr = binding.expression(scope, behavior.expr)
-    if any(column_ids(expr)):
-        raise not_supported("a DEFAULT that depends on columns", at(behavior.location))
-    done = coerce(binding, expr, behavior.expr, target, ASSIGNMENT)
-    if done is None:
-        message = f"could not coerce {clause} expression (DEFAULT) to the RETURNING type"
-        raise mismatch(message)
-    return Const("default", TEXT), done
