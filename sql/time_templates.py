@@ -19,6 +19,7 @@ _UPPER: Final = (
     "PM", "Q", "RM", "SSSSS", "SSSS", "SS", "TZH", "TZM", "TZ", "US", "WW", "W", "Y,YYY", "YYYY",
     "YYY", "YY", "Y",
 )  # fmt: skip
+_MODIFIERS: Final = ("FM", "fm", "TM", "tm")
 _KEYS: Final = (*_UPPER, *(key.lower() for key in _UPPER if key == key.upper()))
 DAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 MONTHS: Final = (
@@ -62,11 +63,10 @@ def parse_template(template: str) -> tuple[Field | Literal, ...]:
     nodes: list[Field | Literal] = []
     at = 0
     while at < len(template):
-        start, fill, localized = at, False, False
-        while template[at : at + 2] in ("FM", "fm", "TM", "tm"):
-            fill = fill or template[at] in "Ff"
-            localized = localized or template[at] in "Tt"
-            at += 2
+        # Only one of them: a further one is made of plain characters and fields.
+        modifier = template[at : at + 2] if template[at : at + 2] in _MODIFIERS else ""
+        fill, localized = modifier in ("FM", "fm"), modifier in ("TM", "tm")
+        at += len(modifier)
         key = next((key for key in _KEYS if template.startswith(key, at)), None)
         if key is not None:
             at += len(key)
@@ -78,9 +78,8 @@ def parse_template(template: str) -> tuple[Field | Literal, ...]:
                 spelled = True
                 at += 2
             nodes.append(Field(key.upper(), key, fill, localized, ending, spelled))
-        elif at > start:
-            # A modifier before nothing is dropped.
-            continue
+        elif at == len(template):
+            break
         elif template[at] == '"':
             at = _quoted(template, at + 1, nodes)
         else:
