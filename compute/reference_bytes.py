@@ -26,6 +26,12 @@ _PYTHON_CODECS: Final = {
     "latin5": "iso8859-9", "koi8r": "koi8-r", "koi8": "koi8-r",
 }  # fmt: skip
 """Encodings whose tables are the same in Python; others are refused."""
+_SHOWN_NAMES: Final = {
+    "latin-1": "LATIN1", "iso8859-2": "LATIN2", "iso8859-9": "LATIN5", "koi8-r": "KOI8R",
+    "cp1250": "WIN1250", "cp1251": "WIN1251", "cp1252": "WIN1252",
+}  # fmt: skip
+_CONVERTED: Final = frozenset({frozenset({"iso8859-2", "cp1250"}), frozenset({"koi8-r", "cp1251"})})
+"""Those of which neither is UTF8 (pg_conversion)."""
 _NAMES: Final = """
     abc alt big5 euccn eucjis2004 eucjp euckr euctw gb18030 gbk iso885910 iso885913 iso885914
     iso885915 iso885916 iso88592 iso88593 iso88594 iso88595 iso88596 iso88597 iso88598 iso88599
@@ -84,8 +90,12 @@ def convert_to(text: str, name: str) -> bytes:
 
 
 def convert(data: bytes, source: str, target: str) -> bytes:
-    """From one encoding to another."""
-    _codec(target, "destination")
+    """From one encoding to another, if there is a conversion."""
+    codecs = _codec(source, "source"), _codec(target, "destination")
+    if data and len({*codecs, "utf-8"}) > 2 and frozenset(codecs) not in _CONVERTED:
+        names = " to ".join(f'"{_SHOWN_NAMES[codec]}"' for codec in codecs)
+        message = f"default conversion function for encoding {names} does not exist"
+        raise SqlError("42883", message)
     return convert_to(convert_from(data, source), target)
 
 
