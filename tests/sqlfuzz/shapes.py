@@ -20,7 +20,7 @@ from tests.sqlfuzz.rows import COLUMNS, CONSTANTS, SHARES
 
 _DEPTHS = (1, 1, 1, 2, 2, 3)
 _KINDS = ("select",) * 6 + ("grouped",) * 4 + ("set", "set", "twins", "distinct", "distinct on",
-    "numbered", "windows", "with", "limit", *("counted limit",) * 4)  # fmt: skip
+    "numbered", "layered", "windows", "with", "limit", *("counted limit",) * 4)  # fmt: skip
 _JOINS = ("join",) * 4 + ("left join",) * 4 + ("right join", "full join", "cross join")
 _SETS = ("union", "union all", "union all", "except", "intersect", "except all", "intersect all")
 _CONDITIONS = (
@@ -139,6 +139,8 @@ class Shapes:
                 return f"({left}) {word} ({right})"
             case "twins":
                 return self._twins(types, outer, depth)
+            case "layered":
+                return self._layered(types, outer, depth)
             case "with":
                 return self._with(types, outer, depth)
             case "grouped":
@@ -169,6 +171,27 @@ class Shapes:
             order = ", ".join(str(place) for place in range(1, len(types) + 1))
             return f"select distinct on ({key}) {items}{text} order by {key}, {order}"
         return f"select {'distinct ' if kind == 'distinct' else ''}{items}{text}"
+
+    def _layered(self, types: Sequence[str], outer: Sequence[Column], depth: int) -> str:
+        """Subqueries over columns that are subqueries, perhaps of the first rows only."""
+        text, scope = self._from(outer, depth - 1)
+        made, visible = self._types(), [*scope, *outer]
+        items = _named(
+            [
+                self._scalar(type_, visible, depth - 1)
+                if self._chance(0.5)
+                else self._value(type_, visible, 0)
+                for type_ in made
+            ]
+        )
+        if self._chance(0.4):
+            order = ", ".join(str(place) for place in range(1, len(made) + 1))
+            text += f" order by {order} {self._limit()}"
+        alias = self._alias()
+        columns = [*_columns(alias, made), *outer]
+        shown = _named([self._value(type_, columns, depth) for type_ in types])
+        where = f" where {self._asking(columns, depth - 1)}" if self._chance(0.7) else ""
+        return f"select {shown} from (select {items}{text}) {alias}{where}"
 
     def _twins(self, types: Sequence[str], outer: Sequence[Column], depth: int) -> str:
         """A set operation of two queries that differ in their WHERE only, or not even there."""
@@ -335,6 +358,13 @@ class Shapes:
             negated = self._source.choice(("", "not "))
             outer = scope if self._chance(0.3) else ()
             return f"{column.name} {negated}in ({self._query([column.type], outer, depth)})"
+        if roll < 0.88:
+            some = self._source.choice(("any", "all"))
+            query = f"select {self._value(column.type, scope, -1)}{self._correlated(scope, depth)}"
+            return f"{column.name} {self._source.choice(('=', '<', '>'))} {some} ({query})"
+        if roll < 0.93:
+            counted = f"select count(*){self._correlated(scope, depth)}"
+            return f"{self._source.choice((0, 1, 3))} {self._source.choice(('=', '<'))} ({counted})"
         value = self._scalar(column.type, scope, depth)
         return f"{column.name} {self._source.choice(('=', '<', '>'))} {value}"
 
