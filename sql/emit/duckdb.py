@@ -29,6 +29,7 @@ from sql.emit.guarding.guarded_joins import guarded_by_keys, guarded_conditions
 from sql.emit.guarding.guarded_subqueries import with_guarded_branches
 from sql.emit.guarding.outer_rows import with_rows_outside
 from sql.emit.guarding.pulled_up import with_pulled_up
+from sql.emit.inherited_order import with_inherited_order
 from sql.emit.joined_subqueries import with_joined_subqueries
 from sql.emit.made_rows import with_rows_in_case
 from sql.emit.outer_zeros import with_outer_zeros
@@ -47,9 +48,8 @@ def emit(
 
     A statement may be cached by its plan and relations: `emitted_again` tells for which parameters.
     """
-    plan = run_if_asked(
-        with_joined_subqueries(with_pulled_up(called_once(plan)), only_failing=True)
-    )
+    plan = with_pulled_up(called_once(with_inherited_order(plan)))
+    plan = run_if_asked(with_joined_subqueries(plan, only_failing=True))
     plan = with_asked_windows(with_filtered_arguments(with_asked_defaults(plan)))
     plan = with_condition_columns(plan)
     plan = with_outer_zeros(with_rows_in_case(with_rows_outside(plan)))

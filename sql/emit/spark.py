@@ -24,6 +24,7 @@ from sql.emit.guarding.hidden_keys import with_hidden_keys
 from sql.emit.guarding.only_rows import with_only_rows
 from sql.emit.guarding.outer_guards import guarded_by_outer
 from sql.emit.guarding.pulled_up import with_pulled_up
+from sql.emit.inherited_order import with_inherited_order
 from sql.emit.joined_subqueries import with_joined_subqueries
 from sql.emit.made_rows import with_counted_rows
 from sql.emit.outer_zeros import with_outer_zeros
@@ -65,9 +66,8 @@ def _emit(
     plan: Plan, relations: Mapping[RelationId, str], parameters: Sequence[Value]
 ) -> EmittedQuery:
     """One statement, of a plan whose recursions Spark does."""
-    plan = run_if_asked(
-        with_joined_subqueries(with_pulled_up(called_once(plan)), only_failing=False)
-    )
+    plan = with_pulled_up(called_once(with_inherited_order(plan)))
+    plan = run_if_asked(with_joined_subqueries(plan, only_failing=False))
     plan = with_filtered_arguments(with_asked_defaults(plan), by_overflow=False)
     plan = with_hidden_keys(with_guarded_conditions(with_only_rows(plan)))
     plan = with_asked_keys(plan)
