@@ -4,9 +4,11 @@
         ─▶ coalesce((select array_agg(x order by y) from (select .. order by y limit 3)), '{}')
 
 INVARIANTS
-  R1  the rows stand in the array in the order of the query, which only ORDER BY decides.
+  R1  the rows stand in the array in the order of the query, which only ORDER BY decides, that of a
+      derived table, too.
 """
 
+from sql.emit.inherited_order import ordered_rows
 from sql.functions import function_by_id
 from sql.plan import (
     Aggregate,
@@ -52,4 +54,5 @@ def _ordered(plan: Plan, value: Expr) -> tuple[Plan, Expr, tuple[SortKey, ...]]:
         case Limit(input=Sort(keys=keys)):
             return plan, value, keys
         case _:
-            return plan, value, ()
+            rows, keys = ordered_rows(plan)
+            return rows, value, keys

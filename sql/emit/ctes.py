@@ -51,8 +51,8 @@ def with_query(plan: With, scope: Scope, select: Callable[[Plan, Scope], Select]
     name = statement.alias()
     called = [f"c{column.id}" for column in columns] or ["z"]
     statement.cte_columns[plan.cte] = (name, called)
-    if made_by_subqueries(plan.definition, statement.asked_ctes):
-        statement.asked_ctes.add(plan.cte)
+    if made_by_subqueries(plan.definition, statement.ctes_of_subqueries):
+        statement.ctes_of_subqueries.add(plan.cte)
     statement.ctes.append(
         f"{name}({', '.join(called)}) as {statement.dialect.materialized}({text})"
     )
@@ -112,6 +112,8 @@ def recursive(plan: Recursive, scope: Scope, select: Callable[[Plan, Scope], Sel
     called = [f"c{column.id}" for column in plan.columns]
     base = render(select(plan.base, scope), output_columns(plan.base), plan.columns)
     statement.cte_columns[plan.cte] = (name, called)
+    if made_by_subqueries(plan.base, statement.ctes_of_subqueries):
+        statement.ctes_of_subqueries.add(plan.cte)
     statement.rounds.add(plan.cte)
     step = render(select(plan.step, scope), output_columns(plan.step), plan.columns)
     statement.rounds.discard(plan.cte)

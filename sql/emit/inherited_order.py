@@ -10,8 +10,8 @@ INVARIANTS
   I1  only subqueries and lateral sides that refer to a row outside are changed: elsewhere the
       engines keep the order of a derived table.
 
-Not here: aggregates with DISTINCT, whose order is that of their values; rows below groups, DISTINCT
-and WITH queries.
+Not here: aggregates with DISTINCT, whose order is that of their values; rows below joins, windows,
+groups, DISTINCT and WITH queries; any_value, which takes no order.
 """
 
 from dataclasses import replace
@@ -63,7 +63,7 @@ def _gathered(plan: Plan) -> Plan:
     made = with_inputs(plan, _gathered)
     if not isinstance(made, GroupBy) or not any(map(_gathers, made.aggregates)):
         return made
-    rows, order = _ordered(made.input)
+    rows, order = ordered_rows(made.input)
     if not order:
         return made
     calls = [replace(call, order=order) if _gathers(call) else call for call in made.aggregates]
@@ -74,15 +74,15 @@ def _gathers(call: Aggregate) -> bool:
     return call.function.name.startswith(_GATHERING) and not call.order and not call.distinct
 
 
-def _ordered(plan: Plan) -> _Ordered:
-    """The rows with what they are ordered by, as far as they show it."""
+def ordered_rows(plan: Plan) -> _Ordered:
+    """The rows with what they are ordered by, and what that takes; no keys if there is nothing."""
     match plan:
         case Sort():
             exprs = [key.expr for key in plan.keys]
             moved = not any(has_subquery(expr) or is_volatile_anywhere(expr) for expr in exprs)
             return (plan, plan.keys if moved else ())
         case Filter() | Limit():
-            rows, order = _ordered(plan.input)
+            rows, order = ordered_rows(plan.input)
             return (replace(plan, input=rows) if order else plan, order)
         case Project():
             return _ordered_project(plan)
@@ -91,7 +91,7 @@ def _ordered(plan: Plan) -> _Ordered:
 
 
 def _ordered_project(plan: Project) -> _Ordered:
-    rows, order = _ordered(plan.input)
+    rows, order = ordered_rows(plan.input)
     if not order:
         return (plan, ())
     needed = {id_ for key in order for id_ in column_ids(key.expr)}

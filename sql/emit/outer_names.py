@@ -36,6 +36,7 @@ from sql.plan import (
     GroupBy,
     Plan,
     Project,
+    Recursive,
     SetOp,
     Subquery,
     Values,
@@ -77,8 +78,8 @@ def _made(plan: Plan, below: AbstractSet[ColumnId]) -> Iterator[ColumnId]:
         case GroupBy():
             keyed = zip(plan.key_columns, plan.keys, strict=True)
             yield from (column.id for column, expr in keyed if of_subquery(expr))
-        case SetOp():
-            sides = (output_columns(plan.left), output_columns(plan.right))
+        case SetOp() | Recursive():
+            sides = map(output_columns, inputs(plan))
             for column, *parts in zip(plan.columns, *sides, strict=True):
                 if any(part.id in below for part in parts):
                     yield column.id
@@ -91,18 +92,22 @@ def _made(plan: Plan, below: AbstractSet[ColumnId]) -> Iterator[ColumnId]:
 
 
 def needs_outer_names(exprs: Sequence[Expr], below: Plan, statement: Statement) -> bool:
-    """Whether the columns that are made of these are to be kept from Spark's rewriting (N1)."""
-    if statement.merges_unions:
+    """Whether columns that are made of these are to be kept from Spark's rewriting (N1). What asks
+    conditions only does for `refers_to_subqueries`.
+    """
+    if statement.has_set_operation:
         return any(free_columns(query.plan) for expr in exprs for query in subqueries(expr))
-    return asks_subqueries(exprs, below, statement)
+    return refers_to_subqueries(exprs, below, statement)
 
 
-def asks_subqueries(exprs: Sequence[Expr], below: Plan, statement: Statement) -> bool:
+def refers_to_subqueries(exprs: Sequence[Expr], below: Plan, statement: Statement) -> bool:
     """Whether subqueries in these refer to columns that are subqueries, on Spark."""
     if statement.dialect.deep_correlation:
         return False
-    asked = {id_ for expr in exprs for query in subqueries(expr) for id_ in columns_of(query)}
-    return bool(asked) and not asked.isdisjoint(made_by_subqueries(below, statement.asked_ctes))
+    asked = {id_ for expr in exprs for part in subqueries(expr) for id_ in columns_of(part)}
+    return bool(asked) and not asked.isdisjoint(
+        made_by_subqueries(below, statement.ctes_of_subqueries)
+    )
 
 
 def with_outer_names(

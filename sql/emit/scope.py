@@ -189,7 +189,7 @@ class Statement:
         default_factory=dict[CteId, tuple[str, Sequence[str]]]
     )
     """The name of each and what its columns are called."""
-    asked_ctes: set[CteId] = field(default_factory=set[CteId])
+    ctes_of_subqueries: set[CteId] = field(default_factory=set[CteId])
     """Those with columns that are made of subqueries."""
     rounds: set[CteId] = field(default_factory=set[CteId])
     """The recursions whose steps are being written: their rows are known there only."""
@@ -203,8 +203,8 @@ class Statement:
         default_factory=dict[int, tuple[Call, int, bool]]
     )
     """What `repeated_arguments.py` knows of calls, by their identity; they are kept for it."""
-    merges_unions: bool = False
-    """Whether the engine may fail for subqueries beside a union (`outer_names.py`)."""
+    has_set_operation: bool = False
+    """Whether it has one, which subqueries have to be kept apart from (`outer_names.py`)."""
     names: int = 0
     depth: int = 0
 

@@ -29,9 +29,9 @@ from sql.emit.lateral_sets import flattened, is_beside
 from sql.emit.limits import count, distinct_on, limit_by_number, ranked_input
 from sql.emit.mixed_conditions import is_mixed
 from sql.emit.outer_names import (
-    asks_subqueries,
     has_set_operation,
     needs_outer_names,
+    refers_to_subqueries,
     with_outer_names,
 )
 from sql.emit.scope import (
@@ -103,8 +103,9 @@ def emit_plan(
     """
     check_depth(plan)
     plan = called_once(plan)
-    merges_unions = not dialect.deep_correlation and has_set_operation(plan)
-    statement = Statement(dialect, relations, parameters, merges_unions=merges_unions)
+    # Only Spark wants to know.
+    has_sets = not dialect.deep_correlation and has_set_operation(plan)
+    statement = Statement(dialect, relations, parameters, has_set_operation=has_sets)
     columns = output_columns(plan)
     text = render(_select(plan, _scope(statement, {})), columns)
     if statement.ctes:
@@ -307,7 +308,7 @@ def _filter(plan: Filter, scope: Scope) -> Select:
         plain = _where(select, [part for part in parts if part not in correlated], scope)
         select = derived(plain, output_columns(plan.input), scope.statement)
         parts = correlated
-    if asks_subqueries(correlated, plan.input, scope.statement):
+    if refers_to_subqueries(correlated, plan.input, scope.statement):
         select, parts = with_outer_names(select, parts, scope)
     return _where(select, parts, scope)
 

@@ -30,6 +30,15 @@ def derived(levels: int, quotient: str) -> str:
     return text
 
 
+def layers(levels: int) -> str:
+    """A column that may fail, asked for twice in a subquery at each level."""
+    text = "select k, v, 10 / v as q from t"
+    for level in range(levels):
+        query = f"(select max(10 / u.v) from u where u.k = s{level}.q or u.v = s{level}.q)"
+        text = f"select k, v, {query} as q from ({text}) s{level}"
+    return text
+
+
 def nested(levels: int) -> str:
     """Subqueries in each other's WHERE, behind a condition that may fail."""
     text = "true"
@@ -50,3 +59,9 @@ def test_levels_of_derived_tables_grow_with_their_number(emit: Emit, quotient: s
 def test_nested_conditions_grow_with_their_number(emit: Emit) -> None:
     some, twice = (length(emit, nested(levels)) for levels in (3, 6))
     assert twice < 4 * some
+
+
+@pytest.mark.parametrize("emit", [spark.emit, duckdb.emit])
+def test_layers_of_subqueries_grow_with_their_number(emit: Emit) -> None:
+    some, twice = (length(emit, layers(levels)) for levels in (8, 16))
+    assert twice < 3 * some

@@ -10,23 +10,24 @@ PostgreSQL has no derived tables left when it computes anything (pull_up_subquer
 INVARIANTS
   U1  a column is pulled up if it may fail otherwise than by overflow, is not volatile, and one who
       asks for it asks in a branch, in a subquery, or in a condition for a subquery: then all of
-      that node do. So does the right side of a lateral join for what the left one computes.
+      that node do. So does the right side of a lateral join, wherever it asks.
   U2  through joins comes what they make up no rows for.
   U3  conditions go below a projection that may fail if they speak of columns that it passes on,
       cannot fail, and have no subqueries.
   U4  a column is not pulled up if it is used often, or made of very much: what refers to itself
       twice at each of many levels would grow to their power.
-
   U5  what comes up is not computed where it stood, unless something else there asks for it: DuckDB
       would run a subquery that nobody asks for.
 
-Not here: what stands below groups, windows, sets and LIMIT, which PostgreSQL does not take apart.
+Not here: what stands below groups, sets, LIMIT and a derived table's own windows, which PostgreSQL
+does not take apart.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final, Literal, TypeAlias, overload
 
 from sql.conditions import asked_behind, flat, rows_where
@@ -47,14 +48,13 @@ from sql.plan import (
     output_columns,
 )
 from sql.projections import is_selection, only, references_to
-from sql.renumbering import columns_of, free_columns
+from sql.renumbering import columns_of, free_columns, references
 from sql.traverse import (
     aggregate_parts,
     children,
     column_ids,
     has_more_parts,
     has_subquery,
-    inputs,
     is_volatile_anywhere,
     plan_column_ids,
     plan_expressions,
@@ -96,10 +96,16 @@ def _is_short(uses: Iterable[ColumnId], made: _Made) -> bool:
     count = Counter(uses)
     return all(
         count[id_] <= _USES_MAX
-        and not has_more_parts(expr, _PARTS_MAX)
+        and not _is_long(expr)
         and sum(1 for _ in subqueries(expr)) <= _SUBQUERIES_MAX
         for id_, expr in made.items()
     )
+
+
+def _is_long(expr: Expr) -> bool:
+    """Whether it has many parts, or many columns when those of its subqueries count, too (U4)."""
+    columns = islice(references(expr), _PARTS_MAX + 1)
+    return has_more_parts(expr, _PARTS_MAX) or sum(1 for _ in columns) > _PARTS_MAX
 
 
 # --- conditions that go below (U3) -------------------------------------------------------------
@@ -151,7 +157,7 @@ def _failing(plan: Plan) -> Iterator[tuple[ColumnId, Expr]]:
             below = {} if is_apart else dict(_failing(plan.input))
             for column, expr in zip(plan.columns, plan.exprs, strict=True):
                 whole = substituted(expr, below)
-                if has_more_parts(whole, _PARTS_MAX):
+                if _is_long(whole):
                     whole = expr
                 if _fails(whole) and not is_volatile_anywhere(whole):
                     yield column.id, whole
@@ -204,24 +210,15 @@ def _in_branches(expr: Expr) -> Iterator[ColumnId]:
 
 
 def _pulled_aside(plan: Join) -> Plan:
-    """A lateral join whose right side asks for what the left side computes."""
-    failing = dict(_failing(plan.left)) if plan.kind in KEEP_LEFT else {}
-    asked = {id_ for id_ in _asked_anywhere(plan.right) if id_ in failing} if failing else set()
-    made = {id_: failing[id_] for id_ in asked}
+    """A lateral join whose right side, which may have no rows, asks for what the left one makes."""
+    failing = dict(_failing(plan.left))
+    made = {id_: failing[id_] for id_ in plan_column_ids(plan.right) if id_ in failing}
     if not made or not _is_short(plan_column_ids(plan.right), made):
         return plan
     needed = {id_ for expr in made.values() for id_ in columns_of(expr)}
-    left = _Showing(needed).of(plan.left, asked, asked)
+    left = _Showing(needed).of(plan.left, set(made), set(made))
     right = rewritten_plan(plan.right, lambda expr: substituted(expr, made))
     return only(replace(plan, left=left, right=right), output_columns(plan))
-
-
-def _asked_anywhere(plan: Plan) -> Iterator[ColumnId]:
-    """The columns that a plan asks for in branches, at every depth."""
-    if isinstance(plan, Project | Filter | GroupBy | Window):
-        yield from _asked(plan, {})
-    for below in inputs(plan):
-        yield from _asked_anywhere(below)
 
 
 def _pulled(plan: Project | Filter | GroupBy | Window, made: _Made) -> Plan:
