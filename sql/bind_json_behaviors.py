@@ -13,7 +13,7 @@ from pglast.enums import JsonBehaviorType, JsonExprOp
 from sql.binding import Binding
 from sql.coerce import ASSIGNMENT, EXPLICIT, coerce
 from sql.errors import SqlError, mismatch, not_supported
-from sql.plan import Const, Expr
+from sql.plan import Const, Expr, is_null
 from sql.scope import Scope
 from sql.syntax import Node, at, position
 from sql.traverse import column_ids
@@ -70,7 +70,7 @@ def answer_of(
         raise mismatch(message, position(behavior.expr))
     if any(column_ids(expr)):
         raise not_supported("a DEFAULT that depends on columns", at(behavior.location))
-    if isinstance(expr, Const) and expr.value is None:
+    if is_null(expr):
         return Const("default", TEXT), Const(None, target)
     if expr.type.name == "jsonb" and node.op == JsonExprOp.JSON_VALUE_OP and not _is_json(target):
         raise not_supported("a DEFAULT of type jsonb", position(behavior.expr))

@@ -140,20 +140,15 @@ def _told(plan: Plan, made: _Columns, mixed: Sequence[Expr]) -> Plan:
     """
     by: dict[ColumnId, Expr] = {id_: reference(column) for id_, column in made.items()}
 
-    def carried(query: Plan) -> Plan:
-        return rewritten_plan(query, lambda expr: substituted(expr, by))
-
     def within(expr: Expr) -> Expr:
-        if expr in mixed:
+        if expr in mixed or isinstance(expr, Subquery):
             return substituted(expr, by)
-        if isinstance(expr, Subquery):
-            args = tuple([substituted(arg, by) for arg in expr.args])
-            return replace(expr, args=args, plan=carried(expr.plan))
         return with_children(expr, within) if mixed or has_subquery(expr) else expr
 
     told = rewritten_node(plan, within)
     if isinstance(told, Join) and told.lateral:
-        return replace(told, right=carried(told.right))
+        right = rewritten_plan(told.right, lambda expr: substituted(expr, by))
+        return replace(told, right=right)
     return told
 
 

@@ -9,7 +9,7 @@ INVARIANTS
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from sql.emit.outer_names import made_by_subqueries
+from sql.emit.outer_names import note_subqueries
 from sql.emit.scope import Scope, Statement
 from sql.emit.select_parts import Select, check_comparable, render
 from sql.plan import (
@@ -51,8 +51,7 @@ def with_query(plan: With, scope: Scope, select: Callable[[Plan, Scope], Select]
     name = statement.alias()
     called = [f"c{column.id}" for column in columns] or ["z"]
     statement.cte_columns[plan.cte] = (name, called)
-    if made_by_subqueries(plan.definition, statement.ctes_of_subqueries):
-        statement.ctes_of_subqueries.add(plan.cte)
+    note_subqueries(plan.cte, plan.definition, statement)
     statement.ctes.append(
         f"{name}({', '.join(called)}) as {statement.dialect.materialized}({text})"
     )
@@ -112,8 +111,7 @@ def recursive(plan: Recursive, scope: Scope, select: Callable[[Plan, Scope], Sel
     called = [f"c{column.id}" for column in plan.columns]
     base = render(select(plan.base, scope), output_columns(plan.base), plan.columns)
     statement.cte_columns[plan.cte] = (name, called)
-    if made_by_subqueries(plan.base, statement.ctes_of_subqueries):
-        statement.ctes_of_subqueries.add(plan.cte)
+    note_subqueries(plan.cte, plan.base, statement)
     statement.rounds.add(plan.cte)
     step = render(select(plan.step, scope), output_columns(plan.step), plan.columns)
     statement.rounds.discard(plan.cte)

@@ -47,7 +47,6 @@ from sql.traverse import (
     column_ids,
     has_subquery,
     inputs,
-    rewritten_plan,
     subqueries,
     substituted,
     with_children,
@@ -89,6 +88,14 @@ def _made(plan: Plan, below: AbstractSet[ColumnId]) -> Iterator[ColumnId]:
                     yield column.id
         case _:
             return
+
+
+def note_subqueries(cte: CteId, rows: Plan, statement: Statement) -> None:
+    """Remember a WITH query whose rows have columns that are subqueries. Only Spark asks."""
+    if statement.dialect.deep_correlation:
+        return
+    if made_by_subqueries(rows, statement.ctes_of_subqueries):
+        statement.ctes_of_subqueries.add(cte)
 
 
 def needs_outer_names(exprs: Sequence[Expr], below: Plan, statement: Statement) -> bool:
@@ -135,10 +142,6 @@ def with_outer_names(
 
 
 def _told(expr: Expr, by: Mapping[ColumnId, Expr]) -> Expr:
-    def query(plan: Plan) -> Plan:
-        return rewritten_plan(plan, lambda part: substituted(part, by))
-
     if isinstance(expr, Subquery):
-        args = tuple([substituted(arg, by) for arg in expr.args])
-        return replace(expr, args=args, plan=query(expr.plan))
+        return substituted(expr, by)
     return with_children(expr, lambda part: _told(part, by)) if has_subquery(expr) else expr
