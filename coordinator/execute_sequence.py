@@ -21,9 +21,10 @@ from coordinator.pgwire.kernels import Column
 from coordinator.session_calls import evaluated, session_answer, transaction_number
 from sql.bind import bind_with_context
 from sql.bind_sequences import CALLS, REGCLASS, sequence_of_oid
-from sql.bind_session_calls import NUMBERS
+from sql.bind_session_calls import NUMBERS, computes_beside
 from sql.binding import Supplied
 from sql.catalog_objects import SequenceDefinition
+from sql.errors import not_supported
 from sql.plan import ColumnId, ColumnRef, Const, Expr, Param, output_columns
 from sql.registered import registered
 from sql.row_calls import CALLED
@@ -45,10 +46,13 @@ async def supply(execution: Execution, prepared: Prepared) -> None:
     writes = not isinstance(prepared.bound, Query | Explain)
     caller = _Caller(execution)
     execution.parameters = own
+    bound_under = execution.variables.binding_key
     for call in prepared.supplied:
         # Arguments of the next may be what those before it have answered.
         value = await _value(caller, call, writes=writes)
         execution.parameters = (*execution.parameters, value)
+    if execution.variables.binding_key != bound_under and computes_beside(prepared.bound):
+        raise not_supported("set_config() of such a setting beside other expressions")
 
 
 async def _value(caller: "_Caller", supplied: Supplied, *, writes: bool) -> Value:

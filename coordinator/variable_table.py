@@ -9,14 +9,12 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, TypeAlias
-from zoneinfo import ZoneInfo
 
 from coordinator.date_styles import date_style
 from sql.errors import SqlError, not_supported
-from sql.timezones import find_zone
+from sql.timezones import find_zone, spelled_zone
 
 Check: TypeAlias = Callable[[str, str], str]
 
@@ -150,9 +148,7 @@ def _timezone(name: str, value: str) -> str:
     zone = find_zone(text)
     if zone is None:
         raise invalid_value(name, value)
-    if isinstance(zone, ZoneInfo) and zone.key:
-        return zone.key
-    return text.upper() if text.isalpha() or zone is not UTC else text
+    return spelled_zone(text) or text.upper()
 
 
 def _shown_offset(seconds: int) -> str:

@@ -7,6 +7,8 @@ INVARIANTS
   S1  what acts is called once and always: it stands in the list of a SELECT without FROM, with
       nothing around it that might leave it out; anything else is refused.
   S2  arguments are computed from constants and parameters alone.
+  S3  a statement is bound under the settings from before it. One that changes what binding depends
+      on (DateStyle, TimeZone, search_path ..) computes nothing beside.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +16,7 @@ from typing import Final
 
 from sql.binding import SUPPLIED_BASE, Binding, Supplied
 from sql.errors import not_supported
-from sql.plan import Call, Expr, IsTest, Param, Plan, Project, Values
+from sql.plan import Call, Const, Expr, IsTest, Param, Plan, Project, Values
 from sql.scope import Scope
 from sql.statements import Bound, Explain, Query
 from sql.traverse import children, column_ids
@@ -83,6 +85,14 @@ def check_acting(bound: Bound, supplied: Sequence[Supplied]) -> None:
     for index, name in wanted.items():
         if index not in always:
             raise not_supported(f"{name}() anywhere but in the list of a SELECT without FROM")
+
+
+def computes_beside(bound: Bound) -> bool:
+    """Whether a query computes more than it is supplied with: it was bound before a setting
+    changed (S3).
+    """
+    known = (Param, Const)
+    return isinstance(bound, Query) and not all(isinstance(e, known) for e in _selected(bound.plan))
 
 
 def _selected(plan: Plan) -> Sequence[Expr]:

@@ -62,6 +62,11 @@ def find_zone(name: str) -> tzinfo | None:
     return ZoneInfo(known) if known is not None else _posix_zone(name)
 
 
+def spelled_zone(name: str) -> str | None:
+    """The name as the list of zones spells it, or None for one that the list does not have."""
+    return _zone_names().get(name.lower())
+
+
 class FixedAbbreviation(NamedTuple):
     """An abbreviation that has always meant one offset (Z1)."""
 
