@@ -31,11 +31,17 @@ def _fitted(call: Call) -> Function:
 
 
 def _plus(time: int, span: Interval) -> int:
-    return (time + span.micros) % MICROS_PER_DAY
+    return _on_clock(time + span.micros)
 
 
 def _minus(time: int, span: Interval) -> int:
-    return (time - span.micros) % MICROS_PER_DAY
+    return _on_clock(time - span.micros)
+
+
+def _on_clock(micros: int) -> int:
+    """The time of day. A sum beyond 64 bits wraps around before, as in time_pl_interval()."""
+    half = 1 << 63
+    return ((micros + half) % (2 * half) - half) % MICROS_PER_DAY
 
 
 def _called_at(earliest: int) -> int:
@@ -150,7 +156,7 @@ def _zoned_field(text: str, value: int) -> Decimal:
 
 def _moved(value: int, span: Interval, sign: int = 1) -> int:
     """Later by the interval's time, on the same clock."""
-    clock = (clock_of(value) + sign * span.micros) % MICROS_PER_DAY
+    clock = _on_clock(clock_of(value) + sign * span.micros)
     return packed(clock, offset_of(value))
 
 
