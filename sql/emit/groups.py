@@ -23,7 +23,9 @@ _COUNTS: Final = frozenset({"count", "regr_count"})
 def group_by(plan: GroupBy, select: Select, scope: Scope) -> Select:
     """The groups of a plain SELECT of the node's input."""
     keys, columns = plan.keys, output_columns(plan.input)
-    if plan.sets is not None or any(not isinstance(key, ColumnRef) for key in keys):
+    # Spark groups by no column of a query further out.
+    own = {ColumnRef(column.id, column.type) for column in columns}
+    if plan.sets is not None or not own.issuperset(keys):
         select = _with_keys(plan, select, scope)
         keys = tuple(ColumnRef(column.id, column.type) for column in plan.key_columns)
         columns = (*columns, *plan.key_columns)
