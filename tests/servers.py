@@ -28,15 +28,20 @@ STOP_SECONDS_MAX = 300
 
 
 class Meridian:
-    """One data directory and the server on it, which may be killed and started again."""
+    """One data directory and the server on it, which may be killed and started again. `lane`: of
+    Spark, for all queries.
+    """
 
     def __init__(
         self,
         directory: Path,
         options: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
+        lane: str | None = None,
     ) -> None:
         self._directory = directory
+        forced = [sys.executable, "-m", "tests.spark.forced_lane", str(lane), "serve"]
+        self._command = _command("serve") if lane is None else forced
         self._options = tuple(options)
         self._environment = {**os.environ, **(environment or {})}
         self._process: subprocess.Popen[str] | None = None
@@ -96,7 +101,7 @@ class Meridian:
     def _launch(self, *more: str) -> subprocess.Popen[str]:
         assert self._process is None, "the server is running"
         self._directory.mkdir(parents=True, exist_ok=True)
-        command = [*_command("serve"), "--listen", "127.0.0.1:0", "--data-dir", str(self.data)]
+        command = [*self._command, "--listen", "127.0.0.1:0", "--data-dir", str(self.data)]
         with (self._directory / "stderr").open("a") as errors:
             self._process = subprocess.Popen(
                 [*command, *self._options, *more],
@@ -176,9 +181,10 @@ def meridian(
     directory: Path,
     options: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
+    lane: str | None = None,
 ) -> Iterator[Meridian]:
     """A started server, gone at the end (S2). `environment` comes on top of ours."""
-    server = Meridian(directory, options, environment)
+    server = Meridian(directory, options, environment, lane)
     try:
         server.start()
         yield server

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from compute.spark_session import LaneName
 from tests.servers import meridian, postgres
 from tests.sqldiff import lists
 from tests.sqldiff.comparing import Verdict
@@ -26,6 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="tests.sqldiff", description=__doc__)
     parser.add_argument("areas", nargs="*", default=areas())
     parser.add_argument("--engine", default="local", choices=("local", "spark"))
+    parser.add_argument("--lane", choices=list(LaneName), help="Spark's, whatever the inputs")
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--refusals", action="store_true")
     parser.add_argument("--server", help="the DSN of a running one: PostgreSQL to record")
@@ -56,7 +58,10 @@ def _server(arguments: argparse.Namespace) -> Iterator[str]:
             yield dsn
     else:
         options = () if arguments.engine == "spark" else ("--spark-master", "none")
-        with tempfile.TemporaryDirectory() as place, meridian(Path(place), options) as server:
+        with (
+            tempfile.TemporaryDirectory() as place,
+            meridian(Path(place), options, lane=arguments.lane) as server,
+        ):
             yield server.dsn
 
 

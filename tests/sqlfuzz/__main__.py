@@ -24,6 +24,7 @@ from pathlib import Path
 import psycopg
 from psycopg.pq.abc import PGconn
 
+from compute.spark_session import LaneName
 from tests.servers import meridian, postgres
 from tests.sqldiff.answers import Answer, Failed, ask, show
 from tests.sqldiff.comparing import Verdict, judge, without_modifiers
@@ -131,11 +132,13 @@ def _fill(connection: psycopg.Connection, *, with_shapes: bool) -> None:
 
 
 @contextlib.contextmanager
-def _servers(engines: list[str], timeout: int, *, with_shapes: bool) -> Iterator[Fuzzer]:
+def _servers(
+    engines: list[str], timeout: int, lane: str | None, *, with_shapes: bool
+) -> Iterator[Fuzzer]:
     with contextlib.ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sqlfuzz-")))
         options = () if "spark" in engines else ("--spark-master", "none")
-        server = stack.enter_context(meridian(place, options))
+        server = stack.enter_context(meridian(place, options, lane=lane))
         peer = stack.enter_context(postgres())
         with psycopg.connect(peer, autocommit=True) as connection:
             connection.execute(
@@ -163,6 +166,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1, help="of the first query")
     parser.add_argument("--engines", default="local")
+    parser.add_argument("--lane", choices=list(LaneName), help="Spark's, whatever the inputs")
     parser.add_argument("--timeout", type=int, default=2, help="of a statement, in seconds")
     parser.add_argument("--replay", type=int, help="only this query")
     parser.add_argument("--shapes", action="store_true")
@@ -170,7 +174,7 @@ def main() -> None:
     arguments = parser.parse_args()
     has_rows = arguments.shapes or arguments.kin
     engines = arguments.engines.split(",")
-    with _servers(engines, arguments.timeout, with_shapes=has_rows) as fuzzer:
+    with _servers(engines, arguments.timeout, arguments.lane, with_shapes=has_rows) as fuzzer:
         try_one = fuzzer.try_one
         if has_rows:
             try_one = fuzzer.try_kin if arguments.kin else fuzzer.try_shapes
