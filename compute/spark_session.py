@@ -130,6 +130,16 @@ _FIXED: Final[Mapping[str, str]] = {
         "org.apache.spark.sql.catalyst.optimizer.ConstantPropagation"
     ),
 }
+_COMPILED: Final[Mapping[str, str]] = {
+    # Compiled code computes what several expressions share before it asks which of them are asked:
+    # `v = 0 or 10/v > 1, v = 0 or 10/v < 5` would divide by zero.
+    "spark.sql.subexpressionElimination.skipForShortcutExpr": "true",
+    # Computes what nobody asks for, of rows in memory, before columns are pruned.
+    "spark.sql.optimizer.excludedRules": (
+        _FIXED["spark.sql.optimizer.excludedRules"]
+        + ",org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"
+    ),
+}
 _LANES: Final[Mapping[LaneName, Mapping[str, str]]] = {
     LaneName.SMALL: {
         "spark.sql.adaptive.enabled": "false",
@@ -141,8 +151,8 @@ _LANES: Final[Mapping[LaneName, Mapping[str, str]]] = {
         # own.
         "spark.sql.autoBroadcastJoinThreshold": "-1",
     },
-    LaneName.MEDIUM: {"spark.sql.adaptive.enabled": "false"},
-    LaneName.LARGE: {"spark.sql.adaptive.enabled": "true"},
+    LaneName.MEDIUM: {**_COMPILED, "spark.sql.adaptive.enabled": "false"},
+    LaneName.LARGE: {**_COMPILED, "spark.sql.adaptive.enabled": "true"},
 }
 
 

@@ -29,6 +29,7 @@ class Pass(IntEnum):
     ONLY_ROWS = 10
     OWN_VALUES = 11
     FILTERED_ARGUMENTS = 12
+    KEY_COLUMNS = 13
 
 
 def numbers_of(made_by: Pass) -> Iterator[int]:

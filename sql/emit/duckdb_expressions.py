@@ -15,7 +15,7 @@ from typing import Final
 from sql.emit import duckdb_arrays, duckdb_floats, duckdb_numbers, duckdb_text, duckdb_times, enums
 from sql.emit.duckdb_calls import reference
 from sql.emit.duckdb_types import bound_fields, duckdb_type, error, unsupported
-from sql.emit.guarding.guards import logical
+from sql.emit.guarding.guards import coalesced, logical
 from sql.emit.in_subqueries import counted
 from sql.emit.repeated_arguments import written
 from sql.emit.scope import DEPTH_MAX, TEXT_MAX, Scope
@@ -103,7 +103,7 @@ def _expression(expr: Expr, scope: Scope) -> str:
             )
             return _typed(f"case {whens} else {scope.emit(expr.otherwise)} end", expr.type)
         case Coalesce():
-            return f"coalesce({_list(expr.args, scope)})"
+            return coalesced(expr.args, scope.emit)
         case Extreme() if is_enum(expr.type.name):
             return _typed(enums.extreme(expr, scope), expr.type)
         case Extreme():

@@ -26,6 +26,7 @@ from sql.emit.guarding.outer_guards import guarded_by_outer
 from sql.emit.guarding.pulled_up import with_pulled_up
 from sql.emit.inherited_order import with_inherited_order
 from sql.emit.joined_subqueries import with_joined_subqueries
+from sql.emit.key_columns import with_key_columns
 from sql.emit.made_rows import with_counted_rows
 from sql.emit.outer_zeros import with_outer_zeros
 from sql.emit.own_values import with_own_values
@@ -74,7 +75,7 @@ def _emit(
     plan = with_condition_columns(with_asked_windows(plan, filters=True), for_spark=True)
     plan = with_guarded_branches(guarded_by_outer(plan), by_key=True)
     plan = with_placed_conditions(with_outer_zeros(with_counted_rows(plan)))
-    plan = with_carried_columns(plan)
+    plan = with_key_columns(with_carried_columns(plan))
     try:
         return emit_plan(plan, relations, parameters, _SPARK)
     except OwnSubquery:

@@ -47,9 +47,8 @@ def _native(call: Aggregate, scope: Scope, over: str) -> str:
         raise unsupported(described(call.function))
     if call.distinct and not all(native(arg.type) or is_enum(arg.type.name) for arg in call.args):
         raise unsupported("DISTINCT of values like these")
-    if call.distinct:
-        # Spark computes what is to be DISTINCT before it looks at FILTER.
-        call = filtered(call)
+    # Spark computes what is to be DISTINCT, or what two calls share, before it looks at FILTER.
+    call = filtered(call, by_overflow=call.distinct)
     where = "" if call.filter is None else f" filter (where {scope.emit(call.filter)})"
     around = Around("distinct " if call.distinct else "", where + over, bool(over))
     if template.startswith("@"):

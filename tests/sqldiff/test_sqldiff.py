@@ -7,9 +7,11 @@ INVARIANTS
 
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from compute.spark_session import LaneName
 from tests.servers import meridian, postgres
 from tests.sqldiff.answers import ask
 from tests.sqldiff.binary import differences
@@ -109,6 +111,13 @@ def test_binary_on_some(local: str, area: str) -> None:
 def test_spark_on_some(spark: str) -> None:
     for number, area in enumerate(area for area in AREAS if area not in NOT_THINNED):
         check(run(spark, area, "spark", _some(number % SPARK_EVERY)), "spark")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("lane", [LaneName.MEDIUM, LaneName.LARGE])
+def test_large_inputs(tmp_path: Path, lane: LaneName) -> None:
+    with meridian(tmp_path, lane=lane) as server:
+        check(run(server.dsn, "large_inputs", "spark"), "spark")
 
 
 @pytest.mark.slow

@@ -1,9 +1,10 @@
 """What may fail is computed only where PostgreSQL computes it: DuckDB computes whole columns.
 
 INVARIANTS
-  G1  the right side of AND and OR is not computed for rows that its left side decides, nor the
-      argument of an aggregate for rows that its FILTER leaves out; of DuckDB's expressions only
-      CASE and the conditions of WHERE keep to that. Spark computes too much only for DISTINCT.
+  G1  the right side of AND and OR is not computed for rows that its left side decides, nor what
+      follows in COALESCE, nor the argument of an aggregate for rows that its FILTER leaves out; of
+      DuckDB's expressions only CASE and the conditions of WHERE keep to that. Spark computes too
+      much for DISTINCT, and what several aggregates share.
   G2  what cannot fail is written plainly, and so is what stands beside a volatile operand, which
       would be computed twice.
 
@@ -106,26 +107,48 @@ def logical(op: BoolOp, args: Sequence[Expr], emit: Callable[[Expr], str]) -> st
     return text
 
 
+def coalesced(args: Sequence[Expr], emit: Callable[[Expr], str]) -> str:
+    """The first that is not NULL. DuckDB computes what several COALESCE share for all rows, of
+    branches of CASE nothing (G1).
+    """
+    last = max((at for at, arg in enumerate(args) if may_fail(arg)), default=0)
+    text = _coalesce([emit(arg) for arg in args[last:]])
+    for arg in reversed(args[:last]):
+        left = emit(arg)
+        if is_volatile_expression(arg) or len(left) > _OPERAND_MAX:
+            text = _coalesce([left, text])
+        else:
+            text = f"(case when {left} is not null then {left} else {text} end)"
+    return text
+
+
+def _coalesce(texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"coalesce({', '.join(texts)})"
+
+
 def _joined(op: BoolOp, texts: Sequence[str]) -> str:
     return texts[0] if len(texts) == 1 else f"({f' {op.value} '.join(texts)})"
 
 
-def filtered(call: Aggregate) -> Aggregate:
+def filtered(call: Aggregate, *, by_overflow: bool = True) -> Aggregate:
     """The call with arguments and keys that are computed for the rows of its FILTER only (G1)."""
     condition = call.filter
     if condition is None or is_volatile_expression(condition):
         return call
 
+    def guarded(expr: Expr) -> Expr:
+        return guarded_value(expr, condition, by_overflow=by_overflow)
+
     return replace(
         call,
-        args=tuple([guarded_value(arg, condition) for arg in call.args]),
-        order=tuple(replace(key, expr=guarded_value(key.expr, condition)) for key in call.order),
+        args=tuple(map(guarded, call.args)),
+        order=tuple(replace(key, expr=guarded(key.expr)) for key in call.order),
     )
 
 
-def guarded_value(expr: Expr, condition: Expr) -> Expr:
+def guarded_value(expr: Expr, condition: Expr, *, by_overflow: bool = True) -> Expr:
     """The value where the condition is true; elsewhere NULL, if it may fail there."""
-    return where_true(condition, expr) if may_fail(expr) else expr
+    return where_true(condition, expr) if may_fail(expr, by_overflow=by_overflow) else expr
 
 
 def where_true(condition: Expr, expr: Expr) -> Expr:

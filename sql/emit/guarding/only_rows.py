@@ -1,4 +1,5 @@
-"""The only row of a subquery is found by an aggregate, where something in it may fail.
+"""The only row of a subquery is found by an aggregate, where something in it may fail or no key
+leads to it.
 
     (select v from u where u.k = t.k and 10/v > 1)
       ─▶  (select only_value(v) from u where u.k = t.k and 10/v > 1)
@@ -6,28 +7,38 @@
 Spark joins the rows of a subquery to the rows outside, and computes them for all that they might
 be joined to. What aggregates it computes for rows that ask, and what guards that is no product.
 
+    (select v from u where u.k < t.k)  ─▶  (select only_value(v) from u where u.k < t.k)
+
+Without a key Spark may choose to broadcast the rows outside, and then fails: it has no such join.
+
 INVARIANTS
-  L1  only a subquery is changed that refers to rows outside, may have several rows, and computes
-      what may fail otherwise than by overflow, but for what is computed outside of it.
+  L1  only a subquery is changed that refers to rows outside, may have several rows, and is without
+      a key or computes what may fail otherwise than by overflow, but for what is computed outside
+      of it.
   L2  `only_value` fails (21000) for several rows of those that its FILTER leaves. Conditions on the
       row outside guard it there: of those in WHERE, Spark asks some after it has aggregated.
 """
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import Final
+from itertools import permutations
 
 from sql.conditions import all_of
 from sql.emit.column_numbers import Pass, numbers_of
 from sql.emit.guarding.outside_values import is_made_outside
-from sql.emit.guarding.presumed_failures import has_several, plan_may_fail
+from sql.emit.guarding.presumed_failures import (
+    ONLY_VALUE,
+    has_several,
+    is_only_value,
+    plan_may_fail,
+)
+from sql.emit.mixed_conditions import conditions
 from sql.functions import function_by_id
-from sql.plan import Aggregate, ColumnId, Expr, GroupBy, Plan, Subquery, output_columns
+from sql.plan import Aggregate, Call, ColumnId, Expr, GroupBy, Plan, Subquery, output_columns
 from sql.projections import reference
 from sql.renumbering import free_columns
-from sql.traverse import Rewrite, plan_has_subquery, with_queries
-
-_ONLY_VALUE: Final = "only_value(any)"
+from sql.traverse import Rewrite, column_ids, inputs, plan_has_subquery, with_queries
 
 
 def with_only_rows(plan: Plan) -> Plan:
@@ -44,16 +55,34 @@ def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
 
 
 def _is_counted(expr: Subquery) -> bool:
-    if not has_several(expr) or not free_columns(expr.plan):
+    outside = free_columns(expr.plan)
+    if not has_several(expr) or not outside:
         return False
+    if not _has_key(expr.plan, outside):
+        return True
     return plan_may_fail(expr.plan, by_overflow=False) and not is_made_outside(expr)
+
+
+def _has_key(plan: Plan, outside: AbstractSet[ColumnId]) -> bool:
+    """Whether a condition says what of a row inside is equal to what of the row outside."""
+    return any(_is_key(part, outside) for part in conditions(plan)) or any(
+        _has_key(below, outside) for below in inputs(plan)
+    )
+
+
+def _is_key(part: Expr, outside: AbstractSet[ColumnId]) -> bool:
+    if not isinstance(part, Call) or part.function.name != "=":
+        return False
+    sides = [set(column_ids(arg)) for arg in part.args[:2]]
+    # A side of constants alone is no key.
+    return all(sides) and any(
+        outside >= one and outside.isdisjoint(two) for one, two in permutations(sides)
+    )
 
 
 def _only_row(plan: Plan, numbers: Iterator[int]) -> GroupBy:
     (column,) = output_columns(plan)
-    call = Aggregate(
-        function_by_id(_ONLY_VALUE), (reference(column),), False, None, (), column.type
-    )
+    call = Aggregate(function_by_id(ONLY_VALUE), (reference(column),), False, None, (), column.type)
     made = replace(column, id=ColumnId(next(numbers)))
     return GroupBy(plan, (), (), (made,), (call,))
 
@@ -66,7 +95,7 @@ def guarded_only_values(plan: Plan, condition: Expr) -> Plan:
 
 
 def _guarded(call: Aggregate, condition: Expr) -> Aggregate:
-    if call.function.id != _ONLY_VALUE:
+    if not is_only_value(call):
         return call
     before = () if call.filter is None else (call.filter,)
     return replace(call, filter=all_of((*before, condition)))

@@ -3,8 +3,11 @@
 Not here: what a row's expression may do (`guards.py`).
 """
 
+from typing import Final
+
 from sql.emit.guarding.guards import may_fail
 from sql.plan import (
+    Aggregate,
     Const,
     Expr,
     Filter,
@@ -19,6 +22,8 @@ from sql.plan import (
 )
 from sql.renumbering import free_columns
 from sql.traverse import inputs, plan_expressions, subqueries
+
+ONLY_VALUE: Final = "only_value(any)"
 
 
 def may_fail_for_others(expr: Expr, *, by_overflow: bool = True) -> bool:
@@ -39,6 +44,8 @@ def plan_may_fail(plan: Plan, *, by_overflow: bool = True, by_several: bool = Tr
     """Whether something that the plan computes may fail. `by_several`: also values of subqueries
     that refer to its rows, for having several (21000).
     """
+    if by_several and isinstance(plan, GroupBy) and any(map(is_only_value, plan.aggregates)):
+        return True
     exprs = plan_expressions(plan)
     inner = [found for expr in exprs for found in subqueries(expr)]
     if by_several and any(has_several(expr) and free_columns(expr.plan) for expr in inner):
@@ -52,6 +59,11 @@ def plan_may_fail(plan: Plan, *, by_overflow: bool = True, by_several: bool = Tr
 def has_several(expr: Subquery) -> bool:
     """Whether it is a value and may have more than one row (21000)."""
     return expr.kind is SubqueryKind.SCALAR and not _is_one_row(expr.plan)
+
+
+def is_only_value(call: Aggregate) -> bool:
+    """Whether it fails for several rows (`only_rows.py`)."""
+    return call.function.id == ONLY_VALUE
 
 
 def _is_one_row(plan: Plan) -> bool:
