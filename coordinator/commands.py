@@ -388,7 +388,9 @@ class Commands:
         types = latest(self._services.coordination.newest_catalog, prepared.parameters)
         variables = self._variables
         values = decode_parameters(message, types, variables.timezone, variables.styles)
-        formats = expand_formats(message.result_formats, len(prepared.columns or ()))
+        columns, formats = prepared.columns, message.result_formats
+        # Formats for a statement that has no result at all are ignored, as PostgreSQL does.
+        formats = () if columns is None else expand_formats(formats, len(columns))
         if not message.portal:
             await self.portals.close("")
         self.portals.check_free(message.portal)
