@@ -175,7 +175,7 @@ class Commands:
             case "all":
                 if not self._transaction.warns_outside:
                     raise wrong.in_block("DISCARD ALL")
-                self._statements.clear()
+                self._deallocate_all()
                 await self.portals.close_all()
                 self._variables.reset("all")
                 self._transaction.sequences.discard()
@@ -185,7 +185,7 @@ class Commands:
             case "sequences":
                 self._transaction.sequences.discard()
             case "deallocate all":
-                self._statements.clear()
+                self._deallocate_all()
             case "deallocate":
                 if self._statements.pop(discard.name or "", None) is None:
                     raise wrong.undefined_statement(discard.name or "")
@@ -196,6 +196,10 @@ class Commands:
                     raise wrong.undefined_cursor(discard.name or "")
             case _:
                 pass  # plans, unlisten: nothing is kept of them
+
+    def _deallocate_all(self) -> None:
+        """The statements that have names go; only Parse and Query replace the one without."""
+        self._statements = {name: kept for name, kept in self._statements.items() if not name}
 
     async def end_implicit(self) -> None:
         """Sync, the end of a string: commit what no block holds (C1)."""

@@ -5,8 +5,8 @@
     copydata TEXT       copyfail TEXT                copydone  sync  flush  terminate
 
 The empty name is written `-`, NULL as `NULL`. In front of its values a bind may name the formats of
-the results: `formats=0,1`. Answers are read up to one ReadyForQuery for each
-query and sync, to `answers=n` messages, or until the server closes.
+the results: `formats=0,1`. Answers are read up to one ReadyForQuery for each query and sync, to
+`answers=n` messages, or until the server closes.
 """
 
 import re
