@@ -49,7 +49,7 @@ from coordinator.pgwire.messages import (
 )
 from coordinator.portal import Portal, PreparedStatement, tag_of
 from coordinator.portals import Portals
-from coordinator.requests import Request
+from coordinator.requests import Request, is_analyzed
 from coordinator.result_columns import result_columns
 from coordinator.result_encoder import ResultEncoder
 from coordinator.session_parameters import declared_types, decode_parameters
@@ -171,6 +171,7 @@ class Commands:
 
     async def _discard(self, statement: Statement) -> None:
         discard = self._runner.discarded(statement)
+        self._transaction.analyzed = True  # PostgreSQL runs these with a snapshot
         match discard.what:
             case "all":
                 if not self._transaction.warns_outside:
@@ -360,6 +361,7 @@ class Commands:
         self, statement: Statement, declared: tuple[SqlType | None, ...]
     ) -> PreparedStatement:
         """The statement with its parameters and columns."""
+        self._transaction.analyzed |= is_analyzed(statement)
         named = named_statement(statement)
         if named is None or isinstance(named, Declaration):
             inner = statement if named is None else named.statement
@@ -388,6 +390,7 @@ class Commands:
     async def _bind(self, message: Bind) -> None:
         prepared = self._statement(message.statement)
         self._runner.check_allowed(prepared.statement, parameters=len(message.parameters))
+        self._transaction.analyzed |= bool(message.parameters) or is_analyzed(prepared.statement)
         # A label may have come since the statement was prepared.
         types = latest(self._services.coordination.newest_catalog, prepared.parameters)
         variables = self._variables
