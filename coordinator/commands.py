@@ -13,7 +13,7 @@ Not here: the loop, errors and interrupts (`session.py`), running statements
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Protocol
+from typing import Final, Protocol
 
 from coordinator import session_errors as wrong
 from coordinator.cursors import Cursor
@@ -52,13 +52,16 @@ from coordinator.portals import Portals
 from coordinator.requests import Request, is_analyzed
 from coordinator.result_columns import result_columns
 from coordinator.result_encoder import ResultEncoder
-from coordinator.session_parameters import declared_types, decode_parameters
+from coordinator.session_parameters import check_counts, declared_types, decode_parameters
 from coordinator.statement_runner import StatementRunner
 from coordinator.transaction import SessionTransaction
 from coordinator.variables import Variables
 from sql.bind_types import latest
 from sql.parse import Statement
 from sql.types import SqlType, Value
+
+_UNDEFINED: Final = PreparedStatement(Statement("", None, 0), (), (), None)
+"""Of a portal whose values are wrong: it describes and executes as nothing."""
 
 
 class Client(Protocol):
@@ -114,7 +117,6 @@ class Commands:
 
     async def query(self, text: str) -> None:
         """The simple protocol: all statements of a string. Several are one transaction (C1)."""
-        await self.portals.close("")
         self._statements.pop("", None)
         statements = self._services.plans.parse(text)
         real = [statement for statement in statements if statement.node is not None]
@@ -127,6 +129,9 @@ class Commands:
         await self.end_implicit()
 
     async def _simple(self, statement: Statement, *, alone: bool) -> None:
+        self._runner.check_allowed(statement)
+        # Only what may run takes the place of the unnamed portal.
+        await self.portals.close("")
         alone = alone and not self._transaction.in_block and self._transaction.statements == 0
         prepared = PreparedStatement(statement, (), (), None)
         outcome = await self._outcome(prepared, (), alone=alone)
@@ -389,20 +394,23 @@ class Commands:
 
     async def _bind(self, message: Bind) -> None:
         prepared = self._statement(message.statement)
+        check_counts(message, len(prepared.parameters))
         self._runner.check_allowed(prepared.statement, parameters=len(message.parameters))
         self._transaction.analyzed |= bool(message.parameters) or is_analyzed(prepared.statement)
-        # A label may have come since the statement was prepared.
-        types = latest(self._services.coordination.newest_catalog, prepared.parameters)
-        variables = self._variables
-        values = decode_parameters(message, types, variables.timezone, variables.styles)
-        columns, formats = prepared.columns, message.result_formats
-        # Formats for a statement that has no result at all are ignored, as PostgreSQL does.
-        formats = () if columns is None else expand_formats(formats, len(columns))
         if not message.portal:
             await self.portals.close("")
         self.portals.check_free(message.portal)
-        serial = self._transaction.serial
-        self.portals.open(message.portal, Portal(prepared, values, formats, serial))
+        # What fails now leaves the portal behind, as far as it has come.
+        portal = Portal(_UNDEFINED, (), serial=self._transaction.serial)
+        self.portals.open(message.portal, portal)
+        # A label may have come since the statement was prepared.
+        types = latest(self._services.coordination.newest_catalog, prepared.parameters)
+        variables = self._variables
+        portal.parameters = decode_parameters(message, types, variables.timezone, variables.styles)
+        portal.prepared = prepared
+        # Formats for a statement that has no result at all are ignored, as PostgreSQL does.
+        if prepared.columns is not None:
+            portal.formats = expand_formats(message.result_formats, len(prepared.columns))
         self._client.send(BindComplete())
 
     async def _describe(self, message: Describe) -> None:
