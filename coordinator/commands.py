@@ -52,7 +52,12 @@ from coordinator.portals import Portals
 from coordinator.requests import Request, is_analyzed
 from coordinator.result_columns import result_columns
 from coordinator.result_encoder import ResultEncoder
-from coordinator.session_parameters import check_counts, declared_types, decode_parameters
+from coordinator.session_parameters import (
+    check_counts,
+    check_determined,
+    declared_types,
+    decode_parameters,
+)
 from coordinator.statement_runner import StatementRunner
 from coordinator.transaction import SessionTransaction
 from coordinator.variables import Variables
@@ -60,7 +65,8 @@ from sql.bind_types import latest
 from sql.parse import Statement
 from sql.types import SqlType, Value
 
-_UNDEFINED: Final = PreparedStatement(Statement("", None, 0), (), (), None)
+_NOTHING: Final = Statement("", None, 0)
+_UNDEFINED: Final = PreparedStatement(_NOTHING, (), (), None)
 """Of a portal whose values are wrong: it describes and executes as nothing."""
 
 
@@ -384,7 +390,10 @@ class Commands:
         elif isinstance(named, Fetch) and not named.move:
             portal = self.portals.cursor(named.name)
             columns = None if portal is None else portal.prepared.columns
-        return PreparedStatement(statement, (), (), columns)
+        # They use no values; what types came with them are kept all the same.
+        check_determined(declared)
+        types = (await self._runner.describe(_NOTHING, declared)).parameters
+        return PreparedStatement(statement, types, types, columns)
 
     def _statement(self, name: str) -> PreparedStatement:
         prepared = self._statements.get(name)

@@ -33,6 +33,13 @@ def _declared(oid: int) -> SqlType | None:
     return column_type(plain_type(name))
 
 
+def check_determined(declared: Sequence[SqlType | None]) -> None:
+    """Raises 42P18 for a parameter whose type nothing else can tell."""
+    for place, type_ in enumerate(declared, 1):
+        if type_ is None:
+            raise SqlError("42P18", f"could not determine data type of parameter ${place}")
+
+
 def check_counts(message: Bind, wanted: int) -> None:
     """Raises 08P01 if a Bind has more or fewer values, or formats of them, than there can be."""
     given, formats = len(message.parameters), len(message.parameter_formats)
