@@ -144,6 +144,10 @@ class WireClient:
         """Send all in one piece."""
         self._socket.sendall(b"".join(map(encode_frontend, messages)))
 
+    def send_bytes(self, data: bytes) -> None:
+        """Send what need not be a message."""
+        self._socket.sendall(data)
+
     def answers(self, ready: int, *, count: int | None = None) -> list[BackendMessage]:
         """Messages up to `ready` ReadyForQuery, or `count` messages, or the end of the stream."""
         found: list[BackendMessage] = []
