@@ -316,6 +316,7 @@ class SessionTransaction:
 
     def fail(self) -> None:
         """A statement failed: the block waits for its end, an implicit transaction is over (X3)."""
+        self.grouped = False  # nothing more of its string, or of its pipeline
         if not self._in_block:
             self._drop()
             self._end(committed=False)
