@@ -266,8 +266,8 @@ class PlanCompiler:
             return key_of([value(row) for value in values])
 
         def run() -> Iterator[Row]:
-            count = None if limit is None else _count(limit(()), "2201W", "LIMIT")
             skipped = None if offset is None else _count(offset(()), "2201X", "OFFSET")
+            count = None if limit is None else _count(limit(()), "2201W", "LIMIT")
             first = skipped or 0
             if count is None or not ties:
                 end = None if count is None else min(first + count, sys.maxsize)

@@ -13,7 +13,7 @@ Not here: the loop, errors and interrupts (`session.py`), running statements
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Protocol
+from typing import Final, Protocol
 
 from coordinator import session_errors as wrong
 from coordinator.cursors import Cursor
@@ -49,16 +49,25 @@ from coordinator.pgwire.messages import (
 )
 from coordinator.portal import Portal, PreparedStatement, tag_of
 from coordinator.portals import Portals
-from coordinator.requests import Request
+from coordinator.requests import Request, is_analyzed
 from coordinator.result_columns import result_columns
 from coordinator.result_encoder import ResultEncoder
-from coordinator.session_parameters import declared_types, decode_parameters
+from coordinator.session_parameters import (
+    check_counts,
+    check_determined,
+    declared_types,
+    decode_parameters,
+)
 from coordinator.statement_runner import StatementRunner
 from coordinator.transaction import SessionTransaction
 from coordinator.variables import Variables
 from sql.bind_types import latest
 from sql.parse import Statement
 from sql.types import SqlType, Value
+
+_NOTHING: Final = Statement("", None, 0)
+_UNDEFINED: Final = PreparedStatement(_NOTHING, (), (), None)
+"""Of a portal whose values are wrong: it describes and executes as nothing."""
 
 
 class Client(Protocol):
@@ -114,7 +123,6 @@ class Commands:
 
     async def query(self, text: str) -> None:
         """The simple protocol: all statements of a string. Several are one transaction (C1)."""
-        await self.portals.close("")
         self._statements.pop("", None)
         statements = self._services.plans.parse(text)
         real = [statement for statement in statements if statement.node is not None]
@@ -127,6 +135,9 @@ class Commands:
         await self.end_implicit()
 
     async def _simple(self, statement: Statement, *, alone: bool) -> None:
+        self._runner.check_allowed(statement)
+        # Only what may run takes the place of the unnamed portal.
+        await self.portals.close("")
         alone = alone and not self._transaction.in_block and self._transaction.statements == 0
         prepared = PreparedStatement(statement, (), (), None)
         outcome = await self._outcome(prepared, (), alone=alone)
@@ -171,11 +182,12 @@ class Commands:
 
     async def _discard(self, statement: Statement) -> None:
         discard = self._runner.discarded(statement)
+        self._transaction.analyzed = True  # PostgreSQL runs these with a snapshot
         match discard.what:
             case "all":
                 if not self._transaction.warns_outside:
                     raise wrong.in_block("DISCARD ALL")
-                self._statements.clear()
+                self._deallocate_all()
                 await self.portals.close_all()
                 self._variables.reset("all")
                 self._transaction.sequences.discard()
@@ -185,7 +197,7 @@ class Commands:
             case "sequences":
                 self._transaction.sequences.discard()
             case "deallocate all":
-                self._statements.clear()
+                self._deallocate_all()
             case "deallocate":
                 if self._statements.pop(discard.name or "", None) is None:
                     raise wrong.undefined_statement(discard.name or "")
@@ -196,6 +208,10 @@ class Commands:
                     raise wrong.undefined_cursor(discard.name or "")
             case _:
                 pass  # plans, unlisten: nothing is kept of them
+
+    def _deallocate_all(self) -> None:
+        """The statements that have names go; only Parse and Query replace the one without."""
+        self._statements = {name: kept for name, kept in self._statements.items() if not name}
 
     async def end_implicit(self) -> None:
         """Sync, the end of a string: commit what no block holds (C1)."""
@@ -356,6 +372,7 @@ class Commands:
         self, statement: Statement, declared: tuple[SqlType | None, ...]
     ) -> PreparedStatement:
         """The statement with its parameters and columns."""
+        self._transaction.analyzed |= is_analyzed(statement)
         named = named_statement(statement)
         if named is None or isinstance(named, Declaration):
             inner = statement if named is None else named.statement
@@ -373,7 +390,10 @@ class Commands:
         elif isinstance(named, Fetch) and not named.move:
             portal = self.portals.cursor(named.name)
             columns = None if portal is None else portal.prepared.columns
-        return PreparedStatement(statement, (), (), columns)
+        # They use no values; what types came with them are kept all the same.
+        check_determined(declared)
+        types = (await self._runner.describe(_NOTHING, declared)).parameters
+        return PreparedStatement(statement, types, types, columns)
 
     def _statement(self, name: str) -> PreparedStatement:
         prepared = self._statements.get(name)
@@ -383,17 +403,23 @@ class Commands:
 
     async def _bind(self, message: Bind) -> None:
         prepared = self._statement(message.statement)
+        check_counts(message, len(prepared.parameters))
         self._runner.check_allowed(prepared.statement, parameters=len(message.parameters))
-        # A label may have come since the statement was prepared.
-        types = latest(self._services.coordination.newest_catalog, prepared.parameters)
-        variables = self._variables
-        values = decode_parameters(message, types, variables.timezone, variables.styles)
-        formats = expand_formats(message.result_formats, len(prepared.columns or ()))
+        self._transaction.analyzed |= bool(message.parameters) or is_analyzed(prepared.statement)
         if not message.portal:
             await self.portals.close("")
         self.portals.check_free(message.portal)
-        serial = self._transaction.serial
-        self.portals.open(message.portal, Portal(prepared, values, formats, serial))
+        # What fails now leaves the portal behind, as far as it has come.
+        portal = Portal(_UNDEFINED, (), serial=self._transaction.serial)
+        self.portals.open(message.portal, portal)
+        # A label may have come since the statement was prepared.
+        types = latest(self._services.coordination.newest_catalog, prepared.parameters)
+        variables = self._variables
+        portal.parameters = decode_parameters(message, types, variables.timezone, variables.styles)
+        portal.prepared = prepared
+        # Formats for a statement that has no result at all are ignored, as PostgreSQL does.
+        if prepared.columns is not None:
+            portal.formats = expand_formats(message.result_formats, len(prepared.columns))
         self._client.send(BindComplete())
 
     async def _describe(self, message: Describe) -> None:

@@ -17,6 +17,12 @@ _WITHOUT_CATALOG: Final = frozenset(
      "DeallocateStmt", "ClosePortalStmt", "UnlistenStmt"}
 )  # fmt: skip
 
+# PostgreSQL takes a snapshot to prepare them and to bind their values (analyze_requires_snapshot).
+_ANALYZED: Final = frozenset(
+    {"SelectStmt", "InsertStmt", "UpdateStmt", "DeleteStmt", "MergeStmt", "DeclareCursorStmt",
+     "ExplainStmt", "CreateTableAsStmt", "CallStmt"}
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:
@@ -43,6 +49,11 @@ class Request:
 def needs_catalog(statement: Statement) -> bool:
     """Whether binding looks at the catalog."""
     return type(statement.node).__name__ not in _WITHOUT_CATALOG
+
+
+def is_analyzed(statement: Statement) -> bool:
+    """Whether the modes of a transaction are settled when the statement is but prepared in it."""
+    return type(statement.node).__name__ in _ANALYZED
 
 
 def check_alone(statement: Statement) -> None:

@@ -201,7 +201,8 @@ class Session:
             case CopyData() | CopyDone() | CopyFail():
                 pass  # what a client still sends of a COPY that failed
             case Malformed(error=error, is_simple=is_simple):
-                await self._guarded(_raise(error))
+                if is_simple or not self._skipping:
+                    await self._guarded(_raise(error))
                 if is_simple:
                     self._skipping = False
                     self._ready()

@@ -33,21 +33,31 @@ def _declared(oid: int) -> SqlType | None:
     return column_type(plain_type(name))
 
 
+def check_determined(declared: Sequence[SqlType | None]) -> None:
+    """Raises 42P18 for a parameter whose type nothing else can tell."""
+    for place, type_ in enumerate(declared, 1):
+        if type_ is None:
+            raise SqlError("42P18", f"could not determine data type of parameter ${place}")
+
+
+def check_counts(message: Bind, wanted: int) -> None:
+    """Raises 08P01 if a Bind has more or fewer values, or formats of them, than there can be."""
+    given, formats = len(message.parameters), len(message.parameter_formats)
+    if formats not in (0, 1, given):
+        raise SqlError(
+            "08P01", f"bind message has {formats} parameter formats but {given} parameters"
+        )
+    if given != wanted:
+        raise wrong.parameter_count(message.statement, given=given, wanted=wanted)
+
+
 def decode_parameters(
     message: Bind, types: Sequence[SqlType], timezone: str, styles: Styles = PLAIN
 ) -> tuple[Value, ...]:
-    """The values of a Bind. Raises 08P01 for a wrong count, 22P02, 22P03 .. for a wrong value."""
-    given = message.parameters
-    if len(given) != len(types):
-        raise wrong.parameter_count(message.statement, given=len(given), wanted=len(types))
+    """The values of a Bind whose counts were checked. Raises 22P02, 22P03 .. for a wrong value."""
+    given, formats = message.parameters, message.parameter_formats
     if not given:
         return ()
-    formats = message.parameter_formats
-    if len(formats) not in (0, 1, len(given)):
-        raise SqlError(
-            "08P01",
-            f"bind message has {len(formats)} parameter formats but {len(given)} parameters",
-        )
     values: list[Value] = []
     for place, (data, type_) in enumerate(zip(given, types, strict=True)):
         code = 0 if not formats else formats[0 if len(formats) == 1 else place]

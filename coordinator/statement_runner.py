@@ -117,11 +117,11 @@ class StatementRunner:
         self, statement: Statement, declared: tuple[SqlType | None, ...]
     ) -> Prepared:
         """Bind for Parse; chooses no timestamp for the transaction."""
-        if statement.node is None:
-            return self._bind(statement, _NO_CATALOG, declared, fixed=False)
         if not needs_catalog(statement):
-            prepared = self._bind(statement, _NO_CATALOG, declared, fixed=False)
-            if self._transaction.failed and not ends_block(prepared.bound):
+            empty = statement.node is None  # but may have been declared types of the client's own
+            catalog = self._services.coordination.newest_catalog if empty else _NO_CATALOG
+            prepared = self._bind(statement, catalog, declared, fixed=False)
+            if self._transaction.failed and not empty and not ends_block(prepared.bound):
                 raise failed_transaction()
             return prepared
         if self._transaction.failed:

@@ -31,6 +31,7 @@ from coordinator.pgwire.messages import TransactionStatus
 from coordinator.savepoints import Savepoint, place_of
 from coordinator.sequences import SessionSequences
 from coordinator.session_errors import failed_transaction, read_only_transaction
+from coordinator.transaction_modes import check_mode
 from coordinator.variables import Modes, Variables
 from sql.catalog import SYSTEM_TIMELINE, Table
 from sql.errors import SqlError
@@ -76,6 +77,8 @@ class SessionTransaction:
         self.committed = False
         self.statements = 0
         self.grouped = False
+        self.analyzed = False
+        """A statement was only prepared, or bound: for PostgreSQL, too, that was a query."""
         self.wrote = False
         self.inline_bytes = 0
         self.committing = False
@@ -122,6 +125,11 @@ class SessionTransaction:
                 staleness_us=staleness_us,
             )
         return self._id
+
+    @property
+    def _queried(self) -> bool:
+        """Whether it is too late for its modes."""
+        return self._id is not None or self.analyzed
 
     @property
     def _level(self) -> tuple[Isolation, int | None]:
@@ -227,7 +235,7 @@ class SessionTransaction:
 
     async def adopt(self, name: str) -> None:
         """SET TRANSACTION SNAPSHOT."""
-        if self._snapshot is not None or self._id is not None or self._savepoints:
+        if self._snapshot is not None or self._queried or self._savepoints:
             raise wrong.before_any_query("SET TRANSACTION SNAPSHOT")
         if self._level[0] in (Isolation.READ_COMMITTED, Isolation.BOUNDED_STALENESS):
             raise wrong.importing_level()
@@ -240,11 +248,17 @@ class SessionTransaction:
     # --- control --------------------------------------------------------------------------------
 
     def begin_block(self, control: TransactionControl) -> None:
-        """BEGIN; in a block it sets the modes, as PostgreSQL does."""
-        if not self._in_block:
-            # Fixed now: a later change of the defaults is for later transactions.
-            self.begin_chained(self._variables.modes)
-        self.set_modes(control)
+        """BEGIN; in a block it sets the modes, as PostgreSQL does. If it cannot, none begins."""
+        if self._in_block:
+            self.set_modes(control)
+            return
+        # Fixed now: a later change of the defaults is for later transactions.
+        self.begin_chained(self._variables.modes)
+        try:
+            self.set_modes(control)
+        except SqlError:
+            self.rollback()  # of all that was before it in its pipeline, too
+            raise
 
     async def begin_as_of(
         self, control: TransactionControl, ts: Timestamp, *, at_least: bool
@@ -284,32 +298,15 @@ class SessionTransaction:
         """Set a mode of this transaction by PostgreSQL's rules. Raises 25001."""
         before = self._variables.get(name)
         after = self._variables.checked(name, value)
-        queried = self._id is not None
-        match name:
-            case "transaction_isolation" if after != before:
-                if queried:
-                    raise wrong.before_any_query("SET TRANSACTION ISOLATION LEVEL")
-                if self._savepoints:
-                    raise wrong.not_in_subtransaction(
-                        "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction"
-                    )
-            case "transaction_read_only" if after == "off" and before == "on":
-                stale = self._level[0] is Isolation.BOUNDED_STALENESS
-                if self._savepoints or self._as_of is not None or stale:
-                    raise wrong.not_in_subtransaction(
-                        "cannot set transaction read-write mode inside a read-only transaction"
-                    )
-                if queried:
-                    message = "transaction read-write mode must be set before any query"
-                    raise SqlError("25001", message)
-            case "transaction_deferrable" if self._savepoints:
-                raise wrong.not_in_subtransaction(
-                    "SET TRANSACTION [NOT] DEFERRABLE cannot be called within a subtransaction"
-                )
-            case "transaction_deferrable" if queried:
-                raise wrong.before_any_query("SET TRANSACTION [NOT] DEFERRABLE")
-            case _:
-                pass
+        stale = self._level[0] is Isolation.BOUNDED_STALENESS
+        check_mode(
+            name,
+            before=before,
+            after=after,
+            queried=self._queried,
+            nested=bool(self._savepoints),
+            read_only=self._as_of is not None or stale,
+        )
         self._variables.set(name, after, local=True)
 
     def check_writable(self, command: str, tables: Sequence[Table] = ()) -> None:
@@ -319,6 +316,7 @@ class SessionTransaction:
 
     def fail(self) -> None:
         """A statement failed: the block waits for its end, an implicit transaction is over (X3)."""
+        self.grouped = False  # nothing more of its string, or of its pipeline
         if not self._in_block:
             self._drop()
             self._end(committed=False)
@@ -480,6 +478,7 @@ class SessionTransaction:
         self._savepoints.clear()
         self._now = 0
         self.statements = 0
+        self.analyzed = False
         if committed:
             self._variables.committed()
         else:

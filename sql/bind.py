@@ -134,7 +134,8 @@ def bind(
     """
     node = statement.node
     if node is None:
-        return Prepared(Empty(), tuple([type_ for type_ in parameters if type_]), "")
+        types = [as_now(context, type_) for type_ in parameters]
+        return Prepared(Empty(), tuple([type_ for type_ in types if type_]), "")
     try:
         return _prepared(statement, node, context, parameters)
     except SqlError:

@@ -16,7 +16,7 @@ from sql.binding import Binding
 from sql.errors import SqlError, grouping_error
 from sql.plan import ColumnId, Expr, PlanColumn
 from sql.renumbering import references, same_expression
-from sql.scope import Scope
+from sql.scope import GroupingCall, Scope
 from sql.syntax import Node, at, is_a, position
 from sql.traverse import column_ids, has_subquery
 from sql.types import INT4
@@ -125,8 +125,9 @@ def grouping_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     known = level.groupings.get(args)
     if known is None:
         places = tuple([position(arg) for arg in node.args])
-        known = level.groupings[args] = (binding.new_column("grouping", INT4), places)
-    return binding.reference(known[0], node.location)
+        column = binding.new_column("grouping", INT4)
+        known = level.groupings[args] = GroupingCall(column, places, level.clause == "HAVING")
+    return binding.reference(known.column, node.location)
 
 
 def shown_clause(level: Scope, scope: Scope) -> str:
@@ -160,8 +161,25 @@ def refuse_groupings(binding: Binding, level: Scope, parts: Iterable[Expr]) -> N
 
 def _columns(level: Scope) -> set[ColumnId]:
     """What the level makes of its groups."""
-    groupings = {column.id for column, _ in level.groupings.values()}
+    groupings = {call.column.id for call in level.groupings.values()}
     return groupings | {column.id for column in level.aggregates.values()}
+
+
+def check_groupings(scope: Scope, keys: Sequence[Expr], *, having: bool) -> None:
+    """42803 for an argument of a GROUPING call that is no key: of the calls in HAVING, or of the
+    others (finalize_grouping_exprs).
+    """
+    places = dict.fromkeys(keys)
+    for args, call in scope.groupings.items():
+        if call.in_having is not having:
+            continue
+        for arg, place in zip(args, call.places, strict=True):
+            if matching_key(arg, places) is None:
+                message = (
+                    "arguments to GROUPING must be grouping expressions of the associated "
+                    "query level"
+                )
+                raise grouping_error(message, place)
 
 
 def grouping_columns(
@@ -171,17 +189,11 @@ def grouping_columns(
     places = {expr: number for number, expr in enumerate(keys)}
     columns: list[PlanColumn] = []
     numbers: list[tuple[int, ...]] = []
-    for args, (column, where) in scope.groupings.items():
+    for args, call in scope.groupings.items():
         found = [matching_key(arg, places) for arg in args]
-        for key, place in zip(found, where, strict=True):
-            if key is None:
-                message = (
-                    "arguments to GROUPING must be grouping expressions of the associated "
-                    "query level"
-                )
-                raise grouping_error(message, place)
-        columns.append(column)
+        columns.append(call.column)
         numbers.append(tuple([places[key] for key in found if key is not None]))
+        assert len(numbers[-1]) == len(args), "checked before"
     return tuple(columns), tuple(numbers)
 
 

@@ -29,7 +29,7 @@ from sql.bind_ctes import (
 from sql.bind_expressions import condition
 from sql.bind_from import from_clause
 from sql.bind_grouping import Grouping, key_columns
-from sql.bind_grouping_sets import GroupClause
+from sql.bind_grouping_sets import GroupClause, check_groupings
 from sql.bind_limits import distinct_before_sets, distinct_on, limit_parts
 from sql.bind_locking import check_locking, lock
 from sql.bind_results import finished
@@ -295,6 +295,8 @@ def _grouped(
     having: Expr | None,
 ) -> Plan:
     grouping = Grouping(binding, scope, key_columns(binding, groups.keys), groups.sets)
+    # GROUPING names what GROUP BY does, not what a primary key among that adds.
+    check_groupings(scope, groups.keys, having=False)
     for target in targets:
         target.expr = grouping.target(target.expr, is_key=target.is_key)
     scope.set_calls = {
@@ -303,6 +305,7 @@ def _grouped(
     scope.windows = {
         rewritten_window(call, grouping.rewrite): column for call, column in scope.windows.items()
     }
+    check_groupings(scope, groups.keys, having=True)
     above = None if having is None else grouping.rewrite(having)
     grouped: Plan = grouping.plan(plan)
     return grouped if above is None else Filter(grouped, above)

@@ -26,6 +26,15 @@ if TYPE_CHECKING:
 SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"})
 
 
+@dataclass(frozen=True, slots=True)
+class GroupingCall:
+    """The column of a GROUPING call, where its arguments stand, and whether that is HAVING."""
+
+    column: PlanColumn
+    places: tuple[int | None, ...]
+    in_having: bool
+
+
 @dataclass(slots=True)
 class Item:
     """Something in FROM. `columns` are expressions over the plan's columns: a merged column of
@@ -86,10 +95,10 @@ class Scope:
     named_windows: "dict[str, WindowDefinition]" = field(
         default_factory=dict[str, "WindowDefinition"]
     )
-    groupings: "dict[tuple[Expr, ...], tuple[PlanColumn, tuple[int | None, ...]]]" = field(
-        default_factory=dict[tuple[Expr, ...], tuple[PlanColumn, tuple[int | None, ...]]]
+    groupings: dict[tuple[Expr, ...], GroupingCall] = field(
+        default_factory=dict[tuple[Expr, ...], GroupingCall]
     )
-    """GROUPING calls by their arguments: the column of each, and where its arguments stand."""
+    """GROUPING calls by their arguments."""
     set_calls: dict[SetCall, PlanColumn] = field(default_factory=dict[SetCall, PlanColumn])
     """Set-returning functions of the target list, a column each."""
     grouped_sets: dict[ColumnId, SetCall] = field(default_factory=dict[ColumnId, SetCall])

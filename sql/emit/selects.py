@@ -466,8 +466,8 @@ def _limit(plan: Limit, scope: Scope) -> Select:
     select = _select(plan.input, scope)
     if select.limit is not None:
         select = derived(select, output_columns(plan.input), scope.statement)
-    limit = count(plan.limit, scope, "2201W", "LIMIT")
     offset = count(plan.offset, scope, "2201X", "OFFSET")
+    limit = count(plan.limit, scope, "2201W", "LIMIT")
     clauses = [f"limit {min(limit, _INT_MAX)}"] if limit is not None else []
     clauses += [f"offset {min(offset, _INT_MAX)}"] if offset else []
     return replace(select, limit=" ".join(clauses)) if clauses else select

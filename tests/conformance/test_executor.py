@@ -266,10 +266,14 @@ def test_limit_and_offset_by_parameter(
     assert query(engine, "select id from t order by id limit $1 offset $2", parameters) == expected
 
 
-def test_negative_limit(engine: Any) -> None:
-    with pytest.raises(SqlError) as caught:
-        query(engine, "select id from t limit $1", [-1])
-    assert caught.value.sqlstate == "2201W"
+@pytest.mark.parametrize(
+    ("parameters", "sqlstate"), [((-1, 0), "2201W"), ((0, -1), "2201X"), ((-1, -1), "2201X")]
+)
+def test_negative_limit_and_offset(engine: Any, parameters: Sequence[Value], sqlstate: str) -> None:
+    for text in ("select id from t limit $1 offset $2", "select 1 limit $1 offset $2"):
+        with pytest.raises(SqlError) as caught:
+            query(engine, text, parameters)
+        assert caught.value.sqlstate == sqlstate
 
 
 def test_parameters_stay_values(engine: Any) -> None:

@@ -9,8 +9,18 @@ import pytest
 from psycopg import errors
 from psycopg.types.enum import EnumInfo, register_enum
 
+from coordinator.pgwire.messages import (
+    Bind,
+    BindComplete,
+    Describe,
+    ParameterDescription,
+    Parse,
+    Sync,
+    Target,
+)
 from storage.memory import MemoryObjectStore, MemoryStash
 from tests.session.stack import running, serving
+from tests.session.wire import WireClient, show
 
 _SCRIPT = (
     "create type mood as enum ('sad', 'ok', 'happy')",
@@ -50,6 +60,22 @@ def test_psycopg_knows_an_enum() -> None:
             assert found.fetchall() == [(Mood.happy, [Mood.sad, Mood.ok])]
             found = one.execute("select id from t where m = any(%b)", ([Mood.sad],), binary=binary)
             assert found.fetchall() == [(2,)]
+
+
+@pytest.mark.parametrize("text", ["", "PREPARE p AS SELECT 1"])
+def test_an_enum_is_declared_for_what_takes_no_values(text: str) -> None:
+    with serving() as dsn, psycopg.connect(dsn, autocommit=True) as one, WireClient(dsn) as client:
+        _execute(one, *_SCRIPT)
+        ((oid,),) = _execute(one, "select 'mood'::regtype::oid")
+        assert isinstance(oid, int)
+        client.send(Parse("", text, (oid,)), Describe(Target.STATEMENT, ""), Sync())
+        assert ParameterDescription((oid,)) in client.answers(1)
+        client.send(Bind("", "", (), (b"happy",)), Sync())
+        assert BindComplete() in client.answers(1)
+        client.send(Bind("", "", (), (b"angry",)), Sync())
+        assert show(client.answers(1)[0]).startswith("ERROR 22P02")
+        client.send(Parse("", text, (99999,)), Describe(Target.STATEMENT, ""), Sync())
+        assert show(client.answers(1)[0]).startswith("ERROR 42704")
 
 
 def test_asyncpg_introspects_an_enum() -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.pgwire.messages import Query, Sync
+from coordinator.pgwire.client_codec import encode_frontend
+from coordinator.pgwire.messages import Bind, Execute, Parse, Query, Sync
 from tests.session.stack import serving
 from tests.session.wire import WireClient, parse_line, show
 from tests.transcript import Command, run_transcript
@@ -37,3 +38,16 @@ def test_wire(path: Path) -> None:
         finally:
             for client in clients.values():
                 client.close()
+
+
+def test_what_is_no_message_is_skipped_like_one() -> None:
+    nonsense = b"D\0\0\0\6X\0"
+    with serving() as dsn, WireClient(dsn) as client:
+        # An Execute looks ahead for its Sync, so that what follows is read before the error.
+        fails = [Parse("", "DEALLOCATE nothing"), Bind("", ""), Execute("")]
+        wrong = b"".join(map(encode_frontend, fails))
+        client.send_bytes(wrong + nonsense + encode_frontend(Sync()))
+        found = [show(answer).split()[0] for answer in client.answers(1)]
+        assert found == ["ParseComplete", "BindComplete", "ERROR", "ReadyForQuery"]
+        client.send_bytes(nonsense + wrong + encode_frontend(Sync()))
+        assert show(client.answers(1)[0]).startswith("ERROR 08P01")

@@ -4,8 +4,9 @@
     describe S|P NAME   execute PORTAL [max]         close S|P NAME
     copydata TEXT       copyfail TEXT                copydone  sync  flush  terminate
 
-The empty name is written `-`, NULL as `NULL`. Answers are read up to one ReadyForQuery for each
-query and sync, to `answers=n` messages, or until the server closes.
+The empty name is written `-`, NULL as `NULL`. In front of its values a bind may name the formats of
+the results: `formats=0,1`. Answers are read up to one ReadyForQuery for each query and sync, to
+`answers=n` messages, or until the server closes.
 """
 
 import re
@@ -64,8 +65,11 @@ def parse_line(line: str) -> FrontendMessage:
             return Parse(_name(name), text, oids)
         case "bind":
             portal, statement, *values = shlex.split(rest)
+            formats: tuple[int, ...] = ()
+            if values and values[0].startswith("formats="):
+                formats = tuple(map(int, values.pop(0).removeprefix("formats=").split(",")))
             given = tuple(None if value == "NULL" else value.encode() for value in values)
-            return Bind(_name(portal), _name(statement), (), given)
+            return Bind(_name(portal), _name(statement), (), given, formats)
         case "describe":
             target, name = rest.split()
             return Describe(Target(target), _name(name))
@@ -139,6 +143,10 @@ class WireClient:
     def send(self, *messages: FrontendMessage) -> None:
         """Send all in one piece."""
         self._socket.sendall(b"".join(map(encode_frontend, messages)))
+
+    def send_bytes(self, data: bytes) -> None:
+        """Send what need not be a message."""
+        self._socket.sendall(data)
 
     def answers(self, ready: int, *, count: int | None = None) -> list[BackendMessage]:
         """Messages up to `ready` ReadyForQuery, or `count` messages, or the end of the stream."""
