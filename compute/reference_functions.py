@@ -27,6 +27,7 @@ from compute.reference_families import family_function
 from compute.reference_json import JSON_FUNCTIONS
 from compute.reference_numbers import Function, Maker, plain
 from compute.reference_powers import make_power
+from compute.reference_series import LISTED
 from compute.reference_sql_json import SQL_JSON
 from compute.reference_styles import STYLED
 from compute.reference_truncation import TRUNCATIONS
@@ -110,6 +111,7 @@ def _failing(sqlstate: str, message: str) -> Maker:
 _OWN: Final[dict[str, Maker]] = {
     **JSON_FUNCTIONS,
     **CLOCK_FUNCTIONS,
+    **LISTED,
     **SQL_JSON,
     **STYLED,
 }

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from sql.emit.duckdb_types import array, duckdb_type, error, span, unsupported
 from sql.emit.scope import Scope
 from sql.emit.select_parts import Select, extended, within
-from sql.emit.series import constants, decimal_series, series_zone
-from sql.emit.zones import is_utc
+from sql.emit.series import constants, decimal_series, known_step, with_lists
 from sql.plan import PlanColumn, SetCall, SetScan
 from sql.types import Interval, array_of
 
@@ -15,6 +14,7 @@ _ZERO = "step size cannot equal zero"
 
 def set_scan(plan: SetScan, scope: Scope) -> Select:
     """The calls as a derived table; a single series of constants is never a list."""
+    plan = with_lists(plan, scope, _is_native)
     alias = scope.statement.alias()
     names = {column.id: f"{alias}.c{column.id}" for column in plan.columns}
     series = _plain_series(plan, scope)
@@ -32,6 +32,7 @@ def sets_beside(
 ) -> Select:
     """The rows of `left`, each with those of the sets for it."""
     inside = within(left, scope)
+    plan = with_lists(plan, inside, _is_native)
     lists = {f"l{number}": _list(call, inside) for number, call in enumerate(plan.calls)}
     below, row = extended(left, lists, columns, scope)
     shown = [f"{row}.{name}" for name in lists]
@@ -77,7 +78,9 @@ def _list(call: SetCall, scope: Scope) -> str:
         case "@series":
             return _series(call, scope)
         case "@decimals":
-            return array(constants(decimal_series(call, scope), call, scope), array_of(call.type))
+            values = decimal_series(call, scope)
+            assert values is not None, "others are lists"
+            return array(constants(values, call, scope), array_of(call.type))
         case "@times":
             return _times(call, scope)
         case "@unnest":
@@ -107,22 +110,20 @@ def _checked_step(call: SetCall, step: str, zero: str, scope: Scope) -> str:
     return f"case when {step} = {zero} then {error('22023', _ZERO)} else {step} end"
 
 
+def _is_native(call: SetCall, scope: Scope) -> bool:
+    match call.function.duckdb:
+        case "@decimals":
+            return decimal_series(call, scope) is not None
+        case "@times":
+            step = known_step(call, scope)
+            return step is not None and _one_sign(step)
+        case _:
+            return True
+
+
 def _times(call: SetCall, scope: Scope) -> str:
-    step = scope.statement.known(call.args[2])
-    if step is None or not isinstance(step[0], Interval | None):
-        raise unsupported("generate_series with a computed interval")
-    value = step[0]
-    if value is not None and not _one_sign(value):
-        raise unsupported("generate_series with an interval of mixed signs")
-    if call.type.name == "timestamptz":
-        zone = series_zone(call, scope)
-        if zone is None:
-            return f"cast(null as {duckdb_type(array_of(call.type))})"
-        if value is not None and (value.months or value.days) and not is_utc(zone):
-            raise unsupported("generate_series of days in a time zone")
     start, stop, text = (scope.emit(arg) for arg in call.args[:3])
-    text = span(text)
-    text = _checked_step(call, text, "interval '0 days'", scope)
+    text = _checked_step(call, span(text), "interval '0 days'", scope)
     return f"generate_series({start}, {stop}, {text})"
 
 

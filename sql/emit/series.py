@@ -1,16 +1,22 @@
-"""Series that are written out, because an engine does not add them up as PostgreSQL does."""
+"""generate_series() where an engine does not add up as PostgreSQL does: short series of constants
+are written out, others are made row by row in Python.
+
+    generate_series(a, b, i)  ─▶  unnest(listed_series(a, b, i))
+"""
 
 from calendar import monthrange
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from decimal import Context, Decimal
 from typing import Final
 
 from sql.emit.scope import Scope
-from sql.emit.zones import argument_zone
+from sql.emit.zones import argument_zone, is_utc
 from sql.errors import SqlError
-from sql.plan import SetCall
-from sql.types import Interval, Value
+from sql.functions import function_by_id
+from sql.plan import Call, SetCall, SetScan
+from sql.types import Interval, array_of
 
 VALUES_MAX: Final = 1_000
 """Larger: statements of which the engines' parsers take seconds."""
@@ -18,12 +24,25 @@ DAY: Final = 86_400_000_000
 _EXACT: Final = Context(prec=80)
 
 
-def decimal_series(call: SetCall, scope: Scope) -> Sequence[Decimal]:
-    """The values of a series of constants; 0A000 for another one."""
+def with_lists(plan: SetScan, scope: Scope, is_native: Callable[[SetCall, Scope], bool]) -> SetScan:
+    """The sets, their series as lists but for those that the engine makes itself."""
+    return replace(
+        plan, calls=tuple([c if is_native(c, scope) else _listed(c) for c in plan.calls])
+    )
+
+
+def _listed(call: SetCall) -> SetCall:
+    row = function_by_id(f"listed_series({','.join(call.function.args)})")
+    made = Call(row, call.args, array_of(call.type))
+    return SetCall(function_by_id("unnest(anyarray)"), (made,), call.type)
+
+
+def decimal_series(call: SetCall, scope: Scope) -> Sequence[Decimal] | None:
+    """The values of a short series of constants; None for another one."""
     known = [scope.statement.known(arg) for arg in call.args]
     values = [value[0] for value in known if value is not None]
     if len(values) < len(known):
-        raise scope.statement.dialect.unsupported("generate_series of computed numerics")
+        return None
     if any(value is None for value in values):
         return ()
     start, stop, *rest = (Decimal(str(value)) for value in values)
@@ -35,7 +54,7 @@ def decimal_series(call: SetCall, scope: Scope) -> Sequence[Decimal]:
     while value <= stop if step > 0 else value >= stop:
         found.append(value)
         if len(found) > VALUES_MAX:
-            raise scope.statement.dialect.unsupported("a long generate_series of numerics")
+            return None
         value = _EXACT.add(value, step)
     return found
 
@@ -48,40 +67,45 @@ def constants(values: Sequence[Decimal], call: SetCall, scope: Scope) -> list[st
 _EPOCH: Final = datetime(1970, 1, 1)
 
 
-def monthly_series(call: SetCall, scope: Scope) -> Sequence[int]:
-    """The microseconds of a series of constants; each value is the one before it and the step."""
+def monthly_series(call: SetCall, scope: Scope) -> Sequence[int] | None:
+    """The microseconds of a short series of constants; each value is the one before it and the
+    step. None for another one.
+    """
     known = [scope.statement.known(arg) for arg in call.args[:3]]
-    values: list[Value] = [value[0] for value in known if value is not None]
-    if len(values) < len(known):
-        raise scope.statement.dialect.unsupported("generate_series of months from a computed time")
-    start, stop, step = values
+    start, stop, step = [value[0] if value is not None else None for value in known]
     if not (isinstance(start, int) and isinstance(stop, int) and isinstance(step, Interval)):
-        return ()
+        return None
     direction = (step.months * 30 + step.days) * DAY + step.micros
     found: list[int] = []
     value = start
     while value <= stop if direction > 0 else value >= stop:
         found.append(value)
-        if len(found) > VALUES_MAX:
-            raise scope.statement.dialect.unsupported("a long generate_series of months")
         later = _added(value, step)
-        if later is None or not direction:
-            raise scope.statement.dialect.unsupported("generate_series beyond the year 9999")
+        if later is None or not direction or len(found) > VALUES_MAX:
+            return None
         value = later
     return found
 
 
-def series_zone(call: SetCall, scope: Scope) -> tzinfo | None:
-    """The zone in which a series of instants takes its days; None if the series is NULL with it."""
-    known = scope.statement.known(call.args[3])
-    if known is None:
-        raise scope.statement.dialect.unsupported("generate_series in a computed time zone")
-    if known[0] is None:
+def known_step(call: SetCall, scope: Scope) -> Interval | None:
+    """The step of a series of times, if it is known and what it adds is the same on the series'
+    own clock and in UTC.
+    """
+    step = scope.statement.known(call.args[2])
+    if step is None or not isinstance(step[0], Interval):
         return None
-    zone = argument_zone(call, 3, str(known[0]), scope)
-    if zone is None:
-        raise scope.statement.dialect.unsupported("generate_series in a zone that is not known")
-    return zone
+    if call.type.name == "timestamp":
+        return step[0]
+    zone = _zone(call, scope)
+    if zone is None or ((step[0].months or step[0].days) and not is_utc(zone)):
+        return None
+    return step[0]
+
+
+def _zone(call: SetCall, scope: Scope) -> tzinfo | None:
+    """The zone in which a series of instants takes its days, if it is known."""
+    known = scope.statement.known(call.args[3])
+    return None if known is None else argument_zone(call, 3, str(known[0]), scope)
 
 
 def _added(micros: int, step: Interval) -> int | None:

@@ -4,15 +4,22 @@ from collections.abc import Sequence
 
 from sql.emit.scope import Scope
 from sql.emit.select_parts import Select, extended, within
-from sql.emit.series import DAY, constants, decimal_series, monthly_series, series_zone
+from sql.emit.series import (
+    DAY,
+    constants,
+    decimal_series,
+    known_step,
+    monthly_series,
+    with_lists,
+)
 from sql.emit.spark_types import array, bound, error, spark_type, unsupported
-from sql.emit.zones import is_utc
 from sql.plan import PlanColumn, SetCall, SetScan
 from sql.types import Interval, array_of
 
 
 def set_scan(plan: SetScan, scope: Scope) -> Select:
     """The calls as a derived table; several arrays are zipped, which pads them with NULLs."""
+    plan = with_lists(plan, scope, _is_native)
     plain = _plain_series(plan, scope)
     if plain is not None:
         alias, column = scope.statement.alias(), plan.columns[0].id
@@ -28,7 +35,9 @@ def sets_beside(
     """The rows of `left`, each with those of the sets for it. `padded`: with NULLs when there
     would be none.
     """
-    below, row = extended(left, {"l": _zipped(plan, within(left, scope))}, columns, scope)
+    inside = within(left, scope)
+    plan = with_lists(plan, inside, _is_native)
+    below, row = extended(left, {"l": _zipped(plan, inside)}, columns, scope)
     kept = [f"{below.names[column.id]} as c{column.id}" for column in columns]
     items = ", ".join([*kept, _exploded(plan, f"{row}.l", padded=padded)])
     return _made_of(f"select {items} from {below.source}", plan, columns, scope)
@@ -125,7 +134,9 @@ def _array(call: SetCall, scope: Scope) -> str:
         case "@times":
             return _times(call, scope)
         case "@decimals":
-            return array(constants(decimal_series(call, scope), call, scope), array_of(call.type))
+            values = decimal_series(call, scope)
+            assert values is not None, "others are lists"
+            return array(constants(values, call, scope), array_of(call.type))
         case "@unnest":
             return args[0]
         case "@subscripts":
@@ -141,23 +152,27 @@ def _array(call: SetCall, scope: Scope) -> str:
             raise unsupported(f"the set-returning function {call.function.id}")
 
 
+def _is_native(call: SetCall, scope: Scope) -> bool:
+    match call.function.spark:
+        case "@decimals":
+            return decimal_series(call, scope) is not None
+        case "@times":
+            step = known_step(call, scope)
+            if step is None or not step.months:
+                return step is not None
+            return monthly_series(call, scope) is not None or not (step.days or step.micros)
+        case _:
+            return True
+
+
 def _times(call: SetCall, scope: Scope) -> str:
     """Microseconds, a step apart; months are added up here."""
-    known = scope.statement.known(call.args[2])
-    if known is None:
-        raise unsupported("generate_series with a computed interval")
-    step = known[0]
-    if not isinstance(step, Interval):
-        return "cast(null as array<bigint>)"
-    if call.type.name == "timestamptz":
-        zone = series_zone(call, scope)
-        if zone is None:
-            return "cast(null as array<bigint>)"
-        if (step.months or step.days) and not is_utc(zone):
-            raise unsupported("generate_series of days in a time zone")
+    step = known_step(call, scope)
+    assert step is not None, "others are lists"
     if step.months:
-        if all(scope.statement.known(arg) is not None for arg in call.args[:3]):
-            return f"array({', '.join(f'{value}L' for value in monthly_series(call, scope))})"
+        values = monthly_series(call, scope)
+        if values is not None:
+            return f"array({', '.join(f'{value}L' for value in values)})"
         return _months(call, step, scope)
     micros = step.days * DAY + step.micros
     if not micros:
@@ -174,8 +189,6 @@ def _months(call: SetCall, step: Interval, scope: Scope) -> str:
     """The same of a computed time: each is the one before it and the step, so that a day that was
     cut at the end of a month stays cut.
     """
-    if step.days or step.micros:
-        raise unsupported("generate_series of months and days from a computed time")
     start, stop = (f"cast({scope.emit(arg)} as timestamp_ntz)" for arg in call.args[:2])
     ends, list_, last, later = (scope.variable() for _ in range(4))
     s, t = f"{ends}.s", f"{ends}.t"
