@@ -75,6 +75,8 @@ _Known: TypeAlias = tuple[Value] | None
 """The value of an expression in a tuple of one; None if it is no constant."""
 _Constants: TypeAlias = Mapping[ColumnId, tuple[Value]]
 
+_OUTER: Final = (JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL)
+
 _VALUES_MAX: Final = 64
 """Rows of VALUES that are looked at. Longer ones are data, and are computed whole when they run."""
 
@@ -138,8 +140,20 @@ def _plan(plan: Plan, outer: _Constants, needed: frozenset[ColumnId]) -> tuple[P
             return replace(plan, calls=calls), {}
         case Values() if len(plan.rows) > _VALUES_MAX:
             return plan, {}
+        case Values() if len(plan.rows) == 1:
+            return _one_row(plan, known)
         case _:
             return rewritten_node(plan, rewrite), {}
+
+
+def _one_row(plan: Values, known: _Constants) -> tuple[Plan, _Constants]:
+    pairs = [_fold(expr, known) for expr in plan.rows[0]]
+    constants = {
+        column.id: value
+        for column, (_, value) in zip(plan.columns, pairs, strict=True)
+        if value is not None
+    }
+    return replace(plan, rows=(tuple([made for made, _ in pairs]),)), constants
 
 
 def _project(
@@ -171,8 +185,12 @@ def _is_pulled_up(plan: Plan) -> bool:
 def _join(plan: Join, outer: _Constants, needed: frozenset[ColumnId]) -> tuple[Plan, _Constants]:
     """Constants of a side that the join makes up with NULLs are none above it."""
     left, of_left = _plan(plan.left, outer, needed)
+    if plan.kind in _OUTER and _is_values(plan.left):
+        of_left = {}
     seen = {**outer, **of_left} if plan.lateral else outer
     right, of_right = _plan(plan.right, seen, needed)
+    if plan.kind in _OUTER and _is_values(plan.right):
+        of_right = {}
     condition = plan.condition
     if condition is not None:
         condition = _fold(condition, {**outer, **of_left, **of_right})[0]
@@ -182,6 +200,13 @@ def _join(plan: Join, outer: _Constants, needed: frozenset[ColumnId]) -> tuple[P
     if plan.kind not in (JoinKind.LEFT, JoinKind.FULL):
         constants.update(of_right)
     return replace(plan, left=left, right=right, condition=condition), constants
+
+
+def _is_values(plan: Plan) -> bool:
+    """Whether it is VALUES, which PostgreSQL does not pull up below an outer join."""
+    if isinstance(plan, Filter | Project):
+        return _is_values(plan.input)
+    return isinstance(plan, Values)
 
 
 # --- expressions -------------------------------------------------------------------------------
@@ -220,7 +245,7 @@ def _computed(expr: Expr, known: _Constants) -> tuple[Expr, _Known]:
 
     made = with_children(expr, part)
     if isinstance(expr, Call) and expr.function.strict and (None,) in values:
-        return made, (None,)
+        return Const(None, expr.type), (None,)
     if not values or None in values or not _is_immutable(expr):
         return made, None
     if any(value is not None and _is_large(value[0]) for value in values):

@@ -17,9 +17,10 @@ import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from compute.float_folds import FloatFold, float_fold, float_frames, float_groups, of_frames
-from compute.reference_aggregates import folder
+from compute.reference_aggregates import Folder, folder
 from compute.reference_arrow import to_array, to_values
 from compute.reference_expressions import Frame, Source, compile_expression
+from compute.reference_groups import aggregate_over
 from compute.tagged_errors import tagged
 from sql.emit.duckdb_types import duckdb_type
 from sql.emit.scope import OutsideCall
@@ -114,11 +115,12 @@ def _bounded(values: Iterable[Value]) -> list[Value]:
 
 def _over_lists(call: Aggregate) -> Callable[..., _Array]:
     """The aggregate as a function of lists of values."""
-    if (of_floats := float_fold(call)) is not None:
+    of_floats = None if call.distinct else float_fold(call)
+    if of_floats is not None:
         return _over_float_lists(of_floats, call.type)
-    fold = folder(call)
-    assert fold is not None, "the reference evaluator has every aggregate"
     columns, nulls = _columns(call), call.function.nulls
+    fold = _distinct_fold(call, len(columns)) if call.distinct else folder(call)
+    assert fold is not None, "the reference evaluator has every aggregate"
     rest = [arg.value for arg in call.args[len(columns) :] if isinstance(arg, Const)]
 
     def over_lists(*arrays: _Column) -> _Array:
@@ -137,6 +139,11 @@ def _over_lists(call: Aggregate) -> Callable[..., _Array]:
             return to_array(found, call.type)
 
     return _described(over_lists, len(columns))
+
+
+def _distinct_fold(call: Aggregate, arity: int) -> Folder:
+    columns = {ColumnId(index): index for index in range(arity)}
+    return aggregate_over(call, Frame(columns, (), _no_subplan))
 
 
 def _over_frames(call: WindowCall, arity: int) -> Callable[..., _Array]:

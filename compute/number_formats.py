@@ -9,12 +9,13 @@ INVARIANTS
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 from typing import Final
 
-from compute.reference_numbers import single
+from compute.reference_numbers import in_range, single, wrapped
 from sql.errors import SqlError, not_supported
 
 _CACHED_MAX: Final = 512
@@ -34,6 +35,7 @@ _ROMAN: Final = (
 )  # fmt: skip
 _ROMAN_LENGTH: Final = 15
 _ROMAN_MAX: Final = 3999
+_CUT: Final = 1 << 31
 DIGITS: Final = frozenset("0123456789")
 
 
@@ -195,25 +197,33 @@ def decimal_to_char(value: Decimal, template: str) -> str:
 
 
 def integer_to_char(value: int, template: str) -> str:
-    """to_char(integer, text); to_char(bigint, text) but for the scientific notation."""
+    """to_char(integer, text): V multiplies in 32 bits, by a power that C cuts."""
+    return _integer_to_char(value, template, lambda ten: wrapped(value * min(ten, _CUT), 32))
+
+
+def _integer_to_char(value: int, template: str, multiplied: Callable[[int], int]) -> str:
     nodes, counts = parsed(template)
     if "R" in counts.flags:
         return _written(nodes, counts, _roman(Decimal(value)), 0, "+")
     if "E" in counts.flags:
         return f"{'' if value < 0 else ' '}{value:.{counts.post}e}"
     if "V" in counts.flags:
-        value *= 10**counts.multi
+        value = multiplied(10**counts.multi)
         counts = replace(counts, pre=counts.pre + counts.multi)
     return _plain(nodes, counts, str(value) + ("." + "0" * counts.post if counts.post else ""))
 
 
 def bigint_to_char(value: int, template: str) -> str:
     """to_char(bigint, text): in the scientific notation that of numeric, which is exact, where an
-    integer's is that of a double.
+    integer's is that of a double. V multiplies as `*` does.
     """
     if "E" in parsed(template)[1].flags:
         return decimal_to_char(Decimal(value), template)
-    return integer_to_char(value, template)
+
+    def multiplied(ten: int) -> int:
+        return in_range(value * in_range(ten, "int8"), "int8")
+
+    return _integer_to_char(value, template, multiplied)
 
 
 def float_to_char(value: float, template: str, digits: int) -> str:

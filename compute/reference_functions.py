@@ -33,7 +33,7 @@ from compute.reference_styles import STYLED
 from compute.reference_truncation import TRUNCATIONS
 from sql import functions as table
 from sql.arrays import converted_element, element_type
-from sql.char_type import byte_of, of_integer
+from sql.char_type import byte_of, character_of, of_integer
 from sql.characters import lower, upper
 from sql.emit.templates import failure
 from sql.errors import SqlError, not_supported, out_of_range
@@ -338,6 +338,7 @@ _CASTS: Final[dict[str, Maker]] = {
     "int4::bool": plain(bool),
     "int4::char": plain(of_integer),
     "char::int4": plain(byte_of),
+    "char::bpchar": plain(character_of),
     # PostgreSQL reads a negative smallint or integer as the oid with the same bits.
     "int2::oid": plain(_unsigned),
     "int4::oid": plain(_unsigned),

@@ -7,7 +7,7 @@ from compute.reference_aggregates import Rows, folder
 from compute.reference_expressions import Evaluator, Frame, Row, compile_expression
 from compute.reference_ordering import Key, ordering_key, row_key
 from sql.errors import not_supported
-from sql.plan import Aggregate, Expr, SortKey
+from sql.plan import Aggregate, Const, Expr, SortKey
 from sql.types import Value
 
 
@@ -23,9 +23,8 @@ def aggregate_over(call: Aggregate, frame: Frame) -> Callable[[Sequence[Row]], V
         raise not_supported(f"aggregate {call.function.id}")
     args = compiled(call.args, frame)
     condition = None if call.filter is None else compile_expression(call.filter, frame)
-    order = sort_keys(call.order, frame)
+    order = sort_keys((*call.order, *(_sorting(call.args) if call.distinct else ())), frame)
     key_of = row_key([arg.type for arg in call.args])
-    first_key = ordering_key(call.args[0].type if call.args else call.type)
 
     def run(rows: Sequence[Row]) -> Value:
         if condition is not None:
@@ -36,16 +35,15 @@ def aggregate_over(call: Aggregate, frame: Frame) -> Callable[[Sequence[Row]], V
             inputs = [values for values in inputs if values[0] is not None]
         if call.distinct:
             inputs = list({key_of(values): values for values in reversed(inputs)}.values())[::-1]
-            if not order and args:
-                # DISTINCT sorts its values in PostgreSQL.
-                inputs.sort(key=lambda values: _nulls_last(values[0], first_key))
         return fold(inputs)
 
     return run
 
 
-def _nulls_last(value: Value, key: Callable[[Value], Key]) -> Key:
-    return (1,) if value is None else (0, key(value))
+def _sorting(args: Sequence[Expr]) -> list[SortKey]:
+    """What DISTINCT sorts by in PostgreSQL, behind the keys of an ORDER BY."""
+    exprs = [arg for arg in args if not isinstance(arg, Const)]
+    return [SortKey(expr, descending=False, nulls_first=False) for expr in exprs]
 
 
 @dataclass(frozen=True, slots=True)

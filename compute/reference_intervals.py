@@ -12,7 +12,7 @@ from compute.number_formats import (
     integer_to_char,
 )
 from compute.number_reading import to_number
-from compute.reference_numbers import Function
+from compute.reference_numbers import Function, wrapped
 from compute.reference_times import (
     instant_in,
     make_timestamp,
@@ -188,6 +188,11 @@ def zone_span(span: Interval) -> int:
     return (-seconds if span.micros < 0 else seconds) * _SECOND
 
 
+def _wrapped(offset: int) -> int:
+    """An offset whose seconds PostgreSQL keeps in 32 bits, as C cuts them."""
+    return wrapped(offset // _SECOND, 32) * _SECOND
+
+
 def _make_of_session(
     year: int, month: int, day: int, hour: int, minute: int, second: float, session: str
 ) -> int:
@@ -342,8 +347,8 @@ FORMAT_FUNCTIONS: Final[dict[str, Function]] = {
     "age(timestamptz,timestamptz)": age_zoned,
     "make_timestamptz(int4,int4,int4,int4,int4,float8)": _make_of_session,
     "make_timestamptz(int4,int4,int4,int4,int4,float8,text)": _make_zoned,
-    "timezone(interval,timestamp)": lambda z, x: _moment(x - zone_span(z)),
-    "timezone(interval,timestamptz)": lambda z, x: _moment(x + zone_span(z)),
+    "timezone(interval,timestamp)": lambda z, x: _moment(x - _wrapped(zone_span(z))),
+    "timezone(interval,timestamptz)": lambda z, x: _moment(x - _wrapped(-zone_span(z))),
     "timezone(timestamp)": to_instant,
     "timezone(timestamptz)": to_local,
     "overlaps(timestamp,timestamp,timestamp,timestamp)": overlaps,

@@ -160,6 +160,9 @@ def _applied(
     if rewrite is not None:
         return stand_in(binding, rewrite, args)
     if row.rewrite is not None:
+        if row.strict and row.kind is FunctionKind.FUNCTION and any(map(is_null, args)):
+            # Here, for what stands for the call may look at another argument first.
+            return Const(None, type_called(choice.result))
         return resolved(binding, row, args) or stand_in(binding, row.rewrite, args)
     if row.numeric is None:
         args, type_ = polymorphic_shapes(binding, choice, args)

@@ -26,6 +26,13 @@ def byte_of(value: str) -> int:
     return ord(value or "\0")
 
 
+def character_of(value: str) -> str:
+    """The value as a character(n), where PostgreSQL keeps the byte 0, and we cannot."""
+    if not value:
+        raise not_supported("the byte 0 in a character value")
+    return value
+
+
 def of_text(text: str) -> str:
     """What the input function reads: an octal escape, or the first byte of any text."""
     octal = _OCTAL.fullmatch(text)

@@ -65,10 +65,10 @@ def string_text(value: Value, type_: SqlType, timezone: str) -> str:
     text = format_text(value, type_, timezone=timezone)
     if type_.name not in ("timestamp", "timestamptz") or not text[:1].isdigit():
         return text
-    text = text.replace(" ", "T", 1)
+    text, era, _ = text.replace(" ", "T", 1).partition(" BC")
     if type_.name == "timestamptz" and text[-3:-2] in ("+", "-"):
         text += ":00"
-    return text
+    return text + era
 
 
 def json_tree(value: Value, type_: SqlType, timezone: str) -> Tree:

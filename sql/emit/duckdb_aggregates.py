@@ -22,6 +22,15 @@ from sql.enum_types import is_enum
 from sql.plan import Aggregate, Const, Expr, Param, SortKey
 from sql.types import computed_numeric, display
 
+_ORDERED: Final = (
+    "@any_value",
+    "@deviation",
+    "@float_average",
+    "@float_sum",
+    "@in_order",
+    "@reference",
+)
+"""Templates of aggregates that hang on the order that DISTINCT brings, or are the evaluator's."""
 _NARROW_DIGITS: Final = 18
 """Of a decimal that is 64 bits in DuckDB."""
 
@@ -38,14 +47,25 @@ def aggregate(call: Aggregate, scope: Scope, over: str = "") -> str:
         return (
             f"count(distinct {scope.key(call.args[0], 'DISTINCT of')}){_filter(call, scope)}{over}"
         )
-    if call.distinct and not native(call.args[0].type):
+    lists = _in_lists(call, template)
+    if call.distinct and not lists and not native(call.args[0].type):
         raise unsupported(f"DISTINCT of values of type {display(call.args[0].type)}")
     around = Around("distinct " if call.distinct else "", _filter(call, scope) + over, bool(over))
-    if template.startswith("@"):
+    if lists:
+        text = _lists(call, scope, around)
+    elif template.startswith("@"):
         text = _SPECIALS[template[1:]](call, scope, around)
     else:
         text = around.of(filled(template, [scope.emit(arg) for arg in call.args], error))
     return f"cast({text} as {duckdb_type(call.type)})"
+
+
+def _in_lists(call: Aggregate, template: str) -> bool:
+    """Whether DISTINCT is the evaluator's: of several arguments, and where an aggregate hangs on
+    the order that it brings.
+    """
+    several = len(call.function.args) > 1 and template != "@string_agg"
+    return call.distinct and (several or template in _ORDERED)
 
 
 def _filter(call: Aggregate, scope: Scope) -> str:
@@ -81,7 +101,7 @@ def _average(call: Aggregate, scope: Scope, around: Around) -> str:
 
 def _float_sum(call: Aggregate, scope: Scope, around: Around) -> str:
     """An infinity that no input is is an overflow; the sum of -0 alone is -0."""
-    if call.type.name == "float4" or around.windowed:
+    if call.type.name == "float4" or around.windowed or call.order:
         return _in_order(call, scope, around)
     x = scope.emit(call.args[0])
     total = around.of(f"sum(cast({x} as double))")
@@ -95,7 +115,7 @@ def _float_sum(call: Aggregate, scope: Scope, around: Around) -> str:
 
 def _float_average(call: Aggregate, scope: Scope, around: Around) -> str:
     """An overflow of the sum, or of the square of a distance, which PostgreSQL sums up as well."""
-    if around.windowed:
+    if around.windowed or call.order:
         return _in_order(call, scope, around)
     x = f"cast({scope.emit(call.args[0])} as double)"
     total, least, greatest = (around.of(f"{name}({x})") for name in ("avg", "min", "max"))
@@ -119,8 +139,7 @@ def _string_agg(call: Aggregate, scope: Scope, around: Around) -> str:
     if call.distinct:
         found = f"array_to_string({_sorted(call, x, around)}, {scope.statement.string(joint)})"
         return f"from_hex({found})" if wrapped else found
-    order = _inner_order(call, scope)
-    ordered = f" order by {order}" if order else ""
+    ordered = _ordered(call, scope)
     separator = scope.statement.string(joint)
     found = f"string_agg({x}, {separator}{ordered}){around.behind}"
     return f"from_hex({found})" if wrapped else found
@@ -141,8 +160,7 @@ def _array_agg(call: Aggregate, scope: Scope, around: Around) -> str:
     x = scope.emit(call.args[0])
     if call.distinct and not is_enum(call.args[0].type.name):
         return _sorted(call, x, around)
-    order = _inner_order(call, scope)
-    ordered = f" order by {order}" if order else ""
+    ordered = _ordered(call, scope)
     return f"list({around.distinct}{x}{ordered}){around.behind}"
 
 
@@ -168,21 +186,14 @@ def _reference(call: Aggregate, scope: Scope, around: Around) -> str:
 
 def _lists(call: Aggregate, scope: Scope, around: Around) -> str:
     """By the reference evaluator, of lists of the values of all arguments, in one order."""
-    if call.distinct:
-        raise unsupported(f"DISTINCT in {call.function.name}")
-    order = _inner_order(call, scope)
-    ordered = f" order by {order}" if order else ""
+    ordered = "" if call.distinct else _ordered(call, scope)
     args = call.args[: len(call.function.args)]
     lists = [f"list({scope.emit(arg)}{ordered}){around.behind}" for arg in args]
     return reference_over(call, lists, scope)
 
 
 def _any_value(call: Aggregate, scope: Scope, around: Around) -> str:
-    if call.distinct:
-        # DISTINCT sorts in PostgreSQL, so that it is the least one.
-        raise unsupported("any_value with DISTINCT")
-    x = scope.emit(call.args[0])
-    return around.of(f"any_value({x})")
+    return around.of(f"any_value({scope.emit(call.args[0])}{_ordered(call, scope)})")
 
 
 def _enum_extreme(call: Aggregate, scope: Scope, around: Around) -> str:
@@ -196,10 +207,10 @@ def _char_extreme(call: Aggregate, scope: Scope, around: Around) -> str:
     return around.of(f"arg_{name}({scope.emit(x)}, {scope.emit(trimmed(x))})")
 
 
-def _inner_order(call: Aggregate, scope: Scope) -> str:
+def _ordered(call: Aggregate, scope: Scope) -> str:
     """The order of an aggregate's input. DuckDB takes no constants there but integers."""
     keys = [key for key in call.order if not isinstance(key.expr, Const | Param)]
-    return order_by(keys, scope)
+    return f" order by {order_by(keys, scope)}" if keys else ""
 
 
 def order_by(keys: Sequence[SortKey], scope: Scope) -> str:

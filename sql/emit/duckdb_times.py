@@ -16,7 +16,7 @@ from sql.emit.duckdb_types import error, interval_key, span
 from sql.emit.scope import Scope
 from sql.emit.time_templates import DUCKDB, native_to_char
 from sql.emit.zones import argument_zone, is_utc
-from sql.fields import canonical_field
+from sql.fields import FIELD_NAMES
 from sql.plan import Call, Expr
 from sql.time_modifiers import MOMENTS_ZERO
 from sql.traverse import nodes
@@ -154,7 +154,7 @@ def _date_trunc(call: Call, scope: Scope) -> str:
     zoned = call.type.name == "timestamptz"
     if field is None or (zoned and not _is_utc(call, 2, scope)):
         return reference(call, scope)
-    name = canonical_field(field, call.args[1].type)
+    name = FIELD_NAMES.get(field.lower())
     if name not in _TRUNCATED:
         return reference(call, scope)
     args = [scope.emit(arg) for arg in call.args]
@@ -190,7 +190,10 @@ def _extract(call: Call, scope: Scope) -> str:
         return other
     if type_.name == "timestamptz" and not _is_utc(call, 2, scope):
         return other
-    field = canonical_field(field_text, type_)
+    field = FIELD_NAMES.get(field_text.lower())
+    if field is None:
+        # An error where there is a time to take it of.
+        return other
     native = _field(field, args, type_.name, exact=call.type.name == "numeric")
     if native is None:
         return other

@@ -1,4 +1,4 @@
-"""Lists and texts that a subquery gathers of ordered rows say so themselves.
+"""Lists, texts and sums of floats that a subquery makes of ordered rows say so themselves.
 
     (select string_agg(s, ',') from (select k, s from u order by v) z where z.k = t.k)
       ─▶  (select string_agg(s, ',' order by v) from (select k, s, v from u order by v) z where ..)
@@ -11,7 +11,7 @@ INVARIANTS
       engines keep the order of a derived table.
 
 Not here: aggregates with DISTINCT, whose order is that of their values; rows below joins, windows,
-groups, DISTINCT and WITH queries; any_value, which takes no order.
+groups, DISTINCT and WITH queries.
 """
 
 from dataclasses import replace
@@ -41,7 +41,8 @@ from sql.traverse import (
     with_queries,
 )
 
-_GATHERING: Final = ("array_agg", "string_agg", "json_", "jsonb_")
+_GATHERING: Final = ("array_agg", "string_agg", "json_", "jsonb_", "any_value")
+_SUMS: Final = ("sum", "avg", "var", "stddev", "corr", "covar_", "regr_")
 _Ordered = tuple[Plan, tuple[SortKey, ...]]
 
 
@@ -71,7 +72,11 @@ def _gathered(plan: Plan) -> Plan:
 
 
 def _gathers(call: Aggregate) -> bool:
-    return call.function.name.startswith(_GATHERING) and not call.order and not call.distinct
+    name = call.function.name
+    found = name.startswith(_GATHERING) or (
+        name.startswith(_SUMS) and call.args[0].type.name in ("float4", "float8")
+    )
+    return found and not call.order and not call.distinct
 
 
 def ordered_rows(plan: Plan) -> _Ordered:

@@ -163,11 +163,26 @@ def over_frames(call: WindowCall) -> WindowCall:
     """The call as a function of lists: of a partition's values, of the ends of frames and, if they
     do not all begin at the first row, of their sizes (`running_windows.py`).
     """
-    columns = tuple(ColumnRef(ColumnId(index), arg.type) for index, arg in enumerate(call.args))
     first = BoundKind.UNBOUNDED_PRECEDING
     start = first if begins_at_first(call.frame) else BoundKind.CURRENT_ROW
     frame = Frame(start=FrameBound(start))
-    return WindowCall(call.function, columns, None, (), (), frame, call.type)
+    return WindowCall(call.function, _columns(call), None, (), (), frame, call.type)
+
+
+def _over_lists(call: Aggregate) -> Aggregate:
+    """The call as a function of lists, one for each argument. An aggregate's zone is part of it; so
+    is DISTINCT, with the order of its values, any other order is that of the lists.
+    """
+    count, columns = len(call.function.args), _columns(call)
+    order = call.order if call.distinct else ()
+    keys = [replace(key, expr=columns[call.args.index(key.expr)]) for key in order]
+    args = (*columns[:count], *call.args[count:])
+    return replace(call, args=args, filter=None, order=tuple(keys))
+
+
+def _columns(call: OutsideCall) -> tuple[ColumnRef, ...]:
+    """One for each argument."""
+    return tuple(ColumnRef(ColumnId(index), arg.type) for index, arg in enumerate(call.args))
 
 
 @dataclass(slots=True)
@@ -220,15 +235,14 @@ class Statement:
 
     def called(self, call: OutsideCall) -> str:
         """The name of a function that computes calls of this row with these types (M3)."""
-        columns = tuple(ColumnRef(ColumnId(index), arg.type) for index, arg in enumerate(call.args))
-        plain = replace(call, args=columns)
-        if isinstance(plain, Aggregate):
-            # An aggregate's zone is part of the function.
-            count = len(call.function.args)
-            args = (*columns[:count], *call.args[count:])
-            plain = replace(plain, args=args, distinct=False, filter=None, order=())
-        if isinstance(plain, WindowCall):
-            plain = over_frames(plain)
+        plain: OutsideCall
+        match call:
+            case Aggregate():
+                plain = _over_lists(call)
+            case WindowCall():
+                plain = over_frames(call)
+            case Call():
+                plain = replace(call, args=_columns(call))
         name = f"ref_{blake2b(repr(plain).encode(), digest_size=10).hexdigest()}"
         self.calls[name] = plain
         return name

@@ -53,6 +53,8 @@ def _native(call: Aggregate, scope: Scope, over: str) -> str:
     around = Around("distinct " if call.distinct else "", where + over, bool(over))
     if template.startswith("@"):
         return _SPECIALS[template[1:]](call, scope, around)
+    if call.distinct and len(call.args) > 1:
+        raise unsupported("DISTINCT of several values")
     return around.of(filled(template, [scope.emit(arg) for arg in call.args], error))
 
 
@@ -81,6 +83,8 @@ def _average(call: Aggregate, scope: Scope, around: Around) -> str:
 
 def _float_sum(call: Aggregate, scope: Scope, around: Around) -> str:
     """An infinity that no input is is an overflow; the sum of -0 alone is -0."""
+    if call.order or call.distinct:
+        raise unsupported("a sum in an order")
     if call.type.name == "float4" and not around.windowed:
         raise unsupported("a sum that is rounded at each step")
     x = scope.emit(call.args[0])
@@ -96,6 +100,8 @@ def _float_sum(call: Aggregate, scope: Scope, around: Around) -> str:
 
 def _float_average(call: Aggregate, scope: Scope, around: Around) -> str:
     """An overflow of the sum, or of the square of a distance, which PostgreSQL sums up as well."""
+    if call.order or call.distinct:
+        raise unsupported("an average in an order")
     x = f"cast({scope.emit(call.args[0])} as double)"
     total, least, greatest = (around.of(f"{name}({x})") for name in ("avg", "min", "max"))
     far = f"{greatest} - {least} > {FAR}D"
@@ -188,10 +194,12 @@ def _sorted_values(
 
 
 def _any_value(call: Aggregate, scope: Scope, around: Around) -> str:
+    x = scope.emit(call.args[0])
     if call.distinct:
         # DISTINCT sorts in PostgreSQL, so that it is the least one.
         raise unsupported("any_value with DISTINCT")
-    x = scope.emit(call.args[0])
+    if call.order:
+        return f"get({_sorted_values(call.order, x, scope, around)}, 0)"
     return around.of(f"any_value({x}, true)")
 
 

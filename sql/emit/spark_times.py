@@ -19,7 +19,7 @@ from sql.emit.spark_types import ERROR_TAG, error, interval_key, unsupported
 from sql.emit.time_templates import SPARK, native_to_char
 from sql.emit.zones import argument_zone, is_utc
 from sql.errors import SqlError
-from sql.fields import canonical_field
+from sql.fields import FIELD_NAMES
 from sql.plan import Call, Expr
 from sql.time_modifiers import MOMENTS_ZERO, UNIT_MICROS, digits_of, smallest_field
 from sql.types import SECONDS_DIGITS_MAX, TIMESTAMP, SqlType
@@ -178,7 +178,7 @@ def _date_trunc(call: Call, scope: Scope) -> str:
             return "null"
         if not is_utc(zone):
             raise unsupported("date_trunc in other time zones than UTC")
-    unit = _TRUNCATED.get(canonical_field(field, call.args[1].type))
+    unit = _TRUNCATED.get(FIELD_NAMES.get(field.lower(), ""))
     if unit is None:
         raise unsupported(f'date_trunc to "{field}"')
     return f"date_trunc('{unit}', cast({x} as timestamp_ltz))"
@@ -221,7 +221,10 @@ def _extract(call: Call, scope: Scope) -> str:
     if type_.name == "date" and call.type.name == "float8":
         # date_part() of a date is that of its midnight; extract() knows dates.
         type_, x = TIMESTAMP, f"cast({x} as {_NTZ})"
-    field = canonical_field(field_text, type_)
+    field = FIELD_NAMES.get(field_text.lower())
+    if field is None:
+        # An error where there is a time to take it of.
+        raise unsupported(f'extract of "{field_text}"')
     exact = call.type.name == "numeric"
     if field == "epoch":
         return _epoch(x, type_) if exact else _float_epoch(x, type_)

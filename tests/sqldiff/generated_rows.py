@@ -314,6 +314,8 @@ def catalogs() -> Iterator[str]:
     yield "select pg_database_size('nosuch'::name)"
     yield "select pg_database_size((select oid from pg_database where datname = current_database())) > 0, pg_database_size(null::oid)"
     yield "select pg_database_size(99999::oid)"
+    yield "select pg_database_size(0::oid)"
+    yield "select has_schema_privilege(n, s, 'usage'), timestamptz '2020-01-01 00:00:00+00' at time zone s from (values (null::name, null::text), (null, null)) v(n, s)"
     yield from _encodings()
     yield "select relid from pg_partition_ancestors('kept') p(relid)"
     yield "select relid from pg_partition_ancestors(null) p(relid)"
