@@ -51,6 +51,7 @@ from sql.plan import (
     Join,
     JoinKind,
     Logical,
+    Param,
     Plan,
     Project,
     Scan,
@@ -245,7 +246,9 @@ def _computed(expr: Expr, known: _Constants) -> tuple[Expr, _Known]:
 
     made = with_children(expr, part)
     if isinstance(expr, Call) and expr.function.strict and (None,) in values:
-        return Const(None, expr.type), (None,)
+        # What has nothing to compute stays: rows are found by `id = null`, without an engine.
+        plain = all(isinstance(arg, ColumnRef | Const | Param) for arg in expr.args)
+        return made if plain else Const(None, expr.type), (None,)
     if not values or None in values or not _is_immutable(expr):
         return made, None
     if any(value is not None and _is_large(value[0]) for value in values):
