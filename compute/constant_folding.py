@@ -149,11 +149,17 @@ def _plan(plan: Plan, outer: _Constants, needed: frozenset[ColumnId]) -> tuple[P
 
 def _one_row(plan: Values, known: _Constants) -> tuple[Plan, _Constants]:
     pairs = [_fold(expr, known) for expr in plan.rows[0]]
-    constants = {
-        column.id: value
-        for column, (_, value) in zip(plan.columns, pairs, strict=True)
-        if value is not None
-    }
+    # PostgreSQL pulls up all of it or nothing (is_simple_values).
+    drawn = any(map(is_volatile_anywhere, plan.rows[0]))
+    constants: dict[ColumnId, tuple[Value]] = (
+        {}
+        if drawn
+        else {
+            column.id: value
+            for column, (_, value) in zip(plan.columns, pairs, strict=True)
+            if value is not None
+        }
+    )
     return replace(plan, rows=(tuple([made for made, _ in pairs]),)), constants
 
 
@@ -207,7 +213,7 @@ def _is_values(plan: Plan) -> bool:
     """Whether it is VALUES, which PostgreSQL does not pull up below an outer join."""
     if isinstance(plan, Filter | Project):
         return _is_values(plan.input)
-    return isinstance(plan, Values)
+    return isinstance(plan, Values) and bool(plan.columns)
 
 
 # --- expressions -------------------------------------------------------------------------------

@@ -33,6 +33,8 @@ from sql.types import SqlType, Value
 _Column: TypeAlias = "pa.ChunkedArray[pa.Scalar[pa.DataType]]"
 _Array: TypeAlias = "pa.Array[pa.Scalar[pa.DataType]]"
 _LONG: Final = 1 << 16
+_ITEM_BYTES: Final = 100
+"""What an element of a long array takes in Python, about."""
 
 
 class _Failed(Exception):
@@ -105,8 +107,8 @@ def _bounded(values: Iterable[Value]) -> list[Value]:
     length = 0
     for value in values:
         found.append(value)
-        if isinstance(value, str | bytes) and len(value) >= _LONG:
-            length += len(value)
+        if isinstance(value, str | bytes | tuple) and len(value) >= _LONG:
+            length += len(value) * (_ITEM_BYTES if isinstance(value, tuple) else 1)
             if length > VALUE_MAX:
                 detail = f"The values of a batch of rows have more than {VALUE_MAX} bytes together."
                 raise SqlError("53200", "out of memory", detail=detail)

@@ -76,12 +76,14 @@ def monthly_series(call: SetCall, scope: Scope) -> Sequence[int] | None:
     if not (isinstance(start, int) and isinstance(stop, int) and isinstance(step, Interval)):
         return None
     direction = (step.months * 30 + step.days) * DAY + step.micros
+    if not direction:
+        return None
     found: list[int] = []
     value = start
     while value <= stop if direction > 0 else value >= stop:
         found.append(value)
         later = _added(value, step)
-        if later is None or not direction or len(found) > VALUES_MAX:
+        if later is None or len(found) > VALUES_MAX:
             return None
         value = later
     return found

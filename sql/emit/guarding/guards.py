@@ -19,7 +19,12 @@ from sql.emit.patterns import like_ends_with_escape
 from sql.functions import FunctionKind, is_immutable
 from sql.numeric import widens
 from sql.plan import Aggregate, BoolOp, Call, Case, Const, Expr
-from sql.traverse import children, has_subquery, is_volatile_expression
+from sql.traverse import (
+    children,
+    has_subquery,
+    is_volatile_anywhere,
+    is_volatile_expression,
+)
 
 _NEVER_FAIL: Final = frozenset({"=", "<>", "<", "<=", ">", ">=", "@>", "<@", "&&", "?"})
 _LIKE: Final = frozenset({"~~", "!~~", "~~*", "!~~*"})
@@ -98,7 +103,7 @@ def logical(op: BoolOp, args: Sequence[Expr], emit: Callable[[Expr], str]) -> st
     text = _joined(op, [emit(arg) for arg in args[last:]])
     for arg in reversed(args[:last]):
         left = emit(arg)
-        if is_volatile_expression(arg) or len(left) > _OPERAND_MAX:
+        if is_volatile_anywhere(arg) or len(left) > _OPERAND_MAX:
             text = _joined(op, [left, text])
             continue
         undecided = "false" if op is BoolOp.AND else "true"
@@ -115,7 +120,7 @@ def coalesced(args: Sequence[Expr], emit: Callable[[Expr], str]) -> str:
     text = _coalesce([emit(arg) for arg in args[last:]])
     for arg in reversed(args[:last]):
         left = emit(arg)
-        if is_volatile_expression(arg) or len(left) > _OPERAND_MAX:
+        if is_volatile_anywhere(arg) or len(left) > _OPERAND_MAX:
             text = _coalesce([left, text])
         else:
             text = f"(case when {left} is not null then {left} else {text} end)"

@@ -71,7 +71,7 @@ def _is_one_row(plan: Plan) -> bool:
     if isinstance(plan, Project | Sort | Filter):
         return _is_one_row(plan.input)
     if isinstance(plan, Limit):
-        return isinstance(plan.limit, Const) and plan.limit.value in (0, 1)
+        return not plan.ties and isinstance(plan.limit, Const) and plan.limit.value in (0, 1)
     if isinstance(plan, Values):
         return len(plan.rows) < 2
     return isinstance(plan, GroupBy) and not plan.keys and plan.sets is None
