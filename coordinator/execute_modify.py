@@ -13,7 +13,7 @@ import pyarrow as pa
 from compute.arrow import batch_schema
 from coordinator.ending import ending
 from coordinator.execute_sequence import with_calls
-from coordinator.execution import Done, Execution, Outcome, Rows, held
+from coordinator.execution import Done, Execution, Outcome, Rows, counted, held
 from coordinator.made_rows import made_view, run_over
 from coordinator.modifying import Modified, readings, run_modify
 from coordinator.reg_names import naming
@@ -93,11 +93,11 @@ async def _rows(execution: Execution, query: Query, work: StatementWork) -> pa.T
 
 
 def _outcome(execution: Execution, main: Query | Modify, done: Modified, tag: str) -> Outcome:
-    complete = f"{tag} {done.affected}"
+    of_count = counted(tag)
     if done.returned is None:
-        return Done(complete)
+        return Done(of_count(done.affected))
     names = naming(main.columns, execution.context)
-    return Rows(main.columns, held(done.returned), lambda _count: complete, names)
+    return Rows(main.columns, held(done.returned), of_count, names)
 
 
 def tables_of(bound: Modify | Compound) -> tuple[Table, ...]:
