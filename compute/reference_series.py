@@ -5,7 +5,8 @@
 
 INVARIANTS
   E1  arrays are for engines that do not add up as PostgreSQL does, and end at LISTED_MAX values:
-      a longer one is 54000.
+      a longer one is 54000. What those of a batch of rows hold together is bounded by who asks for
+      them.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from typing import Final, TypeAlias
 from compute.reference_intervals import date_add
 from compute.reference_numbers import EXACT, Function, plain
 from compute.reference_times import length, plus_interval, plus_interval_zoned, whole_zone
+from sql.emit.series import NO_STEP
 from sql.errors import SqlError
 from sql.types import Interval, Value
 
@@ -44,7 +46,7 @@ def _decimals(start: Decimal, stop: Decimal, step: Decimal) -> Iterator[Decimal]
 
 
 def _no_step() -> SqlError:
-    return SqlError("22023", "step size cannot equal zero")
+    return SqlError("22023", NO_STEP)
 
 
 def _times(

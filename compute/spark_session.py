@@ -130,11 +130,12 @@ _FIXED: Final[Mapping[str, str]] = {
         "org.apache.spark.sql.catalyst.optimizer.ConstantPropagation"
     ),
 }
-_COMPILED: Final[Mapping[str, str]] = {
+_LARGER: Final[Mapping[str, str]] = {
     # Compiled code computes what several expressions share before it asks which of them are asked:
     # `v = 0 or 10/v > 1, v = 0 or 10/v < 5` would divide by zero.
     "spark.sql.subexpressionElimination.skipForShortcutExpr": "true",
-    # Computes what nobody asks for, of rows in memory, before columns are pruned.
+    # Computes what nobody asks for, of rows in memory, before columns are pruned. In place of what
+    # `_FIXED` has.
     "spark.sql.optimizer.excludedRules": (
         _FIXED["spark.sql.optimizer.excludedRules"]
         + ",org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"
@@ -151,8 +152,8 @@ _LANES: Final[Mapping[LaneName, Mapping[str, str]]] = {
         # own.
         "spark.sql.autoBroadcastJoinThreshold": "-1",
     },
-    LaneName.MEDIUM: {**_COMPILED, "spark.sql.adaptive.enabled": "false"},
-    LaneName.LARGE: {**_COMPILED, "spark.sql.adaptive.enabled": "true"},
+    LaneName.MEDIUM: {**_LARGER, "spark.sql.adaptive.enabled": "false"},
+    LaneName.LARGE: {**_LARGER, "spark.sql.adaptive.enabled": "true"},
 }
 
 

@@ -54,6 +54,7 @@ class Grouping:
     def _numbered(self) -> tuple[tuple[int, ...], ...] | None:
         """The sets as numbers of keys. A single one holds all keys: no sets are needed."""
         if self.sets is None or len(self.sets) == 1:
+            assert self.sets is None or set(self.sets[0]) == set(self.keys), "keys are of sets"
             return None
         numbers = {key: number for number, key in enumerate(self.keys)}
         return tuple([tuple([numbers[key] for key in one]) for one in self.sets])

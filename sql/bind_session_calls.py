@@ -91,8 +91,10 @@ def computes_beside(bound: Bound) -> bool:
     """Whether a query computes more than it is supplied with: it was bound before a setting
     changed (S3).
     """
-    known = (Param, Const)
-    return isinstance(bound, Query) and not all(isinstance(e, known) for e in _selected(bound.plan))
+    if not isinstance(bound, Query):
+        return False
+    selected = _selected(bound.plan)
+    return not selected or not all(isinstance(expr, Param | Const) for expr in selected)
 
 
 def _selected(plan: Plan) -> Sequence[Expr]:

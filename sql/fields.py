@@ -5,7 +5,7 @@ from typing import Final
 from sql.errors import SqlError
 from sql.types import SqlType, display
 
-FIELD_NAMES: Final = {
+_NAMES: Final = {
     "microsecon": "microseconds", "microseconds": "microseconds", "microsecond": "microseconds",
     "us": "microseconds", "usec": "microseconds", "usecs": "microseconds",
     "useconds": "microseconds",
@@ -31,9 +31,14 @@ FIELD_NAMES: Final = {
 """The names that PostgreSQL takes for a field, by its own name."""
 
 
+def known_field(field: str) -> str | None:
+    """A field's own name; None for one that nobody knows."""
+    return _NAMES.get(field.lower())
+
+
 def canonical_field(field: str, type_: SqlType) -> str:
     """A field's own name; unknown ones are 22023."""
-    name = FIELD_NAMES.get(field.lower())
+    name = known_field(field)
     if name is None:
         raise SqlError("22023", f'unit "{field.lower()}" not recognized for type {display(type_)}')
     return name
@@ -41,7 +46,7 @@ def canonical_field(field: str, type_: SqlType) -> str:
 
 def field_scale(field: str, type_: SqlType) -> int | None:
     """The digits behind the point that extract() prints; None for a name that is no field's."""
-    match FIELD_NAMES.get(field.lower()):
+    match known_field(field):
         case None:
             return None
         case "second":

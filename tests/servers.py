@@ -40,8 +40,9 @@ class Meridian:
         lane: str | None = None,
     ) -> None:
         self._directory = directory
-        forced = [sys.executable, "-m", "tests.spark.forced_lane", str(lane), "serve"]
-        self._command = _command("serve") if lane is None else forced
+        self._command = _command("serve")
+        if lane is not None:
+            self._command = [sys.executable, "-m", "tests.spark.forced_lane", lane, "serve"]
         self._options = tuple(options)
         self._environment = {**os.environ, **(environment or {})}
         self._process: subprocess.Popen[str] | None = None

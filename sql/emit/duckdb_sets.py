@@ -5,16 +5,14 @@ from collections.abc import Sequence
 from sql.emit.duckdb_types import array, duckdb_type, error, span, unsupported
 from sql.emit.scope import Scope
 from sql.emit.select_parts import Select, extended, within
-from sql.emit.series import constants, decimal_series, known_step, with_lists
+from sql.emit.series import NO_STEP, constants, decimal_series, with_lists
 from sql.plan import PlanColumn, SetCall, SetScan
 from sql.types import Interval, array_of
-
-_ZERO = "step size cannot equal zero"
 
 
 def set_scan(plan: SetScan, scope: Scope) -> Select:
     """The calls as a derived table; a single series of constants is never a list."""
-    plan = with_lists(plan, scope, _is_native)
+    plan = with_lists(plan, scope, _adds_up)
     alias = scope.statement.alias()
     names = {column.id: f"{alias}.c{column.id}" for column in plan.columns}
     series = _plain_series(plan, scope)
@@ -32,7 +30,7 @@ def sets_beside(
 ) -> Select:
     """The rows of `left`, each with those of the sets for it."""
     inside = within(left, scope)
-    plan = with_lists(plan, inside, _is_native)
+    plan = with_lists(plan, inside, _adds_up)
     lists = {f"l{number}": _list(call, inside) for number, call in enumerate(plan.calls)}
     below, row = extended(left, lists, columns, scope)
     shown = [f"{row}.{name}" for name in lists]
@@ -99,34 +97,23 @@ def _list(call: SetCall, scope: Scope) -> str:
 def _series(call: SetCall, scope: Scope) -> str:
     bounds = [f"cast({scope.emit(arg)} as bigint)" for arg in call.args]
     if len(bounds) > 2:
-        bounds[2] = _checked_step(call, bounds[2], "0", scope)
+        bounds[2] = _checked_step(call, bounds[2], scope)
     return f"generate_series({', '.join(bounds)})"
 
 
-def _checked_step(call: SetCall, step: str, zero: str, scope: Scope) -> str:
+def _checked_step(call: SetCall, step: str, scope: Scope) -> str:
     known = scope.statement.known(call.args[2])
-    if known is not None and known[0] not in (0, Interval(0, 0, 0)):
+    if known is not None and known[0] != 0:
         return step
-    return f"case when {step} = {zero} then {error('22023', _ZERO)} else {step} end"
-
-
-def _is_native(call: SetCall, scope: Scope) -> bool:
-    match call.function.duckdb:
-        case "@decimals":
-            return decimal_series(call, scope) is not None
-        case "@times":
-            step = known_step(call, scope)
-            return step is not None and _one_sign(step)
-        case _:
-            return True
+    return f"case when {step} = 0 then {error('22023', NO_STEP)} else {step} end"
 
 
 def _times(call: SetCall, scope: Scope) -> str:
     start, stop, text = (scope.emit(arg) for arg in call.args[:3])
-    text = _checked_step(call, span(text), "interval '0 days'", scope)
-    return f"generate_series({start}, {stop}, {text})"
+    return f"generate_series({start}, {stop}, {span(text)})"
 
 
-def _one_sign(value: Interval) -> bool:
-    parts = (value.months, value.days, value.micros)
+def _adds_up(_call: SetCall, step: Interval, _scope: Scope) -> bool:
+    """Not steps of mixed signs."""
+    parts = (step.months, step.days, step.micros)
     return all(part >= 0 for part in parts) or all(part <= 0 for part in parts)

@@ -16,7 +16,7 @@ from sql.emit.duckdb_types import error, interval_key, span
 from sql.emit.scope import Scope
 from sql.emit.time_templates import DUCKDB, native_to_char
 from sql.emit.zones import argument_zone, is_utc
-from sql.fields import FIELD_NAMES
+from sql.fields import known_field
 from sql.plan import Call, Expr
 from sql.time_modifiers import MOMENTS_ZERO
 from sql.traverse import nodes
@@ -154,7 +154,7 @@ def _date_trunc(call: Call, scope: Scope) -> str:
     zoned = call.type.name == "timestamptz"
     if field is None or (zoned and not _is_utc(call, 2, scope)):
         return reference(call, scope)
-    name = FIELD_NAMES.get(field.lower())
+    name = known_field(field)
     if name not in _TRUNCATED:
         return reference(call, scope)
     args = [scope.emit(arg) for arg in call.args]
@@ -190,7 +190,7 @@ def _extract(call: Call, scope: Scope) -> str:
         return other
     if type_.name == "timestamptz" and not _is_utc(call, 2, scope):
         return other
-    field = FIELD_NAMES.get(field_text.lower())
+    field = known_field(field_text)
     if field is None:
         # An error where there is a time to take it of.
         return other

@@ -23,9 +23,9 @@ _COUNTS: Final = frozenset({"count", "regr_count"})
 def group_by(plan: GroupBy, select: Select, scope: Scope) -> Select:
     """The groups of a plain SELECT of the node's input."""
     keys, columns = plan.keys, output_columns(plan.input)
-    # Spark groups by no column of a query further out.
-    own = {ColumnRef(column.id, column.type) for column in columns}
-    if plan.sets is not None or not own.issuperset(keys):
+    # Spark groups by no column of a query further out; a derived table costs DuckDB nothing.
+    own = {column.id for column in columns}
+    if plan.sets is not None or not all(isinstance(k, ColumnRef) and k.id in own for k in keys):
         select = _with_keys(plan, select, scope)
         keys = tuple(ColumnRef(column.id, column.type) for column in plan.key_columns)
         columns = (*columns, *plan.key_columns)

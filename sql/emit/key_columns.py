@@ -6,21 +6,27 @@
 Spark computes the keys of rows that it broadcasts before the subqueries in them, and fails.
 
 INVARIANTS
-  K1  only a side of an equality becomes a column, if the rows below have all of its columns; the
-      other side is of other rows, or of a row outside, which EXISTS and IN are joined to.
+  K1  only a side of an equality becomes a column: with a subquery that refers to no row, nothing
+      volatile, and columns that the rows below all have. The other side has columns of other rows,
+      or of a row outside, which EXISTS and IN are joined to.
   K2  no column is made below the side of an outer join that is padded with NULLs.
+  K3  what may fail otherwise than by overflow is computed no further below than where the other
+      side's rows are not yet joined, and only where the plain conditions beside it hold: elsewhere
+      no pair passes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from sql.conditions import all_of
 from sql.emit.column_numbers import Pass, numbers_of
+from sql.emit.guarding.guards import is_harmless, may_fail, where_true
 from sql.plan import (
     Call,
     ColumnId,
     ColumnRef,
+    Distinct,
     Expr,
     Filter,
     Join,
@@ -79,29 +85,75 @@ class _Keys:
 
     def replaced(self, condition: Expr) -> Expr:
         """The condition over the new columns."""
-        return all_of([self._part(part) for part in conjuncts(condition)])
+        parts = conjuncts(condition)
+        plain = [part for part in parts if is_harmless(part)]
+        return all_of([self._part(part, plain) for part in parts])
 
-    def _part(self, part: Expr) -> Expr:
-        if not isinstance(part, Call) or part.function.name != "=" or not has_subquery(part):
+    def _part(self, part: Expr, plain: Sequence[Expr]) -> Expr:
+        if not has_subquery(part):
             return part
-        left, right, *zone = part.args
-        return replace(part, args=(self._side(left, right), self._side(right, left), *zone))
+        match part:
+            case Call(function=function, args=(left, right, *zone)) if function.name == "=":
+                sides = (self._side(left, right, plain), self._side(right, left, plain))
+                return replace(part, args=(*sides, *zone))
+            case Distinct(left=left, right=right, negated=True):
+                left, right = self._side(left, right, plain), self._side(right, left, plain)
+                return replace(part, left=left, right=right)
+            case _:
+                return part
 
-    def _side(self, expr: Expr, other: Expr) -> Expr:
-        if not _is_key(expr):
+    def _side(self, expr: Expr, other: Expr, plain: Sequence[Expr]) -> Expr:
+        if not _becomes_column(expr) or not any(column_ids(other)):
             return expr
         for number, plan in enumerate(self.inputs):
             if not _has_all(plan, expr):
                 continue
             column = PlanColumn(ColumnId(next(self.numbers)), "key", expr.type)
-            made = _with_column(plan, column, expr, other)
+            made = _Key(column, expr, other, plain).beside(plan)
             if made is not None:
                 self.inputs[number], self.found = made, True
                 return reference(column)
         return expr
 
 
-def _is_key(expr: Expr) -> bool:
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A side of an equality and its column, the other side, and the plain conditions beside it."""
+
+    column: PlanColumn
+    expr: Expr
+    other: Expr
+    plain: Sequence[Expr]
+
+    def beside(self, plan: Plan) -> Plan | None:
+        """The rows with the column, made as far below as may be (K2, K3); None if the other side
+        is of the same rows (K1).
+        """
+        is_apart = _ids(plan).isdisjoint(column_ids(self.other))
+        fails = may_fail(self.expr, by_overflow=False)
+        below = None if fails and is_apart else self._below(plan)
+        if below is not None or not is_apart:
+            return below
+        guards = [part for part in self.plain if _has_all(plan, part)] if fails else []
+        value = where_true(all_of(guards), self.expr) if guards else self.expr
+        return beside(plan, {self.column: value})
+
+    def _below(self, plan: Plan) -> Plan | None:
+        if isinstance(plan, Filter):
+            below = self.beside(plan.input)
+            return None if below is None else replace(plan, input=below)
+        if not isinstance(plan, Join):
+            return None
+        if plan.kind in _LEFT_KEPT and _has_all(plan.left, self.expr):
+            below = self.beside(plan.left)
+            return None if below is None else replace(plan, left=below)
+        if plan.kind in _RIGHT_KEPT and not plan.lateral and _has_all(plan.right, self.expr):
+            below = self.beside(plan.right)
+            return None if below is None else replace(plan, right=below)
+        return None
+
+
+def _becomes_column(expr: Expr) -> bool:
     if not has_subquery(expr) or is_volatile_anywhere(expr):
         return False
     return not any(free_columns(inner.plan) for inner in subqueries(expr))
@@ -114,22 +166,3 @@ def _has_all(plan: Plan, expr: Expr) -> bool:
 
 def _ids(plan: Plan) -> set[ColumnId]:
     return {column.id for column in output_columns(plan)}
-
-
-def _with_column(plan: Plan, column: PlanColumn, expr: Expr, other: Expr) -> Plan | None:
-    """The rows with the column, made as far below as may be (K2); None if the other side of the
-    equality is of the same rows (K1).
-    """
-    if isinstance(plan, Filter):
-        below = _with_column(plan.input, column, expr, other)
-        return None if below is None else replace(plan, input=below)
-    if isinstance(plan, Join):
-        if plan.kind in _LEFT_KEPT and _has_all(plan.left, expr):
-            below = _with_column(plan.left, column, expr, other)
-            return None if below is None else replace(plan, left=below)
-        if plan.kind in _RIGHT_KEPT and not plan.lateral and _has_all(plan.right, expr):
-            below = _with_column(plan.right, column, expr, other)
-            return None if below is None else replace(plan, right=below)
-    if not _ids(plan).isdisjoint(column_ids(other)):
-        return None
-    return beside(plan, {column: expr})

@@ -20,15 +20,38 @@ from sql.types import Interval, array_of
 
 VALUES_MAX: Final = 1_000
 """Larger: statements of which the engines' parsers take seconds."""
+NO_STEP: Final = "step size cannot equal zero"
 DAY: Final = 86_400_000_000
 _EXACT: Final = Context(prec=80)
 
 
-def with_lists(plan: SetScan, scope: Scope, is_native: Callable[[SetCall, Scope], bool]) -> SetScan:
-    """The sets, their series as lists but for those that the engine makes itself."""
-    return replace(
-        plan, calls=tuple([c if is_native(c, scope) else _listed(c) for c in plan.calls])
-    )
+def with_lists(
+    plan: SetScan, scope: Scope, adds_up: Callable[[SetCall, Interval, Scope], bool]
+) -> SetScan:
+    """The sets, their series made in Python but for those that the engine makes itself. `adds_up`:
+    whether it adds a step to times as PostgreSQL does.
+    """
+
+    def made(call: SetCall) -> SetCall:
+        return call if _is_native(call, scope, adds_up) else _listed(call)
+
+    return replace(plan, calls=tuple(map(made, plan.calls)))
+
+
+def _is_native(
+    call: SetCall, scope: Scope, adds_up: Callable[[SetCall, Interval, Scope], bool]
+) -> bool:
+    if call.function.name != "generate_series":
+        return True
+    match call.type.name:
+        case "numeric":
+            return decimal_series(call, scope) is not None
+        case "timestamp" | "timestamptz":
+            step = known_step(call, scope)
+            # Without a direction it is an error, but not of a bound that is NULL.
+            return step is not None and _direction(step) != 0 and adds_up(call, step, scope)
+        case _:
+            return True
 
 
 def _listed(call: SetCall) -> SetCall:
@@ -48,7 +71,7 @@ def decimal_series(call: SetCall, scope: Scope) -> Sequence[Decimal] | None:
     start, stop, *rest = (Decimal(str(value)) for value in values)
     step = rest[0] if rest else Decimal(1)
     if not step:
-        raise SqlError("22023", "step size cannot equal zero")
+        raise SqlError("22023", NO_STEP)
     found: list[Decimal] = []
     value = start
     while value <= stop if step > 0 else value >= stop:
@@ -75,9 +98,7 @@ def monthly_series(call: SetCall, scope: Scope) -> Sequence[int] | None:
     start, stop, step = [value[0] if value is not None else None for value in known]
     if not (isinstance(start, int) and isinstance(stop, int) and isinstance(step, Interval)):
         return None
-    direction = (step.months * 30 + step.days) * DAY + step.micros
-    if not direction:
-        return None
+    direction = _direction(step)
     found: list[int] = []
     value = start
     while value <= stop if direction > 0 else value >= stop:
@@ -91,7 +112,7 @@ def monthly_series(call: SetCall, scope: Scope) -> Sequence[int] | None:
 
 def known_step(call: SetCall, scope: Scope) -> Interval | None:
     """The step of a series of times, if it is known and what it adds is the same on the series'
-    own clock and in UTC.
+    own clock and in UTC; None otherwise, for NULL and in a zone that nobody knows.
     """
     step = scope.statement.known(call.args[2])
     if step is None or not isinstance(step[0], Interval):
@@ -102,6 +123,10 @@ def known_step(call: SetCall, scope: Scope) -> Interval | None:
     if zone is None or ((step[0].months or step[0].days) and not is_utc(zone)):
         return None
     return step[0]
+
+
+def _direction(step: Interval) -> int:
+    return (step.months * 30 + step.days) * DAY + step.micros
 
 
 def _zone(call: SetCall, scope: Scope) -> tzinfo | None:

@@ -6,6 +6,7 @@ from sql.emit.scope import Scope
 from sql.emit.select_parts import Select, extended, within
 from sql.emit.series import (
     DAY,
+    NO_STEP,
     constants,
     decimal_series,
     known_step,
@@ -19,7 +20,7 @@ from sql.types import Interval, array_of
 
 def set_scan(plan: SetScan, scope: Scope) -> Select:
     """The calls as a derived table; several arrays are zipped, which pads them with NULLs."""
-    plan = with_lists(plan, scope, _is_native)
+    plan = with_lists(plan, scope, _adds_up)
     plain = _plain_series(plan, scope)
     if plain is not None:
         alias, column = scope.statement.alias(), plan.columns[0].id
@@ -36,7 +37,7 @@ def sets_beside(
     would be none.
     """
     inside = within(left, scope)
-    plan = with_lists(plan, inside, _is_native)
+    plan = with_lists(plan, inside, _adds_up)
     below, row = extended(left, {"l": _zipped(plan, inside)}, columns, scope)
     kept = [f"{below.names[column.id]} as c{column.id}" for column in columns]
     items = ", ".join([*kept, _exploded(plan, f"{row}.l", padded=padded)])
@@ -105,7 +106,7 @@ def _range(call: SetCall, column: int, alias: str, scope: Scope) -> str:
     if not (isinstance(start, int) and isinstance(stop, int) and isinstance(step, int)):
         return f"(select cast(null as {type_}) as c{column} where false) {alias}"
     if step == 0:
-        failure = error("22023", "step size cannot equal zero")
+        failure = error("22023", NO_STEP)
         return f"(select cast({failure} as {type_}) as c{column}) {alias}"
     end = stop + (1 if step > 0 else -1)
     if not -(1 << 63) <= end < 1 << 63:
@@ -122,11 +123,8 @@ def _array(call: SetCall, scope: Scope) -> str:
             start, stop, *rest = (f"cast({arg} as bigint)" for arg in args)
             step = rest[0] if rest else "1L"
             empty = "cast(array() as array<bigint>)"
-            zero = (
-                f"when {step} = 0L then {error('22023', 'step size cannot equal zero')}"
-                if rest
-                else ""
-            )
+            bounded = f"{start} is not null and {stop} is not null"
+            zero = f"when {step} = 0L and {bounded} then {error('22023', NO_STEP)}" if rest else ""
             some = f"({stop} >= {start} and {step} > 0L) or ({stop} <= {start} and {step} < 0L)"
             return (
                 f"case {zero} when {some} then sequence({start}, {stop}, {step}) else {empty} end"
@@ -152,17 +150,10 @@ def _array(call: SetCall, scope: Scope) -> str:
             raise unsupported(f"the set-returning function {call.function.id}")
 
 
-def _is_native(call: SetCall, scope: Scope) -> bool:
-    match call.function.spark:
-        case "@decimals":
-            return decimal_series(call, scope) is not None
-        case "@times":
-            step = known_step(call, scope)
-            if step is None or not step.months:
-                return step is not None
-            return monthly_series(call, scope) is not None or not (step.days or step.micros)
-        case _:
-            return True
+def _adds_up(call: SetCall, step: Interval, scope: Scope) -> bool:
+    """Months and days together only where they are written out."""
+    plain = not step.months or not (step.days or step.micros)
+    return plain or monthly_series(call, scope) is not None
 
 
 def _times(call: SetCall, scope: Scope) -> str:
@@ -175,8 +166,6 @@ def _times(call: SetCall, scope: Scope) -> str:
             return f"array({', '.join(f'{value}L' for value in values)})"
         return _months(call, step, scope)
     micros = step.days * DAY + step.micros
-    if not micros:
-        return f"cast({error('22023', 'step size cannot equal zero')} as array<bigint>)"
     start, stop = (
         f"unix_micros(cast({scope.emit(arg)} as timestamp_ltz))" for arg in call.args[:2]
     )

@@ -19,7 +19,7 @@ from sql.emit.spark_types import ERROR_TAG, error, interval_key, unsupported
 from sql.emit.time_templates import SPARK, native_to_char
 from sql.emit.zones import argument_zone, is_utc
 from sql.errors import SqlError
-from sql.fields import FIELD_NAMES
+from sql.fields import known_field
 from sql.plan import Call, Expr
 from sql.time_modifiers import MOMENTS_ZERO, UNIT_MICROS, digits_of, smallest_field
 from sql.types import SECONDS_DIGITS_MAX, TIMESTAMP, SqlType
@@ -178,7 +178,7 @@ def _date_trunc(call: Call, scope: Scope) -> str:
             return "null"
         if not is_utc(zone):
             raise unsupported("date_trunc in other time zones than UTC")
-    unit = _TRUNCATED.get(FIELD_NAMES.get(field.lower(), ""))
+    unit = _TRUNCATED.get(known_field(field) or "")
     if unit is None:
         raise unsupported(f'date_trunc to "{field}"')
     return f"date_trunc('{unit}', cast({x} as timestamp_ltz))"
@@ -221,7 +221,7 @@ def _extract(call: Call, scope: Scope) -> str:
     if type_.name == "date" and call.type.name == "float8":
         # date_part() of a date is that of its midnight; extract() knows dates.
         type_, x = TIMESTAMP, f"cast({x} as {_NTZ})"
-    field = FIELD_NAMES.get(field_text.lower())
+    field = known_field(field_text)
     if field is None:
         # An error where there is a time to take it of.
         raise unsupported(f'extract of "{field_text}"')

@@ -9,12 +9,14 @@ be joined to. What aggregates it computes for rows that ask, and what guards tha
 
     (select v from u where u.k < t.k)  ─▶  (select only_value(v) from u where u.k < t.k)
 
-Without a key Spark may choose to broadcast the rows outside, and then fails: it has no such join.
+Without a key Spark plans a nested loop join of kind LeftSingle. Where the rows outside are few and
+those inside are not, it broadcasts the former (spark.sql.autoBroadcastJoinThreshold; in the small
+lane nothing is), and fails: it has no such join.
 
 INVARIANTS
-  L1  only a subquery is changed that refers to rows outside, may have several rows, and is without
-      a key or computes what may fail otherwise than by overflow, but for what is computed outside
-      of it.
+  L1  only a subquery is changed that refers to rows outside and may have several rows. Either no
+      key leads to it, in one branch of a set operation at least, or it computes what may fail
+      otherwise than by overflow and is not computed outside of it.
   L2  `only_value` fails (21000) for several rows of those that its FILTER leaves. Conditions on the
       row outside guard it there: of those in WHERE, Spark asks some after it has aggregated.
 """
@@ -35,7 +37,7 @@ from sql.emit.guarding.presumed_failures import (
 )
 from sql.emit.mixed_conditions import conditions
 from sql.functions import function_by_id
-from sql.plan import Aggregate, Call, ColumnId, Expr, GroupBy, Plan, Subquery, output_columns
+from sql.plan import Aggregate, Call, ColumnId, Expr, GroupBy, Plan, SetOp, Subquery, output_columns
 from sql.projections import reference
 from sql.renumbering import free_columns
 from sql.traverse import Rewrite, column_ids, inputs, plan_has_subquery, with_queries
@@ -49,12 +51,12 @@ def with_only_rows(plan: Plan) -> Plan:
 def _plan(plan: Plan, numbers: Iterator[int]) -> Plan:
     def subquery(expr: Subquery, within: Rewrite) -> Subquery:
         made = replace(expr, args=tuple(map(within, expr.args)), plan=_plan(expr.plan, numbers))
-        return replace(made, plan=_only_row(made.plan, numbers)) if _is_counted(made) else made
+        return replace(made, plan=_only_row(made.plan, numbers)) if _by_aggregate(made) else made
 
     return with_queries(plan, lambda part: _plan(part, numbers), subquery)
 
 
-def _is_counted(expr: Subquery) -> bool:
+def _by_aggregate(expr: Subquery) -> bool:
     outside = free_columns(expr.plan)
     if not has_several(expr) or not outside:
         return False
@@ -65,6 +67,8 @@ def _is_counted(expr: Subquery) -> bool:
 
 def _has_key(plan: Plan, outside: AbstractSet[ColumnId]) -> bool:
     """Whether a condition says what of a row inside is equal to what of the row outside."""
+    if isinstance(plan, SetOp):
+        return all(_has_key(side, outside) for side in inputs(plan))
     return any(_is_key(part, outside) for part in conditions(plan)) or any(
         _has_key(below, outside) for below in inputs(plan)
     )
