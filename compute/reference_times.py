@@ -143,9 +143,12 @@ def plus_interval_zoned(micros: int, span: Interval, session: str) -> int:
 
 
 def plus_interval_in(micros: int, span: Interval, zone: tzinfo) -> int:
-    """An instant and an interval: months and days on the zone's clock."""
-    if span.months or span.days:
-        micros = instant_in(_plus_days(local_in(micros, zone), span), zone)
+    """An instant and an interval: months, then days, each on the zone's clock, which may not show
+    the hour that the months lead to (timestamptz_pl_interval_internal).
+    """
+    for step in (Interval(span.months, 0, 0), Interval(0, span.days, 0)):
+        if step.months or step.days:
+            micros = instant_in(_plus_days(local_in(micros, zone), step), zone)
     return in_range(micros + span.micros)
 
 

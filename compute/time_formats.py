@@ -118,7 +118,8 @@ def _word(value: Broken, node: Field) -> str:
             return _roman_month(value, node)
         case "TZ":
             _dated(value)
-            return node.cased(value.zone or "")
+            name = value.zone or ""  # mixed in ChST, and TZ leaves it so
+            return name.lower() if node.text == "tz" else name
         case "A.D." | "AD" | "B.C." | "BC":
             _dated(value)
             letters = "BC" if value.year <= 0 else "AD"
@@ -267,7 +268,7 @@ def _zone(value: Broken, node: Field) -> str:
         case "TZM":
             return f"{offset % 3600 // 60:02d}"
         case _:
-            minutes = f":{offset % 3600 // 60:02d}" if offset % 3600 // 60 else ""
+            minutes = f":{offset % 3600 // 60:02d}" if offset % 3600 else ""
             hours = offset // 3600
             return f"{sign}{hours if node.fill else f'{hours:02d}'}{minutes}"
 

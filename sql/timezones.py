@@ -7,6 +7,8 @@ INVARIANTS
   Z4  what a statement calls a zone is an abbreviation before it is a zone, and means what the
       session's zone means by it, at the time if that changed. The session's zone itself is never
       one: `SET timezone = 'CET'` has a summer, and AT TIME ZONE 'CET' has none.
+  Z5  the rules come from the package tzdata, never from the machine: every server has the same, and
+      they are PostgreSQL's, where machines may have rules of their own before 1970 (backzone).
 
 Years outside Python's range borrow the rules of a year in range: the first known offset before it,
 the same year of another 400-year cycle behind it. Abbreviations that the session's zone does not
@@ -20,7 +22,7 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Final, NamedTuple, TypeAlias
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from sql.dates import DAYS_PER_CYCLE
 from sql.errors import not_supported
@@ -48,8 +50,21 @@ _DAYLIGHT: Final = re.compile(
 )
 _POSIX_HOURS_MAX: Final = 167
 
+_LINKS: Final = {
+    "EST5EDT": "America/New_York",
+    "CST6CDT": "America/Chicago",
+    "MST7MDT": "America/Denver",
+    "PST8PDT": "America/Los_Angeles",
+}
+"""As the zone database has them since 2024b; the package still has zones without a history."""
+
 _Meaning: TypeAlias = tuple[str, int, bool]
 """A name, its offset, and whether that is daylight saving time."""
+
+
+def zone_names() -> list[str]:
+    """Of all zones, as the list of zones spells them."""
+    return list(_zone_names().values())
 
 
 @lru_cache(maxsize=_ZONES_CACHED_MAX)
@@ -59,7 +74,7 @@ def find_zone(name: str) -> tzinfo | None:
     if lowered in ("utc", "etc/utc", "zulu"):
         return UTC
     known = _zone_names().get(lowered)
-    return ZoneInfo(known) if known is not None else _posix_zone(name)
+    return _load(known) if known is not None else _posix_zone(name)
 
 
 def spelled_zone(name: str) -> str | None:
@@ -80,7 +95,7 @@ def find_abbreviation(name: str, session: tzinfo) -> "FixedAbbreviation | Changi
     if meanings:
         return meanings.pop() if len(meanings) == 1 else ChangingZone(session, name)
     zone = _changing().get(name)
-    return _abbreviations().get(name) if zone is None else ChangingZone(ZoneInfo(zone), name)
+    return _abbreviations().get(name) if zone is None else ChangingZone(_load(zone), name)
 
 
 @lru_cache(maxsize=_ZONES_CACHED_MAX)
@@ -250,7 +265,15 @@ def _seconds(offset: timedelta | None) -> int:
 
 @cache
 def _zone_names() -> dict[str, str]:
-    return {name.lower(): name for name in available_timezones()}
+    names = files("tzdata").joinpath("zones").read_text("ascii").split()
+    return {name.lower(): name for name in names}
+
+
+@cache
+def _load(name: str) -> ZoneInfo:
+    """The zone of a name that `_zone_names` has (Z5)."""
+    with files("tzdata.zoneinfo").joinpath(*_LINKS.get(name, name).split("/")).open("rb") as rules:
+        return ZoneInfo.from_file(rules, key=name)
 
 
 def _posix_zone(name: str) -> tzinfo | None:

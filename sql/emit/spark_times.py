@@ -12,12 +12,11 @@ INVARIANTS
 
 from datetime import tzinfo
 from typing import Final
-from zoneinfo import ZoneInfo
 
 from sql.emit.scope import Scope
 from sql.emit.spark_types import ERROR_TAG, error, interval_key, unsupported
 from sql.emit.time_templates import SPARK, native_to_char
-from sql.emit.zones import argument_zone, is_utc
+from sql.emit.zones import argument_zone, is_javas, is_utc
 from sql.errors import SqlError
 from sql.fields import known_field
 from sql.plan import Call, Expr
@@ -57,10 +56,9 @@ def _local(x: str, zone: tzinfo | None, scope: Scope) -> str:
     reading = f"cast({x} as {_NTZ})"
     if is_utc(zone):
         return reading
-    if not isinstance(zone, ZoneInfo) or "/" not in zone.key:
-        # Abbreviations and POSIX offsets mean something else to Java.
+    if not is_javas(zone):
         raise unsupported(f'time zone "{zone}"')
-    return f"convert_timezone('UTC', {scope.statement.string(zone.key)}, {reading})"
+    return f"convert_timezone('UTC', {scope.statement.string(str(zone))}, {reading})"
 
 
 def _instant(x: str, zone: tzinfo | None) -> str:

@@ -1,6 +1,9 @@
 """The zones that calls name, where the name is known when they are emitted."""
 
 from datetime import tzinfo
+from functools import cache
+from importlib.resources import files
+from zoneinfo import ZoneInfo
 
 from sql.emit.scope import Scope
 from sql.plan import Call, SetCall
@@ -21,3 +24,15 @@ def argument_zone(call: Call | SetCall, place: int, name: str, scope: Scope) -> 
 def is_utc(zone: tzinfo | None) -> bool:
     """Whether its clock always shows UTC."""
     return zone is not None and fixed_offset(zone) == 0
+
+
+def is_javas(zone: tzinfo | None) -> bool:
+    """Whether Java knows the zone by the same name, with the same rules."""
+    # Java reads abbreviations and POSIX offsets as something else.
+    return isinstance(zone, ZoneInfo) and "/" in zone.key and zone.key not in _other_in_java()
+
+
+@cache
+def _other_in_java() -> frozenset[str]:
+    text = files("sql").joinpath("data/java_zones.txt").read_text("ascii")
+    return frozenset(line for line in text.splitlines() if not line.startswith("#"))
