@@ -7,6 +7,9 @@ INVARIANTS
       it may have been executed; and it would log a stack to the root logger.
   W2  no object of the JVM is released in the thread that happens to collect it, which may be the
       event loop's.
+  W3  an object of the JVM is released as soon as nobody here refers to it. py4j keeps the methods
+      that were asked of an object in the object, and they refer to it: a cycle, which stays until
+      Python looks for cycles, and with it the plans, broadcasts and files of a query in the JVM.
 """
 
 from typing import Any, Final
@@ -18,12 +21,39 @@ from py4j.clientserver import (
     JavaParameters,
     PythonParameters,
 )
-from py4j.protocol import Py4JNetworkError, is_fatal_error
+from py4j.java_collections import JavaArray
+from py4j.java_gateway import JavaMember
+from py4j.java_gateway import JavaObject as CachingObject
+from py4j.protocol import (
+    ARRAY_TYPE,
+    REFERENCE_TYPE,
+    Py4JNetworkError,
+    is_fatal_error,
+    register_output_converter,
+)
 
 # The adapter's name for objects that live in the JVM: py4j knows their types only at run time.
 JavaObject = Any
 
 _LOOPBACK: Final = "127.0.0.1"
+
+
+# py4j would ask the JVM for a docstring.
+class _Object(CachingObject):  # pyright: ignore[reportIncompatibleMethodOverride]
+    """An object of the JVM (W3)."""
+
+    def __getattr__(self, name: str) -> JavaMember:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return JavaMember(name, self, self._target_id, self._gateway_client)
+
+
+class _Array(_Object, JavaArray):
+    """An array of the JVM (W3)."""
+
+
+register_output_converter(REFERENCE_TYPE, _Object)
+register_output_converter(ARRAY_TYPE, _Array)
 
 
 class _Client(JavaClient):

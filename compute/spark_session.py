@@ -78,6 +78,9 @@ all of it beyond. More: memory that nobody gives back (a few hundred large state
 fill the heap, and the JVM does nothing but collect garbage). Fewer: statements are parsed slowly
 more often.
 """
+_PAGE_SIZE: Final = "4m"
+"""Of what joins, sorts and aggregates hold in memory. Larger wastes it on small inputs; smaller has
+more pages to look after with large ones, and below 1 MiB none is used again."""
 _RESULT_BYTES_MAX: Final = 256 << 20
 """What one job may bring to the driver. Larger results go through files; too small breaks
 broadcasts."""
@@ -182,6 +185,9 @@ def launch_conf(settings: SparkSettings) -> dict[str, str]:
         "spark.scheduler.allocation.file": pools.as_uri(),
         # One query that asks for too much fails alone; the JVM goes on.
         "spark.executor.killOnFatalError.depth": "0",
+        # The table of a broadcast join begins with a page, however small it is, and stays while its
+        # statement is kept: of 64 MiB, which Spark would choose, a dozen fill the heap.
+        "spark.buffer.pageSize": _PAGE_SIZE,
         # Our files carry no checksum files beside them, and want none.
         "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
         "spark.hadoop.fs.permissions.umask-mode": "077",
