@@ -202,7 +202,9 @@ def _converted(binding: Binding, expr: Expr, row: Function, target: SqlType) -> 
     (shown,) = styled_arguments(binding, row, (expr,), target.name)
     if shown is not expr:
         further = cast(shown.type.name, target.name)
-        return shown if further is None else _converted(binding, shown, further, target)
+        if further is None or shown.type.name == target.name:
+            return shown
+        return _converted(binding, shown, further, target)
     if row.rewrite is not None and isinstance(expr, Const):
         known = shown_type(expr)
         if known is not None:
