@@ -7,9 +7,11 @@ INVARIANTS
       it may have been executed; and it would log a stack to the root logger.
   W2  no object of the JVM is released in the thread that happens to collect it, which may be the
       event loop's.
-  W3  an object of the JVM is released as soon as nobody here refers to it. py4j keeps the methods
-      that were asked of an object in the object, and they refer to it: a cycle, which stays until
-      Python looks for cycles, and with it the plans, broadcasts and files of a query in the JVM.
+  W3  an object or array of the JVM is queued for release as soon as nobody here refers to it. py4j
+      keeps the methods that were asked of an object in the object, and they refer to it: a cycle,
+      which stays until Python looks for cycles, and with it the plans, broadcasts and files of a
+      query in the JVM. (Lists, maps and sets are still py4j's; we keep none.) This changes py4j for
+      the whole process, and fields as attributes (`auto_field`) are gone.
 """
 
 from typing import Any, Final

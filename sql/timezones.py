@@ -8,7 +8,8 @@ INVARIANTS
       session's zone means by it, at the time if that changed. The session's zone itself is never
       one: `SET timezone = 'CET'` has a summer, and AT TIME ZONE 'CET' has none.
   Z5  the rules come from the package tzdata, never from the machine: every server has the same, and
-      they are PostgreSQL's, where machines may have rules of their own before 1970 (backzone).
+      they are those of a PostgreSQL of the same release, where machines may have rules of their own
+      before 1970 (backzone).
 
 Years outside Python's range borrow the rules of a year in range: the first known offset before it,
 the same year of another 400-year cycle behind it. Abbreviations that the session's zone does not

@@ -1,4 +1,5 @@
-"""Spark converts to a zone by Java's rules; where those are not ours, the zone is listed."""
+"""Spark converts to a zone by Java's rules; where those are not ours, the zone is listed. A sample
+of instants: it finds rules that changed for years, not for a day."""
 
 from datetime import UTC, datetime
 
