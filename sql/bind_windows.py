@@ -18,6 +18,7 @@ from sql import postgresql
 from sql.bind_calls import TYPES, converted, find_function, numeric_call, polymorphic_shapes
 from sql.bind_row_aggregates import aggregated, chosen_name
 from sql.bind_sets import returns_set
+from sql.bind_styles import styled_arguments
 from sql.binding import Binding
 from sql.catalog_objects import Domain
 from sql.coerce import ASSIGNMENT, IMPLICIT, can_coerce, coerce, settled, to_boolean, zone_arguments
@@ -98,6 +99,7 @@ def window_call(binding: Binding, scope: Scope, node: Node) -> Expr:
     exprs, filter_ = _parts(binding, scope, node)
     choice = _choice(binding, node, name, exprs)
     args = converted(binding, choice, exprs, node.args or ())
+    args = styled_arguments(binding, choice.function, args, choice.result)
     domain = domain_of_call(binding, choice.function, exprs)
     if domain is not None:
         args = _of_domain(binding, domain, choice.function, exprs, args, node.args)
