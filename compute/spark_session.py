@@ -80,7 +80,8 @@ more often.
 """
 _PAGE_SIZE: Final = "4m"
 """Of what joins, sorts and aggregates hold in memory. Larger wastes it on small inputs; smaller has
-more pages to look after with large ones, and below 1 MiB none is used again."""
+more pages to look after with large ones, of which a task has 8192, and below 1 MiB none is used
+again."""
 _RESULT_BYTES_MAX: Final = 256 << 20
 """What one job may bring to the driver. Larger results go through files; too small breaks
 broadcasts."""
@@ -186,7 +187,7 @@ def launch_conf(settings: SparkSettings) -> dict[str, str]:
         # One query that asks for too much fails alone; the JVM goes on.
         "spark.executor.killOnFatalError.depth": "0",
         # The table of a broadcast join begins with a page, however small it is, and stays while its
-        # statement is kept: of 64 MiB, which Spark would choose, a dozen fill the heap.
+        # statement is kept: of up to 64 MiB, which Spark would choose, a dozen fill the heap.
         "spark.buffer.pageSize": _PAGE_SIZE,
         # Our files carry no checksum files beside them, and want none.
         "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",

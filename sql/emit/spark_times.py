@@ -16,7 +16,7 @@ from typing import Final
 from sql.emit.scope import Scope
 from sql.emit.spark_types import ERROR_TAG, error, interval_key, unsupported
 from sql.emit.time_templates import SPARK, native_to_char
-from sql.emit.zones import argument_zone, is_javas, is_utc
+from sql.emit.zones import argument_zone, has_javas_rules, is_utc
 from sql.errors import SqlError
 from sql.fields import known_field
 from sql.plan import Call, Expr
@@ -56,7 +56,7 @@ def _local(x: str, zone: tzinfo | None, scope: Scope) -> str:
     reading = f"cast({x} as {_NTZ})"
     if is_utc(zone):
         return reading
-    if not is_javas(zone):
+    if not has_javas_rules(zone):
         raise unsupported(f'time zone "{zone}"')
     return f"convert_timezone('UTC', {scope.statement.string(str(zone))}, {reading})"
 

@@ -9,13 +9,17 @@ import pytest
 
 from compute import jvm
 from compute.executor import EngineUnavailable
-from compute.jvm import JvmSettings, class_path, find_java, launch
+from compute.jvm import ZONE_RULES, JvmSettings, class_path, find_java, launch
 from compute.jvm_archive import ClassArchive
 
 
-def java_home(place: Path, version: str, script: str = "exit 1") -> Path:
+def java_home(
+    place: Path, version: str, script: str = "exit 1", *, zones: str = ZONE_RULES
+) -> Path:
     """A directory that looks like a Java runtime."""
-    (place / "bin").mkdir(parents=True)
+    (place / "lib").mkdir(parents=True)
+    (place / "lib" / "tzdb.dat").write_bytes(b"\1\0\4TZDB\0\1\0\5" + zones.encode() + b"..")
+    (place / "bin").mkdir()
     (place / "bin" / "java").write_text(f"#!/bin/sh\n{script}\n")
     (place / "bin" / "java").chmod(0o700)
     (place / "release").write_text(f'JAVA_VERSION="{version}"\n')
@@ -39,6 +43,16 @@ def test_what_is_too_old_or_missing(tmp_path: Path) -> None:
     assert packaged.exists()
     assert find_java(None, {"JAVA_HOME": str(old)}) == packaged
     assert find_java(None, {"JAVA_HOME": str(tmp_path / "none")}) == packaged
+
+
+def test_a_java_with_other_time_zones_is_used_only_if_it_is_configured(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = java_home(tmp_path / "a", "21.0.2", zones="2019c")
+    assert find_java(None, {"JAVA_HOME": str(other)}) == find_java(None, {})
+    assert caplog.text == ""
+    assert find_java(other, {}) == other / "bin" / "java"
+    assert "time zones of 2019c, not 2025b" in caplog.text
 
 
 def test_a_java_that_ends_at_once(tmp_path: Path) -> None:
