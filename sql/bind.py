@@ -14,6 +14,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from pglast import ast
 
+from sql.select_result import settle
 from sql.bind_alter import alter_table, rename
 from sql.bind_arguments import argument
 from sql.bind_comments import comment
@@ -246,7 +247,7 @@ def _select(binding: Binding, node: Node) -> Query | CreateTableAs:
 
 def _query(binding: Binding, node: Node, statement: Statement | None = None) -> Query:
     result = bind_query(binding, node, None)
-    result.settle(binding)
+    settle(binding, result)
     as_of = None
     if statement is not None and statement.as_of is not None:
         as_of = time_expression(binding, statement.as_of, "AS OF")

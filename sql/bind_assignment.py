@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pglast import ast
 from pglast.enums import SubLinkType
 
+from sql.select_result import settle
 from sql.bind_overriding import check_assigned
 from sql.binding import Binding
 from sql.catalog import Column
@@ -181,7 +182,7 @@ def _subquery_part(binding: Binding, scope: Scope, value: Node) -> Expr:
     if node.subLinkType != SubLinkType.EXPR_SUBLINK:
         raise not_supported("this subquery as the source of several columns", at(node.location))
     result = binding.bind_query(binding, node.subselect, scope)
-    result.settle(binding)
+    settle(binding, result)
     if len(result.columns) != value.ncolumns:
         message = "number of columns does not match number of values"
         raise SqlError("42601", message, at(node.location))

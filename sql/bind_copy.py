@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from pglast import ast
 
+from sql.select_result import settle
 from sql.bind_expressions import condition
 from sql.bind_from import find_table, scan, table_item
 from sql.bind_queries import bind_query
@@ -156,7 +157,7 @@ def _copied(binding: Binding, node: Node) -> Query:
             raise not_supported("COPY (SELECT INTO)")
         binding.acts_in = node.query
         result = bind_query(binding, node.query, None)
-        result.settle(binding)
+        settle(binding, result)
         described = tuple([OutputColumn(col.name, col.type) for col in result.columns])
         return Query(pruned(result.plan), described, tuple(binding.tables.values()))
     table = _table(binding, node, _no_source)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pglast import ast
 from pglast.enums import ObjectType, SetOperation
 
+from sql.select_result import settle
 from sql.bind_definitions import create_table
 from sql.bind_queries import SelectResult, bind_query
 from sql.bind_returning import tables_read
@@ -50,7 +51,7 @@ def _without_into(node: Node) -> tuple[Node, Node]:
 def _create(binding: Binding, into: Node, query: Node, *, exists_ok: bool) -> CreateTableAs:
     binding.acts_in = query
     result = bind_query(binding, query, None)
-    result.settle(binding)
+    settle(binding, result)
     columns = _columns(binding, result, into)
     definition = ast.CreateStmt(
         relation=into.rel,

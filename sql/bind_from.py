@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pglast import ast
 from pglast.enums import JoinType
 
+from sql.select_result import settle
 from sql.bind_calls import operator
 from sql.bind_json_table import json_table
 from sql.bind_samples import check_sample, sampled
@@ -45,7 +46,7 @@ from sql.types import INT8, TEXT, UNKNOWN
 from sql.unified_types import select_common_type, to_common_type
 
 if TYPE_CHECKING:
-    from sql.bind_queries import SelectResult
+    from sql.select_result import SelectResult
 
 _KINDS: Final = {
     JoinType.JOIN_INNER: JoinKind.INNER,
@@ -330,7 +331,7 @@ def _subselect(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[I
         result = binding.bind_query(binding, node.subquery, scope)
     finally:
         scope.lateral_active, scope.clause = active, clause
-    result.settle(binding)
+    settle(binding, result)
     scope.ids.update([column.id for column in result.columns])
     named: list[tuple[str, Expr]] = [(column.name, reference(column)) for column in result.columns]
     if node.alias is None:

@@ -7,6 +7,7 @@ from typing import Final
 
 from pglast.enums import OnConflictAction
 
+from sql.select_result import retype
 from sql.bind_assignment import (
     DEFAULT,
     assigned,
@@ -167,7 +168,7 @@ def _select(
 
 def _selected(binding: Binding, result: SelectResult, index: int, column: Column) -> Expr:
     if index in result.unknown:
-        result.retype(binding, index, _read_as(column.type))
+        retype(binding, result, index, _read_as(column.type))
     made = result.columns[index]
     expr = ColumnRef(made.id, made.type)
     return assigned(binding, expr, result.nodes[index], column)

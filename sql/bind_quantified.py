@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from pglast import ast
 
+from sql.select_result import settle
 from sql.bind_operators import row_comparison
 from sql.binding import Binding
 from sql.errors import SqlError, not_supported
@@ -39,7 +40,7 @@ from sql.types import BOOL
 from sql.whole_rows import row_parts
 
 if TYPE_CHECKING:
-    from sql.bind_queries import SelectResult
+    from sql.select_result import SelectResult
 
 _TRUE: Final = Const(True, BOOL)
 _FALSE: Final = Const(False, BOOL)
@@ -88,7 +89,7 @@ def _compared(
         # It belongs to the row outside, and would be evaluated inside.
         raise not_supported("comparing a volatile function with a subquery", at(place))
     result = binding.bind_query(binding, query, scope)
-    result.settle(binding)
+    settle(binding, result)
     check_width(result, len(lefts), place)
     rights = [ColumnRef(column.id, column.type) for column in result.columns]
     pairs: list[tuple[list[Expr], list[Node]]] = [

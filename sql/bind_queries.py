@@ -15,6 +15,7 @@ from pglast import ast
 from pglast.enums import SetOperation
 
 from sql import numeric
+from sql.select_result import retype, settle
 from sql.bind_ctes import (
     Shared,
     check_domain,
@@ -130,7 +131,7 @@ def bind_with(
             result = _part(binding, scope, cte, node)
         else:
             result = bind_query(binding, cte.ctequery, Scope(scope.parent, ctes=dict(scope.ctes)))
-        result.settle(binding)
+        settle(binding, result)
         _rename(result, cte)
         if share:
             result.shared = CteId(binding.new_id())
@@ -162,7 +163,7 @@ def _recursive(binding: Binding, scope: Scope, cte: Node) -> SelectResult:
         outer = bind_with(binding, scope, node.withClause, share=True)
     base = _side(binding, scope, node.larg)
     literals = dict(base.unknown)
-    base.settle(binding)
+    settle(binding, base)
     types = [in_all_rounds(column.type) for column in base.columns]
     columns = [binding.new_column(c.name, t) for c, t in zip(base.columns, types, strict=True)]
     domains = [binding.domain(column.id) for column in base.columns]
@@ -433,7 +434,7 @@ def _common(
     known = [side.columns[index].type for side in sides if index not in side.unknown]
     for side in sides:
         if index in side.unknown:
-            side.retype(binding, index, bare)
+            retype(binding, side, index, bare)
     types = known if rows else [side.columns[index].type for side in sides]
     if types[0] == types[-1]:
         return types[0]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pglast import ast
 from pglast.enums import SubLinkType
 
+from sql.select_result import settle
 from sql.array_text import several_dimensions
 from sql.bind_arrays import no_array_type
 from sql.bind_calls import operator, operator_name
@@ -23,7 +24,7 @@ from sql.unified_types import to_common_type
 from sql.whole_rows import row_parts
 
 if TYPE_CHECKING:
-    from sql.bind_queries import SelectResult
+    from sql.select_result import SelectResult
 
 
 def subquery(binding: Binding, scope: Scope, node: Node) -> Expr:
@@ -31,7 +32,7 @@ def subquery(binding: Binding, scope: Scope, node: Node) -> Expr:
     match node.subLinkType:
         case SubLinkType.EXISTS_SUBLINK:
             result = binding.bind_query(binding, node.subselect, scope)
-            result.settle(binding)
+            settle(binding, result)
             return Subquery(SubqueryKind.EXISTS, result.plan, (), BOOL)
         case SubLinkType.EXPR_SUBLINK:
             return _scalar(binding, scope, node)
@@ -69,7 +70,7 @@ def _operator(binding: Binding, node: Node) -> str:
 
 def _scalar(binding: Binding, scope: Scope, node: Node) -> Expr:
     result = binding.bind_query(binding, node.subselect, scope)
-    result.settle(binding)
+    settle(binding, result)
     columns = result.columns
     if len(columns) != 1:
         raise SqlError("42601", "subquery must return only one column", at(node.location))
@@ -94,7 +95,7 @@ def _membership(binding: Binding, scope: Scope, node: Node, kind: SubqueryKind) 
     nodes: Sequence[Node] = row_parts(binding, scope, test) if is_a(test, ast.RowExpr) else (test,)
     lefts = [binding.expression(scope, part) for part in nodes]
     result = binding.bind_query(binding, node.subselect, scope)
-    result.settle(binding)
+    settle(binding, result)
     check_width(result, len(lefts), node.location)
     name = "=" if kind is SubqueryKind.IN else "<>"
     args, plan = _matched(binding, lefts, nodes, result, name, node.location)

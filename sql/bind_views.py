@@ -18,6 +18,7 @@ from pglast import ast, parser
 from pglast.enums import DropBehavior
 from pglast.stream import RawStream
 
+from sql.select_result import settle
 from sql.bind_definitions import creation_schema, temporary_schema
 from sql.bind_types import refuse_pseudo_type
 from sql.binding import Binding
@@ -45,7 +46,7 @@ def view_rows(binding: Binding, view: ViewDefinition) -> tuple[Plan, Sequence[Pl
     """The plan of a view and its columns."""
     with inside(binding, view):
         result = binding.bind_query(binding, view_tree(view.text), None)
-        result.settle(binding)
+        settle(binding, result)
     for number, column in enumerate(result.columns, 1):
         binding.origins[column.id] = (view.oid, number)
     return result.plan, result.columns
@@ -125,7 +126,7 @@ def create_view(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
     refuse_parameters(node.query)
     binding.recorded = {}
     result = binding.bind_query(binding, node.query, None)
-    result.settle(binding)
+    settle(binding, result)
     recorded, binding.recorded = binding.recorded, None
     # It is defined, and locks nothing.
     binding.locked.clear()

@@ -22,7 +22,7 @@ from sql.timezones import find_zone
 from sql.types import UNKNOWN, SqlType, display
 
 if TYPE_CHECKING:
-    from sql.bind_queries import SelectResult
+    from sql.select_result import SelectResult
     from sql.scope import Scope
     from sql.statements import Part
     from sql.syntax import Node

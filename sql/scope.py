@@ -20,7 +20,7 @@ from sql.similar_names import similar_columns
 from sql.traverse import has_subquery
 
 if TYPE_CHECKING:
-    from sql.bind_queries import SelectResult
+    from sql.select_result import SelectResult
     from sql.bind_windows import WindowDefinition
 
 SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"})

@@ -41,18 +41,20 @@ class SelectResult:
     volatile_uses: int = 0
     """How often it was read, if it is volatile and not shared."""
 
-    def settle(self, binding: Binding) -> None:
-        """Make what is still unknown text (resolveTargetListUnknowns)."""
-        for index in tuple(self.unknown):
-            self.retype(binding, index, TEXT)
 
-    def retype(self, binding: Binding, index: int, target: SqlType) -> None:
-        """Give an unknown column a type, down where its literal stands."""
-        expr = implicit(binding, self.unknown.pop(index), self.nodes[index], target)
-        column = self.columns[index]
-        made = replace(column, type=expr.type)
-        self.plan = _redefined(self.plan, column, expr)
-        self.columns = (*self.columns[:index], made, *self.columns[index + 1 :])
+def settle(binding: Binding, result: SelectResult) -> None:
+    """Make what is still unknown text (resolveTargetListUnknowns)."""
+    for index in tuple(result.unknown):
+        retype(binding, result, index, TEXT)
+
+
+def retype(binding: Binding, result: SelectResult, index: int, target: SqlType) -> None:
+    """Give an unknown column a type, down where its literal stands."""
+    expr = implicit(binding, result.unknown.pop(index), result.nodes[index], target)
+    column = result.columns[index]
+    made = replace(column, type=expr.type)
+    result.plan = _redefined(result.plan, column, expr)
+    result.columns = (*result.columns[:index], made, *result.columns[index + 1 :])
 
 
 def _redefined(plan: Plan, column: PlanColumn, expr: Expr) -> Plan:
